@@ -276,40 +276,20 @@ class Transforms(Protocol):
 
 
 class SoftCurves(Protocol):
-    """Soft curves of torch tensors (images, *spatial), and of points projected on directions."""
+    """Soft curves of torch tensors (images, *spatial), and of points projected on directions.
 
-    def curves(
-        self,
-        image: Any,
-        thresholds: Any,
-        sharpness: Any,
-        direction_terms: Any,
-        mask: Any,
-        connectivity: int,
-        superlevel: bool,
-        keep: bool,
-    ) -> tuple[Any, Any, Any, Any]:
+    `given` is that of :mod:`ecc_core._torch.cells`.
+    """
+
+    def curves(self, given: Any, keep: bool) -> tuple[Any, Any, Any, Any]:
         """Curves (images, n), their derivatives by threshold and sharpness, and coefficients.
 
         The coefficients are those that `gradient` takes, in any form, empty without `keep`.
-        `direction_terms` are what a direction adds along each axis, one axis after another.
         """
         ...
 
     def gradient(
-        self,
-        upstream: Any,
-        packed: Any,
-        image: Any,
-        thresholds: Any,
-        sharpness: Any,
-        direction_terms: Any,
-        mask: Any,
-        connectivity: int,
-        superlevel: bool,
-        split: bool,
-        dtype: Any,
-        double: bool,
+        self, upstream: Any, packed: Any, given: Any, split: bool, dtype: Any, double: bool
     ) -> Any:
         """The gradient of the images in `dtype`, by that of the curves (images, n).
 

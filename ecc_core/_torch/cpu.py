@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
-from ecc_core._backends.cpu.soft import sums as soft
 from ecc_core._backends.cpu.soft import transform as soft_transform
+from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
-from ecc_core._torch.cells import filtration, split_coefficients
+from ecc_core._torch.cells import Given, filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curves", "gradient", "projection_gradients", "projections", "threads"]
@@ -25,41 +25,20 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-def curves(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def curves(given: Given, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves, their derivatives with respect to thresholds and sharpness, and coefficients."""
-    values = _values(image, thresholds, direction_terms, mask, superlevel)
-    levels, slope = _checked(thresholds, sharpness, "thresholds")
-    weights = _coefficients(values, connectivity)
-    given = _points(values), weights, -levels if superlevel else levels, slope
-    sums = soft.curves(*given, threads(), exact=_is_exact(values))
-    if superlevel:
+    values, levels = _values(given), _doubles(given.thresholds)
+    slope = _checked(levels, given.sharpness, "thresholds")
+    weights = _coefficients(values, given.connectivity)
+    sums = _sums(values, weights, -levels if given.superlevel else levels, slope).curves()
+    if given.superlevel:
         sums[1] *= -1
     curve, slopes, spreads = map(torch.from_numpy, sums.astype(values.dtype))
     return curve, slopes, spreads, torch.from_numpy(weights if keep else weights[:, :0].copy())
 
 
 def gradient(
-    upstream: Tensor,
-    packed: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    split: bool,
-    dtype: torch.dtype,
-    double: bool,
+    upstream: Tensor, packed: Tensor, given: Given, split: bool, dtype: torch.dtype, double: bool
 ) -> Tensor:
     """Gradient of the images.
 
@@ -67,53 +46,35 @@ def gradient(
     levels. `double` asks for sums in double precision, for gradients of directions, whose terms
     cancel.
     """
-    values = _values(image, thresholds, direction_terms, mask, superlevel)
-    weights = packed.contiguous().numpy()
+    values, weights = _values(given), packed.contiguous().numpy()
     if split:
-        weights = _points(split_coefficients(torch.from_numpy(values), connectivity).numpy())
+        divided = split_coefficients(torch.from_numpy(values), given.connectivity)
+        weights = _points(divided.numpy())
     elif not packed.shape[1]:
-        weights = _coefficients(values, connectivity)
-    levels, rows = _doubles(thresholds), _doubles(upstream)
-    found = soft.gradients(
-        _points(values),
-        weights,
-        -levels if superlevel else levels,
-        float(sharpness),
-        rows if superlevel else -rows,
-        threads(),
-        exact=_is_exact(values),
-        double=double,
-    )
+        weights = _coefficients(values, given.connectivity)
+    sign = -1 if given.superlevel else 1
+    sums = _sums(values, weights, sign * _doubles(given.thresholds), float(given.sharpness))
+    found = sums.gradients(-sign * _doubles(upstream), double=double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
 
-def projections(
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    sharpness: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+def projections(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Curves of weighted points, and their derivatives with respect to heights and sharpness."""
-    _checked(heights, sharpness, "heights")
-    if not bool(directions.isfinite().all()):
+    given = _projection(*tensors)
+    _checked(given.levels, tensors[-1], "heights")
+    if not np.isfinite(given.directions).all():
         raise ValueError("`directions` must be finite and not zero")
-    if not bool(weights.isfinite().all()):
+    if not np.isfinite(given.weights).all():
         raise ValueError("`weights` must be finite")
-    given = _projection(weights, positions, directions, orthants, heights, sharpness)
     sums = soft_transform.curves(given).astype(given.weights.dtype)
     curve, slopes, spreads = map(torch.from_numpy, sums)
     return curve, slopes, spreads
 
 
-def projection_gradients(
-    upstream: Tensor, weights: Tensor, positions: Tensor, directions: Tensor, *others: Tensor
-) -> tuple[Tensor, Tensor]:
+def projection_gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of the weights and, for each image, of the directions."""
-    given = _projection(weights, positions, directions, *others)
-    found = soft_transform.gradients(given, _doubles(upstream))
-    by_weights, by_directions = (torch.from_numpy(rows).to(weights.dtype) for rows in found)
+    found = soft_transform.gradients(_projection(*tensors), _doubles(upstream))
+    by_weights, by_directions = (torch.from_numpy(rows).to(tensors[0].dtype) for rows in found)
     return by_weights, by_directions
 
 
@@ -132,21 +93,21 @@ def _projection(
     return soft_transform.Projection(numbers, points, unit, numbered, levels, *options)
 
 
-def _values(
-    image: Tensor,
-    thresholds: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    superlevel: bool,
-) -> Array:
-    """Values (batch, *spatial) of the sublevel filtration, contiguous and of the levels' dtype."""
-    if direction_terms is not None and not bool(direction_terms.isfinite().all()):
+def _values(given: Given) -> Array:
+    """Values (batch, *spatial) of the sublevel filtration, of the levels' dtype."""
+    terms = given.direction_terms
+    if terms is not None and not bool(terms.isfinite().all()):
         raise ValueError(
             "`direction` must be finite and not zero and `direction_scale` finite, got "
-            f"{direction_terms[~direction_terms.isfinite()][0]:g} * x"
+            f"{terms[~terms.isfinite()][0]:g} * x"
         )
-    values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
-    return values.contiguous().numpy()
+    image = given.image.to(given.thresholds.dtype)
+    return filtration(image, terms, given.mask, given.superlevel).contiguous().numpy()
+
+
+def _sums(values: Array, weights: Array, levels: Floats, sharpness: float) -> Sums:
+    """Sums over the points of images (batch, *spatial) with these coefficients."""
+    return Sums(_points(values), weights, levels, sharpness, threads(), _is_exact(values))
 
 
 def _points(values: Array) -> Array:
@@ -176,15 +137,14 @@ def _doubles(numbers: Tensor) -> Floats:
     return numbers.numpy().astype(np.float64)
 
 
-def _checked(levels: Tensor, sharpness: Tensor, name: str) -> tuple[Floats, float]:
-    """Check levels and sharpness, and return them in double precision."""
-    numbers = _doubles(levels)
-    if np.isnan(numbers).any():
+def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
+    """Check levels and sharpness, and return the sharpness."""
+    if np.isnan(levels).any():
         raise ValueError(f"`{name}` must not contain NaN, got NaN")
     slope = float(sharpness)
     if not 0 < slope < math.inf:
         raise ValueError(f"`sharpness` must be positive and finite, got {slope:g}")
-    return numbers, slope
+    return slope
 
 
 def _is_exact(values: Array) -> bool:

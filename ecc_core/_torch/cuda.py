@@ -9,7 +9,7 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_transform import curves as projections
 from ecc_core._backends.cuda.soft_transform import gradients as projection_gradients
-from ecc_core._torch.cells import filtration, split_coefficients
+from ecc_core._torch.cells import Given, filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack
 
 __all__ = ["arguments", "curves", "gradient", "projection_gradients", "projections"]
@@ -32,22 +32,13 @@ def arguments(
     )
 
 
-def curves(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def curves(images: Given, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves, their derivatives by thresholds and sharpness, and packed coefficients."""
-    options = direction_terms, mask, connectivity, superlevel
-    given = arguments(image, thresholds, sharpness, *options)
+    given = arguments(*images)
+    image, thresholds, superlevel = given.image, given.thresholds, given.superlevel
     if image.dtype == torch.float64:
         packed = image.new_empty(packed_shape(image, False), dtype=torch.int32)
-        curve, slopes, spreads = _exact_curves(*_points(given, split=False), sharpness)
+        curve, slopes, spreads = _exact_curves(*_points(given, False), given.sharpness)
         return curve, -slopes if superlevel else slopes, spreads, packed
     packed = image.new_empty(packed_shape(image, keep), dtype=torch.int32)
     shape = image.shape[0], thresholds.numel()
@@ -60,28 +51,17 @@ def curves(
 
 
 def gradient(
-    upstream: Tensor,
-    packed: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    split: bool,
-    dtype: torch.dtype,
-    double: bool,
+    upstream: Tensor, packed: Tensor, images: Given, split: bool, dtype: torch.dtype, double: bool
 ) -> Tensor:
     """Gradient of the images, in `dtype`."""
-    options = direction_terms, mask, connectivity, superlevel
-    given = arguments(image, thresholds, sharpness, *options)
+    given = arguments(*images)
+    image = given.image
     if image.dtype == torch.float64:
         points = _points(given, split)
-        signed = upstream if superlevel else -upstream
-        return _exact_gradients(*points, sharpness, signed).reshape(image.shape)
+        signed = upstream if given.superlevel else -upstream
+        return _exact_gradients(*points, given.sharpness, signed).reshape(image.shape)
     out = torch.empty(image.shape, dtype=torch.float32 if split else dtype, device=image.device)
-    if not (image.numel() and thresholds.numel()):
+    if not (image.numel() and given.thresholds.numel()):
         return out.zero_()
     if not split and not packed.numel():
         packed = _coefficients(given)

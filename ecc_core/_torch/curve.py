@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends import soft_curves
-from ecc_core._torch.cells import Ties, cell_values, filtration, spread
+from ecc_core._torch.cells import Given, Ties, cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.packing import packed_shape
 
@@ -137,8 +137,8 @@ def soft_curve(
     any other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the
     backward pass does not compute them again.
     """
-    given = image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
-    return soft_curves(image.device.type).curves(*given, keep)
+    given = Given(image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel)
+    return soft_curves(image.device.type).curves(given, keep)
 
 
 def _fake_backward(
@@ -173,9 +173,9 @@ def soft_curve_backward(
     by_levels = gradient * slopes, (gradient * spreads).sum(1)
     if wanted == "none":
         return image.new_empty(0), *by_levels
-    given = image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+    given = Given(image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel)
     options = ties == "split", _dtype(image, wanted), wanted == "wide"
-    by_image = soft_curves(image.device.type).gradient(gradient, packed, *given, *options)
+    by_image = soft_curves(image.device.type).gradient(gradient, packed, given, *options)
     return by_image, *by_levels
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.soft import sums
+from ecc_core._backends.cpu.soft.sums import Sums
 
 __all__ = ["Projection", "curves", "gradients"]
 
@@ -37,7 +37,7 @@ class Projection(NamedTuple):
     sharpness : float
     workers : int or None
     exact : bool
-        As for :func:`ecc_core._backends.cpu.soft.sums.curves`.
+        As for :func:`ecc_core._backends.cpu.soft.sums.Sums`.
     """
 
     weights: Array
@@ -58,8 +58,7 @@ def curves(given: Projection) -> Floats:
         weights, positions = _present(given, batch, orthant)
         heights = given.directions[chosen] @ positions
         rows = weights[None].repeat(len(chosen), 0)
-        found = sums.curves(heights, rows, given.levels, given.sharpness, 1, exact=given.exact)
-        results[:, batch, chosen] = found
+        results[:, batch, chosen] = _sums(given, heights, rows).curves()
 
     _share(given, add)
     return results
@@ -72,14 +71,13 @@ def gradients(given: Projection, upstream: Floats) -> tuple[Floats, Floats]:
 
     def add(batch: int, orthant: int, chosen: Places) -> None:
         weights, positions = _present(given, batch, orthant)
-        numbers = given.levels, given.sharpness, upstream[batch, chosen], 1
+        own = upstream[batch, chosen]
         heights = given.directions[chosen] @ given.positions
-        ones = np.ones_like(heights)
-        entered = sums.gradients(heights, ones, *numbers, exact=given.exact, steps=True)
+        entered = _sums(given, heights, np.ones_like(heights)).gradients(own, steps=True)
         by_weights[batch, orthant] += entered.sum(0)
         heights = given.directions[chosen] @ positions
         rows = weights[None].repeat(len(chosen), 0)
-        slopes = sums.gradients(heights, rows, *numbers, exact=given.exact)
+        slopes = _sums(given, heights, rows).gradients(own)
         by_directions[batch, chosen] = -slopes @ positions.T
 
     _share(given, add)
@@ -91,6 +89,10 @@ def _present(given: Projection, batch: int, orthant: int) -> tuple[Floats, Float
     weights = given.weights[batch, orthant]
     places = np.flatnonzero(weights)
     return weights[places].astype(np.float64), given.positions[:, places]
+
+
+def _sums(given: Projection, heights: Floats, weights: Floats) -> Sums:
+    return Sums(heights, weights, given.levels, given.sharpness, 1, given.exact)
 
 
 def _share(given: Projection, work: Callable[[int, int, Places], None]) -> None:
