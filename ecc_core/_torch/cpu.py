@@ -78,14 +78,8 @@ def projection_gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Te
     return by_weights, by_directions
 
 
-def _projection(
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    sharpness: Tensor,
-) -> soft_transform.Projection:
+def _projection(*tensors: Tensor) -> soft_transform.Projection:
+    weights, positions, directions, orthants, heights, sharpness = tensors
     numbers = weights.numpy()
     points, unit, levels = _doubles(positions), _doubles(directions), _doubles(heights)
     numbered = orthants.numpy().astype(np.intp)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends import soft_curves
-from ecc_core._torch.cells import Given, Ties, cell_values, filtration, spread
+from ecc_core._torch.cells import Given, cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.packing import packed_shape
 
@@ -32,19 +32,10 @@ def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     return *results, image.new_empty(shape, dtype=dtype)
 
 
-def _plain(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    ties: Ties,
-    keep: bool,
-) -> tuple[Tensor, ...]:
+def _plain(*args: Any) -> tuple[Tensor, ...]:
     """The curve alone, as a sum over the cells."""
-    values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
+    image, thresholds, sharpness, terms, mask, connectivity, superlevel, ties, _ = args
+    values = filtration(image.to(thresholds.dtype), terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = torch.zeros_like(levels)
     for extent, cells in cell_values(values, connectivity, ties):

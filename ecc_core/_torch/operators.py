@@ -93,8 +93,10 @@ def _differentiable(
     """
 
     def run(*args: Any) -> Any:
-        # The dispatcher takes as long as some kernels. It would resolve negated views.
-        if _is_dense(args[0]):
+        first = args[0]  # in a backward pass what `is_grads_batched` maps
+        mapped = torch._C._functorch.is_legacy_batchedtensor(first)
+        if first.device.type in DEVICES and not mapped:
+            # The dispatcher takes as long as some kernels. It would resolve negated views.
             return implementation(
                 *[a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
             )
@@ -126,15 +128,13 @@ def _differentiable(
             return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
-        if _is_traced():
-            return (plain if torch.onnx.is_in_onnx_export() else operator)(*args)
-        if _is_transformed():
-            return Transformable.apply(*args)  # type: ignore[no-untyped-call]
-        if not _are_plain(args):
-            return operator(*args)
-        if torch.is_grad_enabled():
-            return Direct.apply(*args)  # type: ignore[no-untyped-call]
-        return run(*args)
+        if bypasses_torch(args):
+            found = Direct.apply if torch.is_grad_enabled() else run
+        elif _is_traced():
+            found = plain if torch.onnx.is_in_onnx_export() else operator
+        else:
+            found = Transformable.apply if _is_transformed() else operator
+        return found(*args)
 
     return call
 
@@ -150,24 +150,12 @@ def _is_transformed() -> bool:
 
 def bypasses_torch(args: tuple[Any, ...]) -> bool:
     """Whether a call with these arguments needs nothing of torch but gradients in reverse mode."""
-    return not (_is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack()) and (
-        _are_plain(args)
-    )
-
-
-def _are_plain(args: tuple[Any, ...]) -> bool:
-    """Whether no argument is of a subclass of tensors."""
+    if _is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack():
+        return False
     for arg in args:  # noqa: SIM110, faster than a generator
         if isinstance(arg, Tensor) and type(arg) not in PLAIN:
             return False
     return True
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether a tensor has data on a device, and no axis mapped by `is_grads_batched`."""
-    return tensor.device.type in DEVICES and not (
-        torch._C._functorch.is_legacy_batchedtensor(tensor) or torch._C._len_torch_dispatch_stack()
-    )
 
 
 def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:

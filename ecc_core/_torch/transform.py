@@ -16,27 +16,15 @@ from ecc_core._torch.operators import no_second_derivatives, operator
 __all__ = ["soft_projection"]
 
 
-def _fake(
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    *_: Any,
-) -> tuple[Tensor, ...]:
-    shape = (weights.shape[0], directions.shape[0], heights.shape[0])
+def _fake(*given: Tensor) -> tuple[Tensor, ...]:
+    weights, _, directions, _, heights, _ = given
+    shape = weights.shape[0], directions.shape[0], heights.shape[0]
     return weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
 
 
-def _plain(
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    sharpness: Tensor,
-) -> tuple[Tensor, ...]:
+def _plain(*given: Tensor) -> tuple[Tensor, ...]:
     """The curves alone, as sums over the points."""
+    weights, positions, directions, orthants, heights, sharpness = given
     z = sharpness * (heights - (directions @ positions).unsqueeze(2))  # (k, points, n)
     shares = weights.index_select(1, orthants)  # (batch, k, points)
     return ((shares.unsqueeze(3) * torch.sigmoid(z)).sum(2),)
@@ -96,15 +84,8 @@ def soft_projection(
     return soft_curves(weights.device.type).projections(*given)
 
 
-def _fake_backward(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    *_: Any,
-) -> tuple[Tensor, ...]:
+def _fake_backward(gradient: Tensor, *saved: Tensor) -> tuple[Tensor, ...]:
+    slopes, _, weights, _, directions, *_ = saved
     batch = weights.shape[0]
     return (
         weights.new_empty(weights.shape),

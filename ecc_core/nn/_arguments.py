@@ -17,9 +17,9 @@ from torch import Tensor
 __all__ = [
     "Scalar",
     "Vector",
-    "check_flag",
     "check_mask",
     "check_n_spatial",
+    "check_probabilities",
     "check_tensor",
     "finite_scalar",
     "images",
@@ -37,6 +37,7 @@ Vector = Sequence[float] | Tensor
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
 
@@ -92,11 +93,6 @@ def check_n_spatial(n_spatial: Any) -> int:
     return int(n_spatial)
 
 
-def check_flag(flag: Any, name: str) -> None:
-    if not isinstance(flag, bool | np.bool_):
-        raise TypeError(f"`{name}` must be True or False, got {flag!r}")
-
-
 def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert numbers to a tensor on the device of the image, where a tensor must be already."""
     if not isinstance(numbers, Tensor):
@@ -104,12 +100,16 @@ def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor
             return torch.as_tensor(numbers, dtype=dtype, device=like.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(f"`{name}` must be real numbers, got {numbers!r}") from error
-    if numbers.device != like.device:
-        raise ValueError(
-            f"`{name}` must be on the image's device, {like.device}, got {numbers.device}"
-        )
+    _check_device(numbers, name, like)
     found = check_tensor(numbers, name)
     return found if found.dtype == dtype else found.to(dtype)
+
+
+def _check_device(tensor: Tensor, name: str, like: Tensor) -> None:
+    if tensor.device != like.device:
+        raise ValueError(
+            f"`{name}` must be on the image's device, {like.device}, got {tensor.device}"
+        )
 
 
 def numbers_of(
@@ -188,10 +188,15 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
         raise ValueError(
             f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
         )
-    if shown.device != image.device:
-        raise ValueError(
-            f"`mask` must be on the image's device, {image.device}, got {shown.device}"
-        )
+    _check_device(shown, "mask", image)
     if shown.shape == image.shape:
         return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
     return shown[None]
+
+
+def check_probabilities(low: float, high: float, name: str, advice: str) -> None:
+    """Refuse values from `low` to `high` that are no probabilities, rounded to 16 bits or not."""
+    if low < -ROUNDING or high > 1 + ROUNDING:
+        raise ValueError(
+            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
+        )

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ecc_core._request.filtration import check_connectivity
+from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch import orthants
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.operators import bypasses_torch
@@ -116,7 +116,7 @@ def soft_euler_curve(
     """
     image, dtype = arguments.images(image, n_spatial, "image")
     connectivity = check_connectivity(connectivity, n_spatial)
-    arguments.check_flag(superlevel, "superlevel")
+    superlevel = check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
     batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
@@ -138,7 +138,7 @@ def soft_euler_curve(
         image.requires_grad or (terms is not None and terms.requires_grad)
     )
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
-    others = (levels, slope, terms, mask, connectivity, bool(superlevel), ties, keep)
+    others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
     if image.is_cuda and bypasses_torch((image, *others)):
         from ecc_core._torch import fused
 

@@ -9,13 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ecc_core._request.filtration import check_connectivity
+from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core.nn import _arguments, _parameters, functional
 from ecc_core.nn._windows import windows
 
 __all__ = ["EulerCurveLoss"]
-
-ROUNDING = 1e-3  # by which probabilities may be out of range
 
 
 class EulerCurveLoss(nn.Module):
@@ -144,8 +142,7 @@ class EulerCurveLoss(nn.Module):
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
         self.reduction = reduction
-        _arguments.check_flag(from_logits, "from_logits")
-        self.from_logits = from_logits
+        self.from_logits = check_flag(from_logits, "from_logits")
         self.ignore_index = ignore_index
         self._weight = _as_weights(weight)
         given = None if self._weight is None else torch.as_tensor(self._weight).clone()
@@ -309,7 +306,4 @@ def _check_probabilities(given: Tensor, name: str, advice: str) -> None:
     ):
         return
     low, high = (bound.item() for bound in given.detach().aminmax())
-    if low < -ROUNDING or high > 1 + ROUNDING:
-        raise ValueError(
-            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
-        )
+    _arguments.check_probabilities(low, high, name, advice)
