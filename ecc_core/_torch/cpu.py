@@ -128,7 +128,7 @@ def _coefficients(values: Array, connectivity: int) -> Array:
 
 
 def _doubles(numbers: Tensor) -> Floats:
-    return numbers.numpy().astype(np.float64)
+    return numbers.numpy().astype(np.float64, order="C")
 
 
 def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:

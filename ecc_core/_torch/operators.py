@@ -57,14 +57,13 @@ def operator(
         torch.library.define(name, schema, tags=torch.Tag.pt2_compliant_tag)
         torch.library.impl(name, DEVICES, implementation)
         torch.library.register_fake(name, fake)
-        operator = getattr(torch.ops.ecc, implementation.__name__).default
-        torch.library.register_vmap(name, _vmapped(operator, stacked))
+        registered = getattr(torch.ops.ecc, implementation.__name__).default
+        torch.library.register_vmap(name, _vmapped(registered, stacked))
         if backward is None:
-            return operator  # type: ignore[no-any-return]
+            return registered  # type: ignore[no-any-return]
         torch.library.register_autograd(name, backward, setup_context=setup)
-        return _differentiable(
-            operator, implementation, backward, push or backward, setup, plain or operator
-        )
+        functions = backward, push or backward, setup, plain or registered
+        return _differentiable(registered, implementation, *functions)
 
     return register
 
