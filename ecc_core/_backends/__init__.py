@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
+from ecc_core._backends.soft import SoftCurves
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
@@ -273,33 +274,6 @@ class Transforms(Protocol):
     weighted_transform: Callable[..., Any]
     find_regions: Callable[..., Any]
     region_transforms: Callable[..., Any]
-
-
-class SoftCurves(Protocol):
-    """Soft curves of torch tensors (images, *spatial), and of points projected on directions.
-
-    `given` is that of :mod:`ecc_core._torch.cells`.
-    """
-
-    def curves(self, given: Any, keep: bool) -> tuple[Any, Any, Any, Any]:
-        """Curves (images, n), their derivatives by threshold and sharpness, and coefficients.
-
-        The coefficients are those that `gradient` takes, in any form, empty without `keep`.
-        """
-        ...
-
-    def gradient(
-        self, upstream: Any, packed: Any, given: Any, split: bool, dtype: Any, double: bool
-    ) -> Any:
-        """The gradient of the images in `dtype`, by that of the curves (images, n).
-
-        Cells are divided between points with equal values if `split` is set. `double` asks for sums
-        in double precision where that matters.
-        """
-        ...
-
-    projections: Callable[..., tuple[Any, Any, Any]]
-    projection_gradients: Callable[..., tuple[Any, Any]]
 
 
 class _Modules(NamedTuple):

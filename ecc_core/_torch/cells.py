@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Given", "Ties", "cell_values", "filtration", "split_coefficients", "spread"]
+__all__ = ["Ties", "cell_values", "filtration", "split_coefficients", "spread"]
 
 Ties = Literal["raster", "split"]
-
-
-class Given(NamedTuple):
-    """What the soft curves of images (batch, *spatial) are computed from.
-
-    `direction_terms` are those that a direction adds along each axis, one axis after another. The
-    mask is (batch or 1, *spatial). The numbers are float64 for float64 images, otherwise float32.
-    """
-
-    image: Tensor
-    thresholds: Tensor
-    sharpness: Tensor
-    direction_terms: Tensor | None
-    mask: Tensor | None
-    connectivity: int
-    superlevel: bool
-
 
 POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
 

@@ -14,9 +14,10 @@ from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
 from ecc_core._backends.cpu.soft import transform as soft_transform
 from ecc_core._backends.cpu.soft.sums import Sums
+from ecc_core._backends.soft import SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
-from ecc_core._torch.cells import Given, filtration, split_coefficients
+from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curves", "gradient", "projection_gradients", "projections", "threads"]
@@ -25,20 +26,25 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-def curves(given: Given, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves, their derivatives with respect to thresholds and sharpness, and coefficients."""
-    values, levels = _values(given), _doubles(given.thresholds)
-    slope = _checked(levels, given.sharpness, "thresholds")
-    weights = _coefficients(values, given.connectivity)
-    sums = _sums(values, weights, -levels if given.superlevel else levels, slope).curves()
-    if given.superlevel:
+    values, levels = _values(images), _doubles(images.thresholds)
+    slope = _checked(levels, images.sharpness, "thresholds")
+    weights = _coefficients(values, images.connectivity)
+    sums = _sums(values, weights, -levels if images.superlevel else levels, slope).curves()
+    if images.superlevel:
         sums[1] *= -1
     curve, slopes, spreads = map(torch.from_numpy, sums.astype(values.dtype))
     return curve, slopes, spreads, torch.from_numpy(weights if keep else weights[:, :0].copy())
 
 
 def gradient(
-    upstream: Tensor, packed: Tensor, given: Given, split: bool, dtype: torch.dtype, double: bool
+    upstream: Tensor,
+    packed: Tensor,
+    images: SoftImages,
+    split: bool,
+    dtype: torch.dtype,
+    double: bool,
 ) -> Tensor:
     """Gradient of the images.
 
@@ -46,14 +52,14 @@ def gradient(
     levels. `double` asks for sums in double precision, for gradients of directions, whose terms
     cancel.
     """
-    values, weights = _values(given), packed.contiguous().numpy()
+    values, weights = _values(images), packed.contiguous().numpy()
     if split:
-        divided = split_coefficients(torch.from_numpy(values), given.connectivity)
+        divided = split_coefficients(torch.from_numpy(values), images.connectivity)
         weights = _points(divided.numpy())
     elif not packed.shape[1]:
-        weights = _coefficients(values, given.connectivity)
-    sign = -1 if given.superlevel else 1
-    sums = _sums(values, weights, sign * _doubles(given.thresholds), float(given.sharpness))
+        weights = _coefficients(values, images.connectivity)
+    sign = -1 if images.superlevel else 1
+    sums = _sums(values, weights, sign * _doubles(images.thresholds), float(images.sharpness))
     found = sums.gradients(-sign * _doubles(upstream), double=double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
@@ -87,16 +93,16 @@ def _projection(*tensors: Tensor) -> soft_transform.Projection:
     return soft_transform.Projection(numbers, points, unit, numbered, levels, *options)
 
 
-def _values(given: Given) -> Array:
+def _values(images: SoftImages) -> Array:
     """Values (batch, *spatial) of the sublevel filtration, of the levels' dtype."""
-    terms = given.direction_terms
+    terms = images.direction_terms
     if terms is not None and not bool(terms.isfinite().all()):
         raise ValueError(
             "`direction` must be finite and not zero and `direction_scale` finite, got "
             f"{terms[~terms.isfinite()][0]:g} * x"
         )
-    image = given.image.to(given.thresholds.dtype)
-    return filtration(image, terms, given.mask, given.superlevel).contiguous().numpy()
+    image = images.image.to(images.thresholds.dtype)
+    return filtration(image, terms, images.mask, images.superlevel).contiguous().numpy()
 
 
 def _sums(values: Array, weights: Array, levels: Floats, sharpness: float) -> Sums:

@@ -9,7 +9,8 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_transform import curves as projections
 from ecc_core._backends.cuda.soft_transform import gradients as projection_gradients
-from ecc_core._torch.cells import Given, filtration, split_coefficients
+from ecc_core._backends.soft import SoftImages
+from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack
 
 __all__ = ["arguments", "curves", "gradient", "projection_gradients", "projections"]
@@ -32,7 +33,7 @@ def arguments(
     )
 
 
-def curves(images: Given, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves, their derivatives by thresholds and sharpness, and packed coefficients."""
     given = arguments(*images)
     image, thresholds, superlevel = given.image, given.thresholds, given.superlevel
@@ -51,7 +52,12 @@ def curves(images: Given, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def gradient(
-    upstream: Tensor, packed: Tensor, images: Given, split: bool, dtype: torch.dtype, double: bool
+    upstream: Tensor,
+    packed: Tensor,
+    images: SoftImages,
+    split: bool,
+    dtype: torch.dtype,
+    double: bool,
 ) -> Tensor:
     """Gradient of the images, in `dtype`."""
     given = arguments(*images)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends import soft_curves
-from ecc_core._torch.cells import Given, cell_values, filtration, spread
+from ecc_core._backends.soft import SoftImages
+from ecc_core._torch.cells import cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.packing import packed_shape
 
@@ -128,7 +129,9 @@ def soft_curve(
     any other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the
     backward pass does not compute them again.
     """
-    given = Given(image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel)
+    given = SoftImages(
+        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+    )
     return soft_curves(image.device.type).curves(given, keep)
 
 
@@ -164,7 +167,9 @@ def soft_curve_backward(
     by_levels = gradient * slopes, (gradient * spreads).sum(1)
     if wanted == "none":
         return image.new_empty(0), *by_levels
-    given = Given(image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel)
+    given = SoftImages(
+        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+    )
     options = ties == "split", _dtype(image, wanted), wanted == "wide"
     by_image = soft_curves(image.device.type).gradient(gradient, packed, given, *options)
     return by_image, *by_levels
