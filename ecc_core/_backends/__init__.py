@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
+from ecc_core._backends.soft import SoftCurves
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
@@ -20,6 +21,7 @@ __all__ = [
     "BettiNumbers",
     "CellCounts",
     "Shards",
+    "SoftCurves",
     "Surfaces",
     "Transforms",
     "backend",
@@ -27,6 +29,7 @@ __all__ = [
     "cell_counts",
     "register",
     "shards",
+    "soft_curves",
     "supports",
     "surfaces",
     "transforms",
@@ -297,6 +300,7 @@ class _Modules(NamedTuple):
     betti_numbers: Any
     surfaces: Any
     cell_counts: Any
+    soft_curves: Any
     needs: Callable[[], None]
 
 
@@ -312,6 +316,7 @@ def register(
     betti_numbers: BettiNumbers | str | None = None,
     surfaces: Surfaces | str | None = None,
     cell_counts: CellCounts | str | None = None,
+    soft_curves: SoftCurves | str | None = None,
     needs: Callable[[], None] = lambda: None,
 ) -> None:
     """Make a backend known for a kind of device.
@@ -320,14 +325,14 @@ def register(
     ----------
     device : str
         As in `Adapter.device`, without the number.
-    curves, transforms, shards, betti_numbers, surfaces, cell_counts : module, object or name
-        Modules are named by strings and imported when they are needed. A backend without one of the
-        last five raises a clear error for it.
+    curves, transforms, shards, ... : module, object or name
+        Modules are named by strings and imported when they are needed. A backend without one of
+        those after the first raises a clear error for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
     _registered[device] = _Modules(
-        curves, transforms, shards, betti_numbers, surfaces, cell_counts, needs
+        curves, transforms, shards, betti_numbers, surfaces, cell_counts, soft_curves, needs
     )
 
 
@@ -369,6 +374,11 @@ def cell_counts(device: str) -> CellCounts:
     return cast(CellCounts, _part(device, "cell_counts"))
 
 
+def soft_curves(device: str) -> SoftCurves:
+    """The soft curves of a device."""
+    return cast(SoftCurves, _part(device, "soft_curves"))
+
+
 def _kind(device: str) -> str:
     return device.partition(":")[0]
 
@@ -406,6 +416,7 @@ register(
     betti_numbers="ecc_core._backends.cpu.betti",
     surfaces="ecc_core._backends.cpu.surface.launch",
     cell_counts="ecc_core._backends.cpu.minkowski.launch",
+    soft_curves="ecc_core._torch.cpu",
 )
 register(
     "cuda",
@@ -415,5 +426,6 @@ register(
     betti_numbers="ecc_core._backends.cuda.betti",
     surfaces="ecc_core._backends.cuda.surface",
     cell_counts="ecc_core._backends.cuda.cells",
+    soft_curves="ecc_core._torch.cuda",
     needs=need_cupy,
 )

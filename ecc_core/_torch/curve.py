@@ -1,10 +1,7 @@
-"""The operator of soft curves and its derivatives, as registered with torch.
+"""The operator of soft curves and its derivatives.
 
 The forward operator also returns the derivatives by thresholds and sharpness, which cost next to
 nothing along with the curve. A second operator computes the gradient of the image.
-
-Each implementation is registered separately since `torch.library.custom_op` would check in every
-call that no result shares memory with an argument, which takes longer than the kernels.
 """
 
 from __future__ import annotations
@@ -15,166 +12,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch import direct
-from ecc_core._torch.batching import keep_nothing, saving, transformable, vmapped
-from ecc_core._torch.cells import Ties, cell_values, filtration, spread
+from ecc_core._backends import soft_curves
+from ecc_core._backends.soft import SoftImages
+from ecc_core._torch.cells import cell_values, filtration, spread
+from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.packing import packed_shape
 
-__all__ = ["by_direction_terms", "gradients_of", "no_second_derivatives", "soft_curve"]
-
-NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
-NAME_PUSH = "ecc::soft_curve_push"
-COMMON = (
-    "Tensor image, Tensor thresholds, Tensor sharpness, Tensor? direction_terms, Tensor? mask,"
-    " int connectivity, bool superlevel, str ties"
-)
-torch.library.define(
-    NAME,
-    f"({COMMON}, bool keep) -> (Tensor curve, Tensor slopes, Tensor spreads, Tensor packed)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-torch.library.define(
-    NAME_BACKWARD,
-    f"(Tensor gradient, Tensor slopes, Tensor spreads, Tensor packed, {COMMON}, str wanted)"
-    " -> (Tensor by_image, Tensor by_threshold, Tensor by_sharpness)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-torch.library.define(
-    NAME_PUSH,
-    f"(Tensor change, {COMMON}) -> Tensor",
-    tags=torch.Tag.pt2_compliant_tag,
-)
-FORWARD = torch.ops.ecc.soft_curve.default
-BACKWARD = torch.ops.ecc.soft_curve_backward.default
-PUSH = torch.ops.ecc.soft_curve_push.default
+__all__ = ["by_direction_terms", "gradients_of", "soft_curve"]
 
 
-def _on_cpu(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    ties: str,
-    keep: bool,
-) -> tuple[Tensor, ...]:
-    from ecc_core._torch import cpu
-
-    values = cpu.values(image, thresholds, direction_terms, mask, superlevel)
-    options = values, thresholds, sharpness, connectivity, superlevel
-    found = cpu.small_curves(*options) if cpu.is_small(values) else cpu.curves(*options)
-    *rows, coefficients = found
-    return *rows, coefficients if keep else coefficients.new_empty((image.shape[0], 0))
+def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
+    keep = rest[-1]
+    if image.is_cuda:
+        # The backward pass of float64 does not use coefficients.
+        shape, dtype = packed_shape(image, keep and image.dtype != torch.float64), torch.int32
+    else:
+        shape = (image.shape[0], math.prod(image.shape[1:]) if keep else 0)
+        dtype = torch.int8
+    return *results, image.new_empty(shape, dtype=dtype)
 
 
-def _backward_on_cpu(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    packed: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    ties: str,
-    wanted: str,
-) -> tuple[Tensor, ...]:
-    from ecc_core._torch import cpu
-
-    rows = gradient, slopes, spreads
-    if wanted == "none":
-        return image.new_empty(0), *cpu.by_levels(*rows)
-    values = cpu.values(image, thresholds, direction_terms, mask, superlevel)
-    if ties == "split" or not packed.shape[1]:
-        packed = cpu.coefficients(values, connectivity, ties)
-    small = cpu.is_small(values) and ties == "raster"
-    compute = cpu.small_gradients if small else cpu.gradients
-    found = compute(values, packed, thresholds, sharpness, superlevel, rows, wanted == "wide")
-    return found[0].to(_dtype(image, wanted)), *found[1:]
-
-
-def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    from ecc_core._torch import cuda
-
-    *options, _, keep = rest
-    return cuda.curves(cuda.arguments(image, *options), _keeps(image, keep))
-
-
-def _backward_on_cuda(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
-) -> tuple[Tensor, ...]:
-    *options, ties, wanted = rest
-    by_levels = gradient * slopes, (gradient * spreads).sum(1)
-    if wanted == "none":
-        return image.new_empty(0), *by_levels
-    from ecc_core._torch import cuda
-
-    given = cuda.arguments(image, *options)
-    dtype = _dtype(image, wanted)
-    return cuda.gradient(given, gradient, packed, ties == "split", dtype), *by_levels
-
-
-def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
-    from ecc_core._torch import cpu
-
-    thresholds, sharpness, terms, mask, connectivity, superlevel, ties = options
-    values = cpu.values(image, thresholds, terms, mask, superlevel)
-    levels = torch.from_numpy(cpu.sublevel(thresholds, superlevel))
-    weights = cpu.coefficients(values, connectivity, ties)
-    return _pushed(change, values.flatten(1), weights, levels, float(sharpness), superlevel)
-
-
-def _push_on_cuda(change: Tensor, image: Tensor, *rest: Any) -> Tensor:
-    from ecc_core._torch import cuda
-
-    *options, ties = rest
-    given = cuda.arguments(image, *options)
-    points = cuda.points(given, ties == "split")
-    return _pushed(change, *points, given.sharpness, given.superlevel)
-
-
-def _pushed(
-    change: Tensor,
-    values: Tensor,
-    weights: Tensor,
-    levels: Tensor,
-    sharpness: Tensor | float,
-    superlevel: bool,
-) -> Tensor:
-    """Tangent (batch, n) of the curves for the tangent of the filtration."""
-    change = change.flatten(1).to(values.dtype)
-    change = change if superlevel else -change
-    return direct.curves(values, weights * change, levels, sharpness)[1]
-
-
-def _keeps(image: Tensor, keep: bool) -> bool:
-    """Whether CUDA keeps packed coefficients, which the backward pass of float64 does not use."""
-    return keep and image.dtype != torch.float64
-
-
-def _dtype(image: Tensor, wanted: str) -> torch.dtype:
-    wide = wanted == "wide" and image.dtype != torch.float64
-    return torch.float32 if wide else image.dtype
-
-
-def _plain(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    ties: Ties,
-    keep: bool,
-) -> tuple[Tensor, ...]:
+def _plain(*args: Any) -> tuple[Tensor, ...]:
     """The curve alone, as a sum over the cells."""
-    values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
+    image, thresholds, sharpness, terms, mask, connectivity, superlevel, ties, _ = args
+    values = filtration(image.to(thresholds.dtype), terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = torch.zeros_like(levels)
     for extent, cells in cell_values(values, connectivity, ties):
@@ -183,32 +45,12 @@ def _plain(
     return (curve,)
 
 
-def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
-    keep = rest[-1]
-    if image.is_cuda:
-        shape, dtype = packed_shape(image, _keeps(image, keep)), torch.int32
-    else:
-        shape = (image.shape[0], math.prod(image.shape[1:]) if keep else 0)
-        dtype = torch.int8
-    return *results, image.new_empty(shape, dtype=dtype)
-
-
-def _fake_backward(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
-) -> tuple[Tensor, ...]:
-    shape = (0,) if rest[-1] == "none" else image.shape
-    by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
-    return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
-
-
-def _setup(
-    ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
-) -> tuple[Tensor | None, ...]:
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
     ctx.options = inputs[5:8]
-    return *output[1:], *inputs[:5]
+    ctx.save_for_backward(*output[1:], *inputs[:5])
+    ctx.save_for_forward(*output[1:], *inputs[:5])
 
 
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
@@ -242,17 +84,14 @@ def by_direction_terms(by_image: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    slopes, spreads, _, image, thresholds, sharpness, direction_terms, mask = ctx.saved_tensors
+    slopes, spreads, _, image = ctx.saved_tensors[:4]
     by_image, by_threshold, by_sharpness, by_terms = tangents[:4]
-    change = None if by_image is None else by_image.to(slopes.dtype)
-    if by_terms is not None:
-        along = spread(by_terms, image.shape[1:]).expand(image.shape)
-        change = along if change is None else change + along
     total = torch.zeros_like(slopes)
-    if change is not None:
-        total = soft_curve_push(
-            change, image, thresholds, sharpness, direction_terms, mask, *ctx.options
-        )
+    if by_image is not None:
+        total = total + _pushed(by_image.to(slopes.dtype), ctx.saved_tensors, ctx.options)
+    if by_terms is not None:
+        along = spread(by_terms, image.shape[1:])
+        total = total + _pushed(along, ctx.saved_tensors, ctx.options)
     if by_threshold is not None:
         total = total + slopes * by_threshold
     if by_sharpness is not None:
@@ -260,53 +99,82 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     return total, None, None, None
 
 
-def _fake_push(change: Tensor, image: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
-    return thresholds.new_empty((image.shape[0], thresholds.shape[0]))
+def _pushed(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) -> Tensor:
+    """Tangent (batch, n) of the curves for that of the filtration, from the gradient by level."""
+    slopes, spreads, packed, image, thresholds, *others = saved
+    each = []
+    for j in range(thresholds.shape[0]):
+        one = slice(j, j + 1)
+        rows = torch.ones_like(slopes[:, one]), slopes[:, one], spreads[:, one]
+        given = *rows, packed, image, thresholds[one], *others, *options, "wide"
+        each.append((soft_curve_backward(*given)[0] * change).flatten(1).sum(1))
+    return torch.stack(each, 1) if each else torch.zeros_like(slopes)
 
 
-def no_second_derivatives(ctx: Any, *gradients: Any) -> Any:
-    """Backward pass of the gradients."""
-    raise RuntimeError("soft Euler characteristic curves have no second derivatives")
+@operator(_fake, stacked=(0, 4), backward=_backward, push=_push, setup=_setup, plain=_plain)
+def soft_curve(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: str,
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
+
+    `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for
+    any other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the
+    backward pass does not compute them again.
+    """
+    given = SoftImages(
+        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+    )
+    return soft_curves(image.device.type).curves(given, keep)
 
 
-ON_DEVICES = {"cpu": _on_cpu, "cuda": _on_cuda}
-BACKWARD_ON_DEVICES = {"cpu": _backward_on_cpu, "cuda": _backward_on_cuda}
-PUSH_ON_DEVICES = {"cpu": _push_on_cpu, "cuda": _push_on_cuda}
+def _fake_backward(
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
+) -> tuple[Tensor, ...]:
+    shape = (0,) if rest[-1] == "none" else image.shape
+    by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
+    return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
-soft_curve = transformable(FORWARD, _setup, _backward, _push, ON_DEVICES, _plain)
-"""Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
-`thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for any
-other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the backward
-pass does not compute them again.
-"""
-soft_curve_backward = transformable(
-    BACKWARD, keep_nothing, no_second_derivatives, no_second_derivatives, BACKWARD_ON_DEVICES
-)
-"""Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
+@operator(_fake_backward, stacked=(0, 1, 2, 3, 4, 8), backward=no_second_derivatives("curves"))
+def soft_curve_backward(
+    gradient: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    packed: Tensor,
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: str,
+    wanted: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
 
-`wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in their
-dtype), or "wide" (in float32 for images of a narrower dtype).
-"""
-soft_curve_push = transformable(
-    PUSH, keep_nothing, no_second_derivatives, no_second_derivatives, PUSH_ON_DEVICES
-)
-"""Tangent (batch, n) of the curves for the tangent (batch, *spatial) of the filtration."""
+    `wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in
+    their dtype), or "wide" (in float32 for images of a narrower dtype).
+    """
+    by_levels = gradient * slopes, (gradient * spreads).sum(1)
+    if wanted == "none":
+        return image.new_empty(0), *by_levels
+    given = SoftImages(
+        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
+    )
+    options = ties == "split", _dtype(image, wanted), wanted == "wide"
+    by_image = soft_curves(image.device.type).gradient(gradient, packed, given, *options)
+    return by_image, *by_levels
 
-for name, implementations in (
-    (NAME, ON_DEVICES),
-    (NAME_BACKWARD, BACKWARD_ON_DEVICES),
-    (NAME_PUSH, PUSH_ON_DEVICES),
-):
-    for device, implementation in implementations.items():
-        torch.library.impl(name, device, implementation)
 
-torch.library.register_fake(NAME, _fake)
-torch.library.register_fake(NAME_PUSH, _fake_push)
-torch.library.register_fake(NAME_BACKWARD, _fake_backward)
-torch.library.register_autograd(NAME, _backward, setup_context=saving(_setup))
-torch.library.register_autograd(NAME_BACKWARD, no_second_derivatives)
-torch.library.register_autograd(NAME_PUSH, no_second_derivatives)
-torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0, 4)))
-torch.library.register_vmap(NAME_PUSH, vmapped(PUSH, stacked=(0, 1, 5)))
-torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3, 4, 8)))
+def _dtype(image: Tensor, wanted: str) -> torch.dtype:
+    wide = wanted == "wide" and image.dtype != torch.float64
+    return torch.float32 if wide else image.dtype

@@ -7,6 +7,7 @@ float64.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,8 +16,8 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Forward
 from ecc_core._backends.cuda.soft_plans import packed_words, window_words
-from ecc_core._torch.batching import bypasses_torch
 from ecc_core._torch.cuda import arguments
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["applies", "soft_curve"]
@@ -34,22 +35,15 @@ def applies(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     return True
 
 
-def soft_curve(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    *options: Any,
-) -> Tensor:
+def soft_curve(*args: Any) -> Tensor:
     """Curves (..., n) of images (..., spatial), for arguments to which this applies.
 
     The arguments are those of the operator, and then the number of spatial axes.
     """
-    tensors = image, thresholds, sharpness, direction_terms, mask
+    tensors, options = args[:5], args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])
     if not needed:
-        curve: Tensor = _compute(*tensors, options)[0]
+        curve: Tensor = _compute(tensors, options)[0]
         return curve
     found: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
     return found
@@ -57,19 +51,11 @@ def soft_curve(
 
 class _Fused(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        image: Tensor,
-        thresholds: Tensor,
-        sharpness: Tensor,
-        direction_terms: Tensor | None,
-        mask: Tensor | None,
-        options: tuple[Any, ...],
-    ) -> Any:
-        others = thresholds, sharpness, direction_terms, mask
-        curve, flat, kept, ctx.sizes = _compute(image, *others, options, True)
-        ctx.save_for_backward(flat, *others, kept)
-        ctx.shape, ctx.options = image.shape, options[:3]
+    def forward(ctx: Any, *args: Any) -> Any:
+        *tensors, options = args
+        curve, flat, kept, ctx.sizes = _compute(tensors, options, True)
+        ctx.save_for_backward(flat, *tensors[1:], kept)
+        ctx.shape, ctx.options = tensors[0].shape, options[:3]
         return curve
 
     @staticmethod
@@ -105,21 +91,15 @@ class _Fused(torch.autograd.Function):
 
 
 def _compute(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    options: tuple[Any, ...],
-    keeps: bool = False,
+    tensors: Sequence[Any], options: tuple[Any, ...], keeps: bool = False
 ) -> tuple[Any, ...]:
     """The curves, and with `keeps` the flat batch, other memory for gradients, and its sizes."""
-    connectivity, superlevel, _, keep, n_spatial = options
+    (image, *others), (*flags, _, keep, n_spatial) = tensors, options
     batch, flat = image.shape[:-n_spatial], image
     if len(batch) != 1:
         flat = image.reshape(math.prod(batch), *image.shape[-n_spatial:])
-    given = arguments(flat, thresholds, sharpness, direction_terms, mask, connectivity, superlevel)
-    levels, device = thresholds.shape[0], image.device
+    given = arguments(flat, *others, *flags)
+    levels, device = given.thresholds.shape[0], image.device
     curve = torch.empty((*batch, levels), dtype=torch.float32, device=device)
     if not keeps:
         soft.curves(given, Forward(curve.data_ptr(), 0, 0, 0, 0))

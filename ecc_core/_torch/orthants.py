@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch.nn import functional
 
 from ecc_core._torch.cells import cell_values
 
-__all__ = ["orthant_coefficients", "orthants_of", "positions"]
+__all__ = ["coordinates", "orthant_coefficients", "orthants_of", "positions"]
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -47,10 +48,13 @@ def orthants_of(directions: Tensor) -> Tensor:
     return torch.stack(bits).sum(0, dtype=torch.int32)
 
 
-def positions(shape: torch.Size, spacing: tuple[float, ...], like: Tensor) -> Tensor:
+def coordinates(count: int, step: float, like: Tensor) -> Tensor:
+    """Coordinates of `count` points, `step` apart, relative to their centre."""
+    places = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (places - (count - 1) / 2) * step
+
+
+def positions(shape: torch.Size, spacing: Sequence[float], like: Tensor) -> Tensor:
     """Coordinates (d, points) of a grid relative to its centre."""
-    axes = [
-        (torch.arange(n, dtype=like.dtype, device=like.device) - (n - 1) / 2) * step
-        for n, step in zip(shape, spacing, strict=True)
-    ]
+    axes = [coordinates(n, step, like) for n, step in zip(shape, spacing, strict=True)]
     return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)

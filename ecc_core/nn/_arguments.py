@@ -17,18 +17,17 @@ from torch import Tensor
 __all__ = [
     "Scalar",
     "Vector",
-    "check_axes",
-    "check_flag",
     "check_mask",
+    "check_n_spatial",
+    "check_probabilities",
     "check_tensor",
-    "coordinates",
     "finite_scalar",
+    "images",
+    "numbers_of",
     "plain",
     "positive_scalar",
     "spacing_of",
     "unit",
-    "vector",
-    "vectors",
     "widened",
 ]
 
@@ -38,6 +37,7 @@ Vector = Sequence[float] | Tensor
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
 
@@ -76,17 +76,21 @@ def widened(tensor: Tensor) -> Tensor:
     return tensor.to(torch.float64 if tensor.dtype.itemsize > 2 else torch.float32)
 
 
-def check_axes(tensor: Tensor, n_spatial: int, name: str) -> None:
+def images(tensor: Any, n_spatial: int, name: str) -> tuple[Tensor, torch.dtype]:
+    """Check images and convert them to floats. Also returns the dtype of their curves."""
+    found = check_tensor(tensor, name)
+    check_n_spatial(n_spatial)
+    if found.dim() < n_spatial:
+        got = tuple(found.shape)
+        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
+    found = widened(found)
+    return found, torch.float64 if found.dtype == torch.float64 else torch.float32
+
+
+def check_n_spatial(n_spatial: Any) -> int:
     if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
         raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
-    if tensor.dim() < n_spatial:
-        got = tuple(tensor.shape)
-        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
-
-
-def check_flag(flag: Any, name: str) -> None:
-    if not isinstance(flag, bool | np.bool_):
-        raise TypeError(f"`{name}` must be True or False, got {flag!r}")
+    return int(n_spatial)
 
 
 def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
@@ -96,29 +100,27 @@ def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor
             return torch.as_tensor(numbers, dtype=dtype, device=like.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(f"`{name}` must be real numbers, got {numbers!r}") from error
-    if numbers.device != like.device:
-        raise ValueError(
-            f"`{name}` must be on the image's device, {like.device}, got {numbers.device}"
-        )
+    _check_device(numbers, name, like)
     found = check_tensor(numbers, name)
     return found if found.dtype == dtype else found.to(dtype)
 
 
-def vector(
-    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int | None = None
+def _check_device(tensor: Tensor, name: str, like: Tensor) -> None:
+    if tensor.device != like.device:
+        raise ValueError(
+            f"`{name}` must be on the image's device, {like.device}, got {tensor.device}"
+        )
+
+
+def numbers_of(
+    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, *shape: int | str
 ) -> Tensor:
+    """Convert numbers to a tensor of this shape, in which letters stand for any length."""
     found = _tensor(numbers, name, like, dtype)
-    if found.dim() != 1 or length not in (None, found.shape[0]):
-        wanted = "n" if length is None else length
-        raise ValueError(f"`{name}` must have shape ({wanted},), got {tuple(found.shape)}")
-    return found
-
-
-def vectors(numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int) -> Tensor:
-    found = _tensor(numbers, name, like, dtype)
-    if found.dim() != 2 or found.shape[1] != length:
-        got = tuple(found.shape)
-        raise ValueError(f"`{name}` must have shape (k, {length}), got {got}")
+    lengths = zip(shape, found.shape, strict=False)
+    if found.dim() != len(shape) or any(n != m for n, m in lengths if isinstance(n, int)):
+        wanted = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(found.shape)}")
     return found
 
 
@@ -160,12 +162,6 @@ def unit(given: Tensor) -> Tensor:
     return found
 
 
-def coordinates(count: int, step: float, like: Tensor) -> Tensor:
-    """Coordinates of `count` points, `step` apart, relative to their centre."""
-    places = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (places - (count - 1) / 2) * step
-
-
 def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
     """Check the distance between neighbouring points along each axis."""
     if spacing is None:
@@ -192,10 +188,15 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
         raise ValueError(
             f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
         )
-    if shown.device != image.device:
-        raise ValueError(
-            f"`mask` must be on the image's device, {image.device}, got {shown.device}"
-        )
+    _check_device(shown, "mask", image)
     if shown.shape == image.shape:
         return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
     return shown[None]
+
+
+def check_probabilities(low: float, high: float, name: str, advice: str) -> None:
+    """Refuse values from `low` to `high` that are no probabilities, rounded to 16 bits or not."""
+    if low < -ROUNDING or high > 1 + ROUNDING:
+        raise ValueError(
+            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
+        )

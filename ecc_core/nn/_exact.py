@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import vmapped
+from ecc_core._torch.operators import operator
 from ecc_core.curves import euler_curve
 from ecc_core.nn._arguments import plain
 from ecc_core.transforms import euler_transform
@@ -31,7 +31,11 @@ def flatten(image: Tensor, n_spatial: int) -> Tensor:
     return image.reshape(math.prod(image.shape[:first]), *image.shape[first:])
 
 
-@torch.library.custom_op("ecc::exact_curve", mutates_args=())
+def _fake_curve(image: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
+    return image.new_empty((image.shape[0], thresholds.shape[0]), dtype=torch.int64)
+
+
+@operator(_fake_curve, stacked=(0, 2))
 def exact_curve(
     image: Tensor,
     thresholds: Tensor,
@@ -57,15 +61,12 @@ def exact_curve(
     return values
 
 
-@exact_curve.register_fake
-def _(image: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
-    return image.new_empty((image.shape[0], thresholds.shape[0]), dtype=torch.int64)
+def _fake_transform(weights: Tensor, directions: Tensor, heights: Tensor, *_: Any) -> Tensor:
+    shape = weights.shape[0], directions.shape[0], heights.shape[0]
+    return weights.new_empty(shape, dtype=torch.float64)
 
 
-exact_curve.register_vmap(vmapped(exact_curve, stacked=(0, 2)))
-
-
-@torch.library.custom_op("ecc::exact_transform", mutates_args=())
+@operator(_fake_transform, stacked=(0,))
 def exact_transform(
     weights: Tensor,
     directions: Tensor,
@@ -80,12 +81,3 @@ def exact_transform(
         found: Any = euler_transform(image, directions, heights, **options).values
         row.copy_(found)
     return values
-
-
-@exact_transform.register_fake
-def _(weights: Tensor, directions: Tensor, heights: Tensor, *_: Any) -> Tensor:
-    shape = weights.shape[0], directions.shape[0], heights.shape[0]
-    return weights.new_empty(shape, dtype=torch.float64)
-
-
-exact_transform.register_vmap(vmapped(exact_transform, stacked=(0,)))

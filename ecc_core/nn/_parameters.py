@@ -27,7 +27,6 @@ __all__ = [
     "as_directions",
     "as_levels",
     "bounds_of",
-    "check_n_spatial",
     "check_positive_int",
     "free_increasing",
     "increasing",
@@ -100,12 +99,6 @@ def as_directions(directions: Any, n_spatial: int) -> Floats:
     if count is None:
         return check_directions(on_host(directions), n_spatial)
     return sample_directions(count, n_spatial)
-
-
-def check_n_spatial(n_spatial: Any) -> int:
-    if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
-        raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
-    return int(n_spatial)
 
 
 def check_positive_int(number: Any, name: str) -> int:

@@ -9,10 +9,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ecc_core._request.filtration import check_connectivity
+from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._torch import orthants
-from ecc_core._torch.batching import bypasses_torch
 from ecc_core._torch.curve import soft_curve
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.transform import soft_projection
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
@@ -114,23 +114,21 @@ def soft_euler_curve(
     >>> bool(ring.grad[1, 1] < 0)  # a lower centre fills the hole sooner
     True
     """
-    image = arguments.check_tensor(image, "image")
-    arguments.check_axes(image, n_spatial, "image")
+    image, dtype = arguments.images(image, n_spatial, "image")
     connectivity = check_connectivity(connectivity, n_spatial)
-    arguments.check_flag(superlevel, "superlevel")
+    superlevel = check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
     batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
-    image = arguments.widened(image)
-    dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
-    levels = arguments.vector(thresholds, "thresholds", image, dtype)
+    levels = arguments.numbers_of(thresholds, "thresholds", image, dtype, "n")
     steps = arguments.spacing_of(spacing, n_spatial)
     terms = None
     if direction is not None:
-        unit = arguments.unit(arguments.vector(direction, "direction", image, dtype, n_spatial))
+        given = arguments.numbers_of(direction, "direction", image, dtype, n_spatial)
+        unit = arguments.unit(given)
         scale = 1.0 if direction_scale is None else direction_scale
         factor = arguments.finite_scalar(scale, "direction_scale", image, dtype)
-        axes = [arguments.coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
+        axes = [orthants.coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
         terms = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
     elif direction_scale is not None:
         raise ValueError("`direction_scale` must come with a `direction`, got no direction")
@@ -140,7 +138,7 @@ def soft_euler_curve(
         image.requires_grad or (terms is not None and terms.requires_grad)
     )
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
-    others = (levels, slope, terms, mask, connectivity, bool(superlevel), ties, keep)
+    others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
     if image.is_cuda and bypasses_torch((image, *others)):
         from ecc_core._torch import fused
 
@@ -221,16 +219,13 @@ def soft_euler_transform(
     >>> values.round().tolist()  # from above two arms, then joined; from below one part
     [[2.0, 1.0], [1.0, 1.0]]
     """
-    weights = arguments.check_tensor(weights, "weights")
-    arguments.check_axes(weights, n_spatial, "weights")
+    weights, dtype = arguments.images(weights, n_spatial, "weights")
     connectivity = check_connectivity(connectivity, n_spatial)
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
     batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]
-    weights = arguments.widened(weights)
-    dtype = torch.float64 if weights.dtype == torch.float64 else torch.float32
-    vectors = arguments.vectors(directions, "directions", weights, dtype, n_spatial)
-    levels = arguments.vector(heights, "heights", weights, dtype)
+    vectors = arguments.numbers_of(directions, "directions", weights, dtype, "k", n_spatial)
+    levels = arguments.numbers_of(heights, "heights", weights, dtype, "n")
     unit, steps = arguments.unit(vectors), arguments.spacing_of(spacing, n_spatial)
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)

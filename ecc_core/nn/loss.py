@@ -9,13 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ecc_core._request.filtration import check_connectivity
-from ecc_core.nn import _arguments, _parameters
-from ecc_core.nn._windows import Curves, padded, window_curves
+from ecc_core._request.filtration import check_connectivity, check_flag
+from ecc_core.nn import _arguments, _parameters, functional
+from ecc_core.nn._windows import windows
 
 __all__ = ["EulerCurveLoss"]
-
-ROUNDING = 1e-3  # by which probabilities may be out of range
 
 
 class EulerCurveLoss(nn.Module):
@@ -126,9 +124,8 @@ class EulerCurveLoss(nn.Module):
         weight: Tensor | Sequence[float] | None = None,
     ) -> None:
         super().__init__()
-        self.n_spatial = _parameters.check_n_spatial(n_spatial)
-        check_connectivity(connectivity, self.n_spatial)
-        self.connectivity = self.n_spatial if connectivity is None else connectivity
+        self.n_spatial = _arguments.check_n_spatial(n_spatial)
+        self.connectivity = check_connectivity(connectivity, self.n_spatial)
         count = _parameters.check_positive_int(thresholds, "thresholds")
         self.register_buffer("thresholds", _levels(count), persistent=False)
         self.sharpness = _parameters.SLOPE_OF_STEP * count if sharpness is None else sharpness
@@ -145,8 +142,7 @@ class EulerCurveLoss(nn.Module):
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
         self.reduction = reduction
-        _arguments.check_flag(from_logits, "from_logits")
-        self.from_logits = from_logits
+        self.from_logits = check_flag(from_logits, "from_logits")
         self.ignore_index = ignore_index
         self._weight = _as_weights(weight)
         given = None if self._weight is None else torch.as_tensor(self._weight).clone()
@@ -253,22 +249,22 @@ class EulerCurveLoss(nn.Module):
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images or of their windows, normalized if `normalize` is set."""
-        curves = Curves(
+        if self.window is not None:
+            spatial = image.shape[image.dim() - self.n_spatial :]
+            before, after = [0] * self.n_spatial, [-n % self.window for n in spatial]
+            image = windows(image, before, after, 0, self.window, self.window)
+            if mask is not None:
+                mask = windows(mask, before, after, False, self.window, self.window)
+        found = functional.soft_euler_curve(
+            image,
             self.thresholds.to(image.device),
-            self.sharpness,
-            self.connectivity,
+            sharpness=self.sharpness,
+            connectivity=self.connectivity,
             superlevel=True,
+            mask=mask,
             n_spatial=self.n_spatial,
         )
-        spatial = image.shape[image.dim() - self.n_spatial :]
-        if self.window is None:
-            found, points = curves(image, mask), math.prod(spatial)
-        else:
-            start, excess = [0] * self.n_spatial, [-n % self.window for n in spatial]
-            image = padded(image, start, excess, 0)
-            mask = None if mask is None else padded(mask, start, excess, False)
-            found = window_curves(image, curves, self.window, self.window, mask)
-            points = self.window**self.n_spatial
+        points = math.prod(image.shape[image.dim() - self.n_spatial :])
         return found / max(points, 1) if self.normalize else found
 
     def extra_repr(self) -> str:
@@ -310,7 +306,4 @@ def _check_probabilities(given: Tensor, name: str, advice: str) -> None:
     ):
         return
     low, high = (bound.item() for bound in given.detach().aminmax())
-    if low < -ROUNDING or high > 1 + ROUNDING:
-        raise ValueError(
-            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
-        )
+    _arguments.check_probabilities(low, high, name, advice)

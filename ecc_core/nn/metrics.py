@@ -10,12 +10,10 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ecc_core.nn._arguments import check_probabilities
 from ecc_core.topology import betti_curves
 
 __all__ = ["BettiError"]
-
-ROUNDING = 1e-3
-"""How far probabilities may be from [0, 1], as those of 16 bits may."""
 
 
 class BettiError:
@@ -108,8 +106,8 @@ class BettiError:
         if 0 in spatial:
             raise ValueError(f"`prediction` must have points, got shape {shape}")
         if not self.from_logits:
-            self._check_probabilities(prediction, "prediction", " (from_logits=True takes logits)")
-        self._check_probabilities(target, "target", "")
+            self._check_probabilities(prediction, "prediction", "from_logits=True takes logits")
+        self._check_probabilities(target, "target", "as `threshold` is")
         steps = self.window or spatial
         starts = itertools.product(*(range(0, n, w) for n, w in zip(spatial, steps, strict=True)))
         errors = [
@@ -130,12 +128,7 @@ class BettiError:
         """Refuse logits, and masks of 0 and 255 as floats."""
         if 0 in image.shape or "float" not in str(image.dtype) or not 0 < self.threshold < 1:
             return
-        low, high = float(image.min()), float(image.max())
-        if low < -ROUNDING or high > 1 + ROUNDING:
-            raise ValueError(
-                f"`{name}` must be between 0 and 1, as `threshold` is{advice}, "
-                f"got {low if low < -ROUNDING else high:g}"
-            )
+        check_probabilities(float(image.min()), float(image.max()), name, advice)
 
     def _numbers(self, image: Any, least: float) -> Any:
         """Betti numbers of the images, of shape (..., ndim)."""

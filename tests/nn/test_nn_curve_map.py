@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from ecc_core.nn import EulerCurveLayer, EulerCurveMap  # noqa: E402
-from ecc_core.nn._windows import Curves, window_curves  # noqa: E402
 
 SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
 
@@ -16,25 +15,21 @@ def noise(*shape, dtype=torch.float64, seed=0):
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def one_by_one(image, curves, side, stride, mask):
-    for axis in range(image.dim() - curves.n_spatial, image.dim()):
-        image, mask = (given.unfold(axis, side, stride) for given in (image, mask))
-    return curves(image, mask)
-
-
 @pytest.mark.parametrize("n_spatial", [1, 2, 3])
 @pytest.mark.parametrize(("side", "stride"), [(8, 4), (9, 4), (5, 7)])
 def test_any_window_and_stride(n_spatial, side, stride):
     shape = SHAPES[n_spatial]
     image, mask = noise(2, *shape), noise(2, *shape, seed=1) > 0.1
     levels = noise(4, seed=2).sort().values
-    curves = Curves(levels, 20.0, n_spatial, False, n_spatial)
-    found = window_curves(image, curves, side, stride, mask)
-    assert found.shape == (2, *((n - side) // stride + 1 for n in shape), 4)
-    for position in np.ndindex(*found.shape[1:-1]):
+    options = {"sharpness": 20.0, "n_spatial": n_spatial, "dtype": torch.float64}
+    layer = EulerCurveMap(levels, window=side, stride=stride, padding=0, **options)
+    single = EulerCurveLayer(levels, **options)
+    found = layer(image[:, None], mask[:, None])
+    assert found.shape == (2, 4, *((n - side) // stride + 1 for n in shape))
+    for position in np.ndindex(*found.shape[2:]):
         part = (slice(None), *(slice(stride * p, stride * p + side) for p in position))
-        expected = curves(image[part], mask[part])
-        torch.testing.assert_close(found[(slice(None), *position)], expected)
+        expected = single(image[part], mask[part])
+        torch.testing.assert_close(found[(slice(None), slice(None), *position)], expected)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit.script. is")

@@ -17,22 +17,15 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.arrays import borrowed_stream
 from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.soft import SoftImages
 
 __all__ = ["Arguments", "Forward", "coefficients", "curves", "gradients", "on_stream", "windows"]
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
 
 
-class Arguments(NamedTuple):
-    """What a curve is computed from: an image that is not float64, and float32 numbers."""
-
-    image: Tensor
-    thresholds: Tensor
-    sharpness: Tensor
-    direction_terms: Tensor | None
-    mask: Tensor | None
-    connectivity: int
-    superlevel: bool
+class Arguments(SoftImages):
+    """What the kernels take: images that are not float64, and float32 numbers."""
 
     def scanned(self, part: range) -> tuple[Any, ...]:
         """Return what the plan of a scan of some images depends on."""

@@ -29,20 +29,18 @@ THREADS = 128
 CHUNKS = 64  # of points, at most
 
 
-def curves(
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    sharpness: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
+def curves(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return curves (batch, k, n) and their derivatives by the heights and by the sharpness.
+
+    Of weights (batch, orthants, points), positions (d, points), directions (k, d), their orthants
+    (k,), heights (n,) and a sharpness.
+    """
+    weights, _, directions, _, heights, sharpness = tensors
     images, count, levels = len(weights), len(directions), heights.numel()
     if not (images * count * levels * weights.shape[2]):
         empty = weights.new_zeros((3, images, count, levels))
         return empty[0].clone(), empty[1].clone(), empty[2].clone()
-    given = [t.contiguous() for t in (weights, positions, directions, orthants, heights)]
+    given = [t.contiguous() for t in tensors[:5]]
     with on_stream(weights) as device:
         struct, chunks = _points(given, sharpness)
         partial = torch.empty(
@@ -54,20 +52,13 @@ def curves(
     return sums[0], sums[1], sums[2]
 
 
-def gradients(
-    upstream: Tensor,
-    weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
-    heights: Tensor,
-    sharpness: Tensor,
-) -> tuple[Tensor, Tensor]:
+def gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of the weights and, for each image, of the directions."""
+    weights, _, directions, _, heights, sharpness = tensors
     images, count, levels = len(weights), len(directions), heights.numel()
     if not (images * count * levels * weights.shape[2]):
         return torch.zeros_like(weights), directions.new_zeros((images, *directions.shape))
-    given = [t.contiguous() for t in (weights, positions, directions, orthants, heights)]
+    given = [t.contiguous() for t in tensors[:5]]
     upstream = upstream.contiguous()
     with on_stream(weights) as device:
         struct, chunks = _points(given, sharpness)

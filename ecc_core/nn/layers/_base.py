@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core.nn import _parameters
+from ecc_core.nn import _arguments, _parameters
 
 __all__ = ["EulerLayer", "Hard", "Range", "parameter_groups"]
 
@@ -21,6 +21,9 @@ Hard = Literal["forward"]
 class EulerLayer(nn.Module):
     """Base of the layers: increasing levels, unit directions and a sharpness."""
 
+    described: ClassVar[dict[str, Any]]
+    """What `repr` shows besides the settings of all layers, with the values that it leaves out."""
+
     log_sharpness: Tensor
     free_directions: Tensor
 
@@ -30,16 +33,18 @@ class EulerLayer(nn.Module):
         connectivity: int | None,
         spacing: float | ArrayLike | None,
         hard: Hard | None,
-        factory: dict[str, Any],
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
     ) -> None:
         super().__init__()
-        self.n_spatial = _parameters.check_n_spatial(n_spatial)
+        self.n_spatial = _arguments.check_n_spatial(n_spatial)
         self.connectivity = check_connectivity(connectivity, self.n_spatial)
         self.spacing: list[float] = check_spacing(spacing, self.n_spatial).tolist()
         if hard not in (None, "forward"):
             raise ValueError(f'`hard` must be None or "forward", got {hard!r}')
         self.hard = hard
-        self._factory = factory
+        default = torch.get_default_dtype()
+        self._factory: dict[str, Any] = {"device": device, "dtype": dtype or default}
         self._initial: dict[str, Tensor] = {}
 
     def _add_state(self, name: str, value: Any, learn: bool) -> None:
@@ -119,12 +124,16 @@ class EulerLayer(nn.Module):
         """Unit vectors, of shape (k, n_spatial)."""
         return normalize(self.free_directions, dim=-1)
 
-    def _describe(self, *sizes: str) -> str:
-        parts = [*sizes, f"n_spatial={self.n_spatial}", f"connectivity={self.connectivity}"]
-        if set(self.spacing) != {1.0}:
-            parts.append(f"spacing={self.spacing}")
-        if self.hard is not None:
-            parts.append(f"hard={self.hard!r}")
+    def extra_repr(self) -> str:
+        """Describe sizes and settings."""
+        common = {"n_spatial": 0, "connectivity": 0, "spacing": [1.0] * self.n_spatial}
+        parts = []
+        for name, hidden in {**self.described, **common, "hard": None}.items():
+            value = getattr(self, name, hidden)
+            if isinstance(value, Tensor):
+                value = len(value)
+            if value != hidden:
+                parts.append(f"{name}={value!r}")
         learned = [name.partition("_")[2] for name, _ in self.named_parameters(recurse=False)]
         return ", ".join([*parts, f"learned=[{', '.join(learned)}]"])
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ecc_core._request.thresholds import as_count
-from ecc_core.nn import _arguments, _parameters
+from ecc_core.nn import _arguments, _parameters, functional
 from ecc_core.nn.layers._base import EulerLayer, Range
 
 __all__ = ["CalibratedLayer", "Normalize"]
@@ -23,7 +23,9 @@ class CalibratedLayer(EulerLayer):
 
     free_thresholds: Tensor
     thresholds_step: Tensor
+    log_direction_scale: Tensor
     calibrated: Tensor
+    directed = False
 
     def _add_curves(
         self,
@@ -46,15 +48,19 @@ class CalibratedLayer(EulerLayer):
         gap = self._add_levels("thresholds", thresholds, bounds, learn_thresholds)
         self._add_sharpness(sharpness, gap, learn_sharpness)
 
-    def _add_calibration(self) -> None:
-        """Set up the record of whether what is estimated from images has been estimated.
+    def _add_statistics(self, curves: int) -> None:
+        """Set up what is found in images that have so many curves.
 
-        A buffer, so that it goes wherever the thresholds go: into states, to the copies of an
-        average of models, to other processes. It is an integer since averages do not take booleans.
+        Whether what is estimated from images has been estimated is recorded in a buffer, so that it
+        goes wherever the thresholds go: into states, to the copies of an average of models, to
+        other processes. It is an integer since averages do not take booleans.
         """
         known = not (self._estimates_range or self._estimates_scale)
         self.register_buffer("calibrated", torch.tensor(int(known), device=self._factory["device"]))
         self._may_need_calibration = not known  # so that calibrated layers do not read the buffer
+        if self.normalize == "batch":
+            size = curves * self.thresholds.numel()
+            self.norm = nn.BatchNorm1d(size, affine=False, **self._factory)
 
     def reset_parameters(self) -> None:
         """Set parameters and buffers to their initial values, as after ``to_empty``.
@@ -70,25 +76,15 @@ class CalibratedLayer(EulerLayer):
             self._may_need_calibration = not self.calibrated.item()
         return self._may_need_calibration
 
-    def _set_calibrated(self) -> None:
-        self.calibrated.fill_(1)
-        self._may_need_calibration = False
-
-    def _add_norm(self, curves: int) -> None:
-        """Set up the normalization of this number of curves of an image and channel."""
-        if self.normalize == "batch":
-            size = curves * self.thresholds.numel()
-            self.norm = nn.BatchNorm1d(size, affine=False, **self._factory)
-
     @torch.no_grad()
     def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
-        """Estimate thresholds and sharpness from images.
+        """Estimate thresholds, sharpness and direction scales from images.
 
-        Values that were passed to the constructor are kept: `sharpness`, and thresholds given as an
-        array or with a `range`. Parameters are modified in place, so this may be called after an
-        optimizer has been created. A layer that needs calibration is calibrated with its first
-        batch; call this method before compiling the layer or wrapping it in
-        ``DistributedDataParallel``.
+        Values that were passed to the constructor are kept: `sharpness`, `direction_scale`, and
+        thresholds given as an array or with a `range`. Parameters are modified in place, so this
+        may be called after an optimizer has been created. A layer that needs calibration is
+        calibrated with its first batch; call this method before compiling the layer or wrapping it
+        in ``DistributedDataParallel``.
 
         Parameters
         ----------
@@ -96,16 +92,28 @@ class CalibratedLayer(EulerLayer):
             Images like those that the layer will be called with. Infinite values and NaN are
             ignored.
         quantiles : (low, high), default (0.01, 0.99)
-            Quantiles of the values between which thresholds are spread.
+            Quantiles of the values between which thresholds are spread. With directions the range
+            is extended by half its width on each side.
 
         Raises
         ------
         ValueError
             If no value is finite.
         """
-        if self._needs_calibration():
-            self._spread_thresholds(*_parameters.bounds_of(data, quantiles))
-            self._set_calibrated()
+        if not self._needs_calibration():
+            return
+        low, high = _parameters.bounds_of(data, quantiles)
+        if not self._estimates_range:
+            low, high = self.thresholds[0].item(), self.thresholds[-1].item()
+        if self._estimates_scale:
+            shape = data.shape[data.dim() - self.n_spatial :]
+            sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
+            self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
+        if self._estimates_range:
+            reach = (high - low) / 2 if self.directed else 0.0
+            self._spread_thresholds(low - reach, high + reach)
+        self.calibrated.fill_(1)
+        self._may_need_calibration = False
 
     def _spread_thresholds(self, low: float, high: float) -> None:
         count = self.thresholds.numel()
@@ -154,6 +162,20 @@ class CalibratedLayer(EulerLayer):
     def thresholds(self) -> Tensor:
         """Increasing thresholds, of shape (n,)."""
         return self._levels("thresholds")
+
+    def _soft(self, image: Tensor, mask: Tensor | None, **direction: Any) -> Tensor:
+        """Soft curves (..., n) of images (..., spatial)."""
+        return functional.soft_euler_curve(
+            image,
+            self.thresholds,
+            sharpness=self.sharpness,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            mask=mask,
+            spacing=self.spacing,
+            n_spatial=self.n_spatial,
+            **direction,
+        )
 
     def _normalized(self, curves: Tensor, points: int) -> Tensor:
         """Normalize curves (..., n) of images of so many points."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core.nn import _arguments, _exact, _parameters, functional
+from ecc_core._torch.orthants import positions
+from ecc_core.nn import _exact, _parameters
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
@@ -121,7 +122,12 @@ class EulerCurveLayer(CalibratedLayer):
     [-3.0, -1.5, 0.0, 1.5, 3.0]
     """
 
-    log_direction_scale: Tensor
+    described: ClassVar = {
+        "thresholds": None,
+        "directions": None,
+        "superlevel": False,
+        "normalize": None,
+    }
 
     def __init__(
         self,
@@ -144,8 +150,7 @@ class EulerCurveLayer(CalibratedLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
-        super().__init__(n_spatial, connectivity, spacing, hard, factory)
+        super().__init__(n_spatial, connectivity, spacing, hard, device, dtype)
         self._add_curves(
             thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
         )
@@ -159,46 +164,7 @@ class EulerCurveLayer(CalibratedLayer):
             start = 1.0 if direction_scale is None else direction_scale
             scale = _parameters.log_of(start, "direction_scale")
             self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
-        self._add_calibration()
-        self._add_norm(count)
-
-    @torch.no_grad()
-    def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
-        """Estimate thresholds, sharpness and direction scales from images.
-
-        Values that were passed to the constructor are kept: `sharpness`, `direction_scale`, and
-        thresholds given as an array or with a `range`. Parameters are modified in place, so this
-        may be called after an optimizer has been created. A layer that needs calibration is
-        calibrated with its first batch; call this method before compiling the layer or wrapping it
-        in ``DistributedDataParallel``.
-
-        Parameters
-        ----------
-        data : (..., spatial) tensor
-            Images like those that the layer will be called with. Infinite values and NaN are
-            ignored.
-        quantiles : (low, high), default (0.01, 0.99)
-            Quantiles of the values between which thresholds are spread. With directions the range
-            is extended by half its width on each side.
-
-        Raises
-        ------
-        ValueError
-            If no value is finite.
-        """
-        if not self._needs_calibration():
-            return
-        low, high = _parameters.bounds_of(data, quantiles)
-        if not self._estimates_range:
-            low, high = self.thresholds[0].item(), self.thresholds[-1].item()
-        if self._estimates_scale:
-            shape = data.shape[data.dim() - self.n_spatial :]
-            sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
-            self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
-        if self._estimates_range:
-            reach = (high - low) / 2 if self.directed else 0.0
-            self._spread_thresholds(low - reach, high + reach)
-        self._set_calibrated()
+        self._add_statistics(count)
 
     @property
     def direction_scale(self) -> Tensor:
@@ -236,11 +202,8 @@ class EulerCurveLayer(CalibratedLayer):
         shape = image.shape[image.dim() - self.n_spatial :]
         dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
         vectors = self.directions.to(dtype) * self.direction_scale.to(dtype)[:, None]
-        total = vectors.new_zeros(())
-        for axis, (count, step) in enumerate(zip(shape, self.spacing, strict=True)):
-            terms = vectors[:, axis, None] * _arguments.coordinates(count, step, vectors)
-            later = (1,) * (self.n_spatial - axis - 1)
-            total = total + terms.view(-1, *(1,) * axis, count, *later)
+        places = positions(shape, self.spacing, vectors)
+        total = (vectors[:, :, None] * places).sum(1).view(-1, *shape)
         axis = image.dim() - self.n_spatial
         image = image.to(dtype).unsqueeze(axis) + total
         if isinstance(mask, Tensor) and mask.dim() > self.n_spatial:
@@ -254,26 +217,14 @@ class EulerCurveLayer(CalibratedLayer):
         direction: Tensor | None = None,
         scale: Tensor | None = None,
     ) -> Tensor:
-        thresholds = self.thresholds
-        soft = functional.soft_euler_curve(
-            image,
-            thresholds,
-            sharpness=self.sharpness,
-            direction=direction,
-            direction_scale=scale,
-            connectivity=self.connectivity,
-            superlevel=self.superlevel,
-            mask=mask,
-            spacing=self.spacing,
-            n_spatial=self.n_spatial,
-        )
+        soft = self._soft(image, mask, direction=direction, direction_scale=scale)
         if self.hard is None:
             return soft
         return _exact.straight_through(
             _exact.exact_curve,
             soft,
             _exact.flatten(image, self.n_spatial),
-            thresholds,
+            self.thresholds,
             None if mask is None else _exact.flatten(mask, self.n_spatial),
             direction,
             scale,
@@ -281,14 +232,3 @@ class EulerCurveLayer(CalibratedLayer):
             self.connectivity,
             self.superlevel,
         )
-
-    def extra_repr(self) -> str:
-        """Describe sizes and settings."""
-        sizes = [f"thresholds={self.thresholds.numel()}"]
-        if self.directed:
-            sizes.append(f"directions={len(self.directions)}")
-        if self.superlevel:
-            sizes.append("superlevel=True")
-        if self.normalize is not None:
-            sizes.append(f"normalize={self.normalize!r}")
-        return self._describe(*sizes)

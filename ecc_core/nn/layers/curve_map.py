@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments, _parameters
-from ecc_core.nn._windows import Curves, padded, window_curves
+from ecc_core.nn._windows import windows
 from ecc_core.nn.layers._base import Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
@@ -100,6 +100,15 @@ class EulerCurveMap(CalibratedLayer):
     torch.Size([2, 48, 16, 12])
     """
 
+    described: ClassVar = {
+        "thresholds": None,
+        "window": None,
+        "stride": None,
+        "padding": -1,
+        "superlevel": False,
+        "normalize": None,
+    }
+
     def __init__(
         self,
         thresholds: int | ArrayLike = 8,
@@ -118,8 +127,7 @@ class EulerCurveMap(CalibratedLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
-        super().__init__(n_spatial, connectivity, None, None, factory)
+        super().__init__(n_spatial, connectivity, None, None, device, dtype)
         self._add_curves(
             thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
         )
@@ -132,8 +140,7 @@ class EulerCurveMap(CalibratedLayer):
         if isinstance(padding, str) and padding != "same":
             raise TypeError(f'`padding` must be an int or "same", got {padding!r}')
         self.padding = None if padding == "same" else as_count(padding, "padding")
-        self._add_calibration()
-        self._add_norm(len(self.window))
+        self._add_statistics(len(self.window))
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute maps (..., channel * scales * n, positions) of images (..., channel, spatial)."""
@@ -192,23 +199,12 @@ class EulerCurveMap(CalibratedLayer):
             for count, start, length in zip(positions, starts, spatial, strict=True)
         ]
         never = -math.inf if self.superlevel else math.inf
-        image = padded(image, starts, ends, never)
-        mask = None if mask is None else padded(mask, starts, ends, False)
-        curves = Curves(
-            self.thresholds, self.sharpness, self.connectivity, self.superlevel, self.n_spatial
-        )
-        found = window_curves(image, curves, side, self.stride, mask)
+        image = windows(image, starts, ends, never, side, self.stride)
+        if mask is not None:
+            mask = windows(mask, starts, ends, False, side, self.stride)
+        found = self._soft(image, mask)
         return found / side**self.n_spatial if self.normalize == "points" else found
 
     def extra_repr(self) -> str:
         """Describe sizes and settings."""
-        sizes = [f"thresholds={self.thresholds.numel()}", f"window={self.window}"]
-        sizes += [
-            f"stride={self.stride}",
-            f"padding={'same' if self.padding is None else self.padding!r}",
-        ]
-        if self.superlevel:
-            sizes.append("superlevel=True")
-        if self.normalize is not None:
-            sizes.append(f"normalize={self.normalize!r}")
-        return self._describe(*sizes)
+        return super().extra_repr().replace("padding=None", "padding='same'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from numpy.typing import ArrayLike
@@ -87,6 +87,8 @@ class EulerTransformLayer(EulerLayer):
     torch.Size([4, 1, 8, 24])
     """
 
+    described: ClassVar = {"directions": None, "heights": None, "extension": "max"}
+
     def __init__(
         self,
         directions: int | ArrayLike = 16,
@@ -105,8 +107,7 @@ class EulerTransformLayer(EulerLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
-        super().__init__(n_spatial, connectivity, spacing, hard, factory)
+        super().__init__(n_spatial, connectivity, spacing, hard, device, dtype)
         if extension not in ("max", "min"):
             raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
         if hard is not None and extension != "max":
@@ -145,10 +146,3 @@ class EulerTransformLayer(EulerLayer):
             self.spacing,
             self.connectivity,
         )
-
-    def extra_repr(self) -> str:
-        """Describe sizes and settings."""
-        sizes = [f"directions={len(self.directions)}", f"heights={self.heights.numel()}"]
-        if self.extension != "max":
-            sizes.append(f"extension={self.extension!r}")
-        return self._describe(*sizes)

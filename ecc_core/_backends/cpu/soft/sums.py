@@ -6,7 +6,7 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
-__all__ = ["FEW_POINTS", "FEW_TERMS", "Windows", "curves", "gradients", "point_by_point", "windows"]
+__all__ = ["Sums"]
 
 Array = NDArray[Any]
 Part = tuple[int, int, int, int]
@@ -71,192 +71,185 @@ def windows(levels: Floats, sharpness: float) -> Windows:
     return Windows(starts, starts + bins * width, offsets, width)
 
 
-def point_by_point(values: Array, levels: Floats, sharpness: float) -> bool:
-    """Whether sums are taken point by point, without windows, which are for single precision."""
-    if values.dtype == np.float64 or values.shape[1] <= FEW_POINTS:
-        return True
-    if levels.size > FEW_LEVELS:
-        return False
-    order = _finite_in_order(levels)
-    runs: int = soft_points.runs(levels, order, sharpness, soft_points.SINGLE_SPAN).size
-    return levels.size + LEVELS_A_RUN * runs <= FEW_LEVELS
+class Sums(NamedTuple):
+    """Sums over points of weight * s(sharpness * (level - value)).
 
-
-def curves(
-    values: Array,
-    weights: Array,
-    levels: Floats,
-    sharpness: float,
-    workers: int | None = None,
-) -> Floats:
-    """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
-
-    Parameters
+    Attributes
     ----------
     values : (images, points) array
         Floats without NaN; infinite ones enter first or never.
     weights : (images, points) array
     levels : (n,) array
     sharpness : float
-    workers : int, optional
-
-    Returns
-    -------
-    (3, images, n) float64 array
-        The sums, their derivatives by the level and by the sharpness.
+    workers : int or None
+    exact : bool
+        Whether sums are as accurate as the sigmoid in double precision.
     """
-    images, points = values.shape
-    results = np.zeros((3, images, levels.size))
-    if results.size == 0 or points == 0:
+
+    values: Array
+    weights: Array
+    levels: Floats
+    sharpness: float
+    workers: int | None
+    exact: bool
+
+    def curves(self) -> Floats:
+        """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
+        values, levels = self.values, self.levels
+        results = np.zeros((3, len(values), levels.size))
+        if results.size == 0 or values.shape[1] == 0:
+            return results
+        order = self._finite_in_order()
+        if self._takes_points(order):
+            self._add_points(order, results)
+        else:
+            self._add_windows(results)
+        for level in (-np.inf, np.inf) if order.size < levels.size else ():
+            entered = (values <= level) & (values < np.inf)
+            results[0, :, levels == level] = (self.weights * entered).sum(1)
         return results
-    if point_by_point(values, levels, sharpness):
-        _add_points(values, weights, levels, sharpness, workers, results)
-        return results
-    grid = windows(levels, sharpness)
-    chunks = -(-points // CHUNK)
-    step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
 
-    def add(pieces: Iterator[tuple[Array, Array, Floats]]) -> None:
-        for value, weight, into in pieces:
-            deposit(value, weight, *grid, into)
+    def gradients(self, upstream: Floats, *, double: bool = True, steps: bool = False) -> Array:
+        """Weight * sum over the levels of upstream * sharpness * s'(z), or * s(z), of every point.
 
-    def sum_up(parts: Iterator[slice]) -> None:
-        for part in parts:
-            out = np.zeros((3, moments[part].shape[0], levels.size))
-            evaluate(moments[part].sum(1), levels, sharpness, *grid, out)
-            results[:, first:][:, part] = out
+        `upstream` is (images, n). Without `double` sums may be taken in single precision. With
+        `steps` the sums are of s(z), and values and levels are finite.
+        """
+        out = np.zeros(self.values.shape, self.values.dtype)
+        if out.size:
+            order = self._finite_in_order()
+            if self._takes_points(order):
+                self._write_points(order, upstream, double, steps, out)
+            else:
+                self._write_windows(upstream, steps, out)
+        return out
 
-    for first in range(0, images, step):
-        group = slice(first, first + step)
-        count = len(values[group])
-        moments = np.zeros((count, chunks, grid.slots, MOMENTS))
-        pieces = [
-            (value[at : at + CHUNK], weight[at : at + CHUNK], moments[i, at // CHUNK])
-            for i, (value, weight) in enumerate(zip(values[group], weights[group], strict=True))
-            for at in range(0, points, CHUNK)
+    def _finite_in_order(self) -> Integers:
+        """Indices of the finite levels, sorted by level."""
+        order = self.levels.argsort()
+        return order[np.isfinite(self.levels[order])]
+
+    def _takes_points(self, order: Integers) -> bool:
+        """Whether to sum point by point: exactly, or where windows do not pay."""
+        if self.exact or self.values.shape[1] <= FEW_POINTS:
+            return True
+        count = self.levels.size
+        if count > FEW_LEVELS:
+            return False
+        runs = soft_points.runs(self.levels, order, self.sharpness, soft_points.SINGLE_SPAN)
+        return bool(count + LEVELS_A_RUN * runs.size <= FEW_LEVELS)
+
+    def _windows(self) -> Windows:
+        """Windows of REACH / sharpness on both sides of every finite level."""
+        width = STEP / self.sharpness
+        reach = REACH / self.sharpness
+        finite = np.sort(self.levels[np.isfinite(self.levels)])
+        apart = np.diff(finite) > 2 * reach
+        starts = finite[np.r_[True, apart]] - reach if finite.size else finite
+        lasts = finite[np.r_[apart, True]] + reach if finite.size else finite
+        bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(bins + 1)])
+        return Windows(starts, starts + bins * width, offsets, width)
+
+    def _add_windows(self, results: Floats) -> None:
+        """Sums by the moments of windows."""
+        values, weights, levels, sharpness, workers, _ = self
+        images, points = values.shape
+        grid = self._windows()
+        chunks = -(-points // CHUNK)
+        step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
+
+        def add(pieces: Iterator[tuple[Array, Array, Floats]]) -> None:
+            for value, weight, into in pieces:
+                deposit(value, weight, *grid, into)
+
+        def sum_up(parts: Iterator[slice]) -> None:
+            for part in parts:
+                out = np.zeros((3, moments[part].shape[0], levels.size))
+                evaluate(moments[part].sum(1), levels, sharpness, *grid, out)
+                results[:, first:][:, part] = out
+
+        for first in range(0, images, step):
+            group = slice(first, first + step)
+            count = len(values[group])
+            moments = np.zeros((count, chunks, grid.slots, MOMENTS))
+            pieces = [
+                (value[at : at + CHUNK], weight[at : at + CHUNK], moments[i, at // CHUNK])
+                for i, (value, weight) in enumerate(zip(values[group], weights[group], strict=True))
+                for at in range(0, points, CHUNK)
+            ]
+            threads = thread_count(workers, count * points // ALONE)
+            share(pieces, add, threads)
+            share(_slices(count, threads), sum_up, threads)
+
+    def _write_windows(self, upstream: Floats, steps: bool, out: Array) -> None:
+        """Gradients by interpolation in tables of the windows."""
+        values, weights, levels, sharpness, workers, _ = self
+        images, points = values.shape
+        grid = self._windows()
+        chunk = max(CHUNK // images, ALONE)
+
+        def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
+            for value, weight, own, into in pieces:
+                gather(value, weight, *grid, own, steps, into)
+
+        def fill(parts: Iterator[slice]) -> None:
+            for part in parts:
+                tabulate(upstream[first:][part], levels, sharpness, steps, *grid, table[part])
+
+        step = max(1, MEMORY // (16 * grid.slots))
+        for first in range(0, images, step):
+            count = min(step, images - first)
+            table = np.zeros((count, grid.slots, 2))
+            threads = thread_count(workers, count * points // ALONE)
+            share(_slices(count, threads), fill, threads)
+            pieces = [
+                (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
+                for i in range(count)
+                for at in (slice(a, a + chunk) for a in range(0, points, chunk))
+            ]
+            share(pieces, look_up, threads)
+
+    def _add_points(self, order: Integers, results: Floats) -> None:
+        """Sums point by point."""
+        pieces = -(-self.values.shape[1] // PART)
+        sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
+
+        def add_up(parts: Iterator[Part]) -> None:
+            buffer = np.empty(soft_points.BUFFER, np.float64 if self.exact else np.float32)
+            for part in parts:
+                given = self.values, self.weights, part, self.levels, order, self.sharpness
+                soft_points.curves(*given, buffer, sums[part[2] // PART])
+
+        self._share(add_up)
+        if pieces > 1:
+            np.sum(sums, axis=0, out=results)
+
+    def _write_points(
+        self, order: Integers, upstream: Floats, double: bool, steps: bool, out: Array
+    ) -> None:
+        """Gradients point by point."""
+
+        def differentiate(parts: Iterator[Part]) -> None:
+            wide = self.exact or double
+            buffer = np.empty(soft_points.BUFFER, np.float64 if wide else np.float32)
+            for part in parts:
+                given = self.values, self.weights, part, self.levels, order, self.sharpness
+                soft_points.gradients(*given, upstream, steps, buffer, out)
+
+        self._share(differentiate)
+
+    def _share(self, work: Callable[[Iterator[Part]], None]) -> None:
+        """Call `work` on parts: first and last image, first and last point."""
+        images, points = self.values.shape
+        step = max(1, PART // points)
+        parts = [
+            (i, min(i + step, images), p, min(p + PART, points))
+            for i in range(0, images, step)
+            for p in range(0, points, PART)
         ]
-        threads = thread_count(workers, count * points // ALONE)
-        share(pieces, add, threads)
-        share(_slices(count, threads), sum_up, threads)
-    at_first = levels == -np.inf
-    if at_first.any():
-        results[0, :, at_first] = (weights * (values == -np.inf)).sum(1)
-    return results
-
-
-def gradients(
-    values: Array,
-    weights: Array,
-    levels: Floats,
-    sharpness: float,
-    upstream: Floats,
-    out: Array,
-    workers: int | None = None,
-    *,
-    double: bool = True,
-) -> None:
-    """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
-
-    `upstream` is (images, n), the others as for :func:`curves`. Without `double` sums may be taken
-    in the precision of the values.
-    """
-    images, points = values.shape
-    if out.size == 0:
-        return
-    if point_by_point(values, levels, sharpness):
-        buffer = np.float64 if double else values.dtype
-        _write_gradients(values, weights, levels, sharpness, upstream, out, workers, buffer)
-        return
-    grid = windows(levels, sharpness)
-    chunk = max(CHUNK // images, ALONE)
-
-    def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
-        for value, weight, own, into in pieces:
-            gather(value, weight, *grid, own, False, into)
-
-    def fill(parts: Iterator[slice]) -> None:
-        for part in parts:
-            tabulate(upstream[first:][part], levels, sharpness, False, *grid, table[part])
-
-    step = max(1, MEMORY // (16 * grid.slots))
-    for first in range(0, images, step):
-        count = min(step, images - first)
-        table = np.zeros((count, grid.slots, 2))
-        threads = thread_count(workers, count * points // ALONE)
-        share(_slices(count, threads), fill, threads)
-        pieces = [
-            (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
-            for i in range(count)
-            for at in (slice(a, a + chunk) for a in range(0, points, chunk))
-        ]
-        share(pieces, look_up, threads)
-
-
-def _add_points(
-    values: Array,
-    weights: Array,
-    levels: Floats,
-    sharpness: float,
-    workers: int | None,
-    results: Floats,
-) -> None:
-    """Sums point by point."""
-    order = _finite_in_order(levels)
-    pieces = -(-values.shape[1] // PART)
-    sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
-
-    def add_up(parts: Iterator[Part]) -> None:
-        buffer = np.empty(soft_points.BUFFER, values.dtype)
-        for part in parts:
-            into = sums[part[2] // PART]
-            soft_points.curves(values, weights, part, levels, order, sharpness, buffer, into)
-
-    parts = _parts(*values.shape)
-    share(parts, add_up, thread_count(workers, values.size * levels.size // FEW_TERMS))
-    if pieces > 1:
-        np.sum(sums, axis=0, out=results)
-    for level in (-np.inf, np.inf) if order.size < levels.size else ():
-        entered = (values <= level) & (values < np.inf)
-        results[0, :, levels == level] = (weights * entered).sum(1)
-
-
-def _finite_in_order(levels: Floats) -> Integers:
-    """Indices of the finite levels, sorted by level."""
-    order = levels.argsort()
-    return order[np.isfinite(levels[order])]
-
-
-def _write_gradients(
-    values: Array,
-    weights: Array,
-    levels: Floats,
-    sharpness: float,
-    upstream: Floats,
-    out: Array,
-    workers: int | None,
-    dtype: Any,
-) -> None:
-    """Gradients point by point, with sums of this dtype."""
-    order = _finite_in_order(levels)
-
-    def differentiate(parts: Iterator[Part]) -> None:
-        buffer = np.empty(soft_points.BUFFER, dtype)
-        for part in parts:
-            given = values, weights, part, levels, order, sharpness
-            soft_points.gradients(*given, upstream, buffer, out)
-
-    parts = _parts(*values.shape)
-    share(parts, differentiate, thread_count(workers, values.size * levels.size // FEW_TERMS))
-
-
-def _parts(images: int, points: int) -> list[Part]:
-    """First and last image, first and last point of parts that are computed at once."""
-    step = max(1, PART // points)
-    return [
-        (i, min(i + step, images), p, min(p + PART, points))
-        for i in range(0, images, step)
-        for p in range(0, points, PART)
-    ]
+        enough = self.values.size * self.levels.size // FEW_TERMS
+        share(parts, work, thread_count(self.workers, enough))
 
 
 def _slices(count: int, parts: int) -> list[slice]:

@@ -1,7 +1,7 @@
-"""Soft curves of the heights of weighted points, a direction at a time.
+"""Soft curves of the heights of weighted points.
 
 Points lie on a grid and have a weight for each orthant of directions. Curves are those of
-:mod:`ecc_core._backends.cpu.soft.sums`; the heights of a direction exist while it is worked on.
+:mod:`ecc_core._backends.cpu.soft.sums`; the heights of a few directions exist at a time.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.soft.kernels import MOMENTS, deposit, evaluate, gather, tabulate
-from ecc_core._backends.cpu.soft.sums import Windows, windows
+from ecc_core._backends.cpu.soft.sums import Sums
 
 __all__ = ["Projection", "curves", "gradients"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
+AT_ONCE = 1 << 18  # points times directions
 ALONE = 1 << 15  # points times directions that do not pay for waking a thread
 
 
@@ -36,68 +36,49 @@ class Projection(NamedTuple):
     levels : (n,) array
     sharpness : float
     workers : int or None
+    exact : bool
+        As for :func:`ecc_core._backends.cpu.soft.sums.Sums`.
     """
 
     weights: Array
     positions: Floats
     directions: Floats
-    orthants: NDArray[np.intp]
+    orthants: Places
     levels: Floats
     sharpness: float
-    workers: int | None = None
-
-
-@kernel(error_model="numpy")
-def _project(positions: Any, direction: Any, heights: Any) -> None:
-    for i in range(heights.size):
-        height = direction[0] * positions[0, i]
-        for axis in range(1, direction.size):
-            height += direction[axis] * positions[axis, i]
-        heights[i] = height
+    workers: int | None
+    exact: bool
 
 
 def curves(given: Projection) -> Floats:
     """Curves (3, batch, k, n): the sums, their derivatives by the level and by the sharpness."""
     results = np.zeros((3, len(given.weights), len(given.directions), given.levels.size))
-    grid = windows(given.levels, given.sharpness)
 
-    def add(batch: int, orthant: int, chosen: NDArray[np.intp]) -> None:
+    def add(batch: int, orthant: int, chosen: Places) -> None:
         weights, positions = _present(given, batch, orthant)
-        heights = np.empty(weights.size)
-        moments = np.zeros((1, grid.slots, MOMENTS))
-        out = np.zeros((3, 1, given.levels.size))
-        for k in chosen:
-            _project(positions, given.directions[k], heights)
-            moments[:] = out[:] = 0
-            deposit(heights, weights, *grid, moments[0])
-            evaluate(moments, given.levels, given.sharpness, *grid, out)
-            results[:, batch, k] = out[:, 0]
+        heights = given.directions[chosen] @ positions
+        rows = weights[None].repeat(len(chosen), 0)
+        results[:, batch, chosen] = _sums(given, heights, rows).curves()
 
     _share(given, add)
     return results
 
 
-def gradients(given: Projection, upstream: Floats) -> tuple[Array, Floats]:
+def gradients(given: Projection, upstream: Floats) -> tuple[Floats, Floats]:
     """Gradients of the weights and, image by image, of the directions: (batch, k, d)."""
-    by_weights = np.zeros_like(given.weights)
+    by_weights = np.zeros(given.weights.shape)
     by_directions = np.zeros((len(given.weights), *given.directions.shape))
-    grid = windows(given.levels, given.sharpness)
 
-    def add(batch: int, orthant: int, chosen: NDArray[np.intp]) -> None:
+    def add(batch: int, orthant: int, chosen: Places) -> None:
         weights, positions = _present(given, batch, orthant)
-        ones = np.ones(given.positions.shape[1])
-        heights, found = np.empty_like(ones), np.empty_like(ones)
-        total = np.zeros_like(ones)
-        for k in chosen:
-            row, direction = upstream[batch, k : k + 1], given.directions[k]
-            _project(given.positions, direction, heights)
-            gather(heights, ones, *grid, _table(given, grid, row, True), True, found)
-            total += found
-            own, slopes = heights[: weights.size], found[: weights.size]
-            _project(positions, direction, own)
-            gather(own, weights, *grid, _table(given, grid, row, False), False, slopes)
-            by_directions[batch, k] = -positions @ slopes
-        by_weights[batch, orthant] = total
+        own = upstream[batch, chosen]
+        heights = given.directions[chosen] @ given.positions
+        entered = _sums(given, heights, np.ones_like(heights)).gradients(own, steps=True)
+        by_weights[batch, orthant] += entered.sum(0)
+        heights = given.directions[chosen] @ positions
+        rows = weights[None].repeat(len(chosen), 0)
+        slopes = _sums(given, heights, rows).gradients(own)
+        by_directions[batch, chosen] = -slopes @ positions.T
 
     _share(given, add)
     return by_weights, by_directions
@@ -110,24 +91,24 @@ def _present(given: Projection, batch: int, orthant: int) -> tuple[Floats, Float
     return weights[places].astype(np.float64), given.positions[:, places]
 
 
-def _table(given: Projection, grid: Windows, row: Floats, steps: bool) -> Floats:
-    table = np.zeros((1, grid.slots, 2))
-    tabulate(row, given.levels, given.sharpness, steps, *grid, table)
-    own: Floats = table[0]
-    return own
+def _sums(given: Projection, heights: Floats, weights: Floats) -> Sums:
+    return Sums(heights, weights, given.levels, given.sharpness, 1, given.exact)
 
 
-def _share(given: Projection, work: Callable[[int, int, NDArray[np.intp]], None]) -> None:
-    """Call `work` on each image and orthant with the directions that lie in it."""
+def _share(given: Projection, work: Callable[[int, int, Places], None]) -> None:
+    """Call `work` on each image and orthant with directions that lie in it, a few at a time."""
+    points = given.positions.shape[1]
+    step = max(1, AT_ONCE // max(points, 1))
     pieces = [
         (batch, int(orthant), np.flatnonzero(given.orthants == orthant))
         for batch in range(len(given.weights))
         for orthant in np.unique(given.orthants)
     ]
 
-    def each(queue: Iterator[tuple[int, int, NDArray[np.intp]]]) -> None:
-        for piece in queue:
-            work(*piece)
+    def each(queue: Iterator[tuple[int, int, Places]]) -> None:
+        for batch, orthant, chosen in queue:
+            for first in range(0, len(chosen), step):
+                work(batch, orthant, chosen[first : first + step])
 
-    size = len(given.weights) * given.positions.shape[1] * len(given.directions)
+    size = len(given.weights) * points * len(given.directions)
     share(pieces, each, thread_count(given.workers, size // ALONE))

@@ -1,0 +1,192 @@
+"""Operators on batches of images: registration with torch, derivatives and vmap rules.
+
+Implementations are registered with the functions of `torch.library`, since `custom_op` would check
+in every call that no result shares memory with an argument, which takes longer than the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils._pytree import tree_map
+
+__all__ = ["bypasses_torch", "no_second_derivatives", "operator"]
+
+PLAIN = (Tensor, torch.nn.Parameter)
+DEVICES = ("cpu", "cuda")
+
+
+def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Set up derivatives that need no saved tensors."""
+
+
+def operator(
+    fake: Callable[..., Any],
+    stacked: tuple[int, ...],
+    backward: Callable[..., Any] | None = None,
+    push: Callable[..., Any] | None = None,
+    setup: Callable[[Any, tuple[Any, ...], Any], None] = _save_nothing,
+    plain: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as an operator of torch, and return what calls it.
+
+    Parameters
+    ----------
+    fake : callable
+        Takes the arguments and returns empty results.
+    stacked : tuple of int
+        Positions of the arguments with a leading batch axis, which all results have.
+    backward : callable, optional
+        Takes the context and the gradients of the results, and returns those of the arguments.
+    push : callable, optional
+        Takes the context and the tangents of the arguments, and returns those of the results. By
+        default `backward`, which raises an error.
+    setup : callable, optional
+        Takes the context, the arguments and the result, and saves tensors for both.
+    plain : callable, optional
+        The same in operators of torch, for models that are exported to ONNX.
+    """
+
+    def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        name = f"ecc::{implementation.__name__}"
+        schema = torch.library.infer_schema(implementation, mutates_args=())
+        torch.library.define(name, schema, tags=torch.Tag.pt2_compliant_tag)
+        torch.library.impl(name, DEVICES, implementation)
+        torch.library.register_fake(name, fake)
+        registered = getattr(torch.ops.ecc, implementation.__name__).default
+        torch.library.register_vmap(name, _vmapped(registered, stacked))
+        if backward is None:
+            return registered  # type: ignore[no-any-return]
+        torch.library.register_autograd(name, backward, setup_context=setup)
+        functions = backward, push or backward, setup, plain or registered
+        return _differentiable(registered, implementation, *functions)
+
+    return register
+
+
+def no_second_derivatives(kind: str) -> Callable[..., Any]:
+    """Make the derivatives of an operator that has none."""
+
+    def refuse(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(f"soft Euler characteristic {kind} have no second derivatives")
+
+    return refuse
+
+
+def _differentiable(
+    operator: Callable[..., Any],
+    implementation: Callable[..., Any],
+    backward: Callable[..., Any],
+    push: Callable[..., Any],
+    setup: Callable[..., Any],
+    plain: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Make an operator differentiable by `torch.func` and in forward mode.
+
+    Neither uses the formulas of `torch.library.register_autograd`, which serve compiled graphs and
+    tensor subclasses. Calls with plain tensors bypass the registered formulas too, which is faster.
+    """
+
+    def run(*args: Any) -> Any:
+        first = args[0]  # in a backward pass what `is_grads_batched` maps
+        mapped = torch._C._functorch.is_legacy_batchedtensor(first)
+        if first.device.type in DEVICES and not mapped:
+            # The dispatcher takes as long as some kernels. It would resolve negated views.
+            return implementation(
+                *[a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*args)
+
+    class Transformable(torch.autograd.Function):
+        generate_vmap_rule = True
+        setup_context = staticmethod(setup)
+        jvp = staticmethod(push)
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return operator(*args)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return backward(ctx, *gradients)
+
+    class Direct(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *args: Any) -> Any:
+            output = run(*args)
+            setup(ctx, args, output)
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return backward(ctx, *gradients)
+
+    def call(*args: Any) -> Any:
+        if bypasses_torch(args):
+            found = Direct.apply if torch.is_grad_enabled() else run
+        elif _is_traced():
+            found = plain if torch.onnx.is_in_onnx_export() else operator
+        else:
+            found = Transformable.apply if _is_transformed() else operator
+        return found(*args)
+
+    return call
+
+
+def _is_traced() -> bool:
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+
+
+def _is_transformed() -> bool:
+    """Whether `torch.func` or forward mode need to see the operator."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def bypasses_torch(args: tuple[Any, ...]) -> bool:
+    """Whether a call with these arguments needs nothing of torch but gradients in reverse mode."""
+    if _is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack():
+        return False
+    for arg in args:  # noqa: SIM110, faster than a generator
+        if isinstance(arg, Tensor) and type(arg) not in PLAIN:
+            return False
+    return True
+
+
+def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:
+    """Make the vmap rule of an operator on batches.
+
+    If only arguments with a batch axis have the mapped axis, it is merged with the batch axis.
+    Otherwise the operator is called for each index along the mapped axis.
+    """
+
+    def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        size = info.batch_size
+        mapped = [i for i, dim in enumerate(in_dims) if isinstance(dim, int)]
+        given = list(args)
+        for i in mapped:
+            given[i] = args[i].movedim(in_dims[i], 0)
+        if set(mapped) <= set(stacked):
+            batched = [i for i in stacked if isinstance(args[i], Tensor)]
+            for i in batched:
+                given[i] = given[i] if i in mapped else given[i][None]
+            batch = max(given[i].shape[1] for i in batched)
+            for i in batched:
+                given[i] = given[i].expand(size, batch, *given[i].shape[2:]).flatten(0, 1)
+            results = tree_map(
+                lambda result: result.reshape(size, result.shape[0] // size, *result.shape[1:]),
+                operator(*given),
+            )
+        else:
+            each = [
+                operator(*(arg[k] if i in mapped else arg for i, arg in enumerate(given)))
+                for k in range(size)
+            ]
+            results = tree_map(lambda *parts: torch.stack(parts), *each)
+        return results, tree_map(lambda _: 0, results)
+
+    return rule
