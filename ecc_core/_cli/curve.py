@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._cli import options
 from ecc_core._cli.curve_table import Curves, columns_of, curves_in, described, places_of, plot
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import affine_of, open_input, select_input
+from ecc_core._cli.inputs import Region, affine_of, open_input, read_region, select_input
 from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.outputs import (
     check_measures,
@@ -23,10 +23,10 @@ from ecc_core._cli.outputs import (
 )
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.values import sigma
-from ecc_core._io.affines import Affine, check_place
+from ecc_core._io.affines import Affine
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import open_image, write_csv, write_table
+from ecc_core.io import write_csv, write_table
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -54,10 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--connectivity", "--superlevel", "--boundary", "--betti", "--minkowski")
     options.add(parser, "--spacing", "--unit", before="with --minkowski: ")
     options.add(parser, "--labels")
-    parser.add_argument(
-        "--mask", metavar="FILE", help="mask image: use only points where it is not 0"
-    )
-    options.add(parser, "--nan")
+    options.add(parser, "--mask", "--nan")
+    options.add(parser, "--persistence", before="with --betti: ")
     parser.add_argument(
         "--smooth",
         type=sigma,
@@ -91,6 +89,10 @@ class Input(NamedTuple):
     def places(self) -> Places:
         return places_of(self.batch, self.first[: -self.ndim])
 
+    def fitted(self, name: str, region: Region) -> Array:
+        """Return a mask or labels, broadcast to the shape of the image."""
+        return region.fitted(name, self.values.shape, self.axes, self.affine)
+
 
 def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Input:
     stored = open_input(path, arguments)
@@ -106,8 +108,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
     _check(arguments)
     settle_estimator(arguments)
-    mask = _read_region(arguments.mask)
-    labels = _read_region(arguments.labels)
+    mask = read_region(arguments.mask)
+    labels = read_region(arguments.labels)
     curves: list[tuple[str, Curves]] = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
@@ -145,6 +147,11 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in ("spacing", "unit"):
         if getattr(arguments, name) is not None and not arguments.minkowski:
             raise InputFileError(f"--{name} must be given together with --minkowski")
+    if arguments.persistence is not None:
+        if not arguments.betti:
+            raise InputFileError("--persistence must be given together with --betti")
+        if arguments.labels:
+            raise InputFileError("--persistence must not be given together with --labels")
     inputs = [*arguments.inputs, arguments.labels, arguments.mask]
     check_outputs(arguments, inputs, printed=True)
 
@@ -158,26 +165,6 @@ def _facts(image: Input, arguments: argparse.Namespace) -> dict[str, Any]:
         "dtype": image.values.dtype.name,
         **(image.calibration.facts if arguments.minkowski else {}),
     }
-
-
-class Region(NamedTuple):
-    """A mask or a label image."""
-
-    path: str
-    values: Array
-    affine: Affine | None
-
-
-def _read_region(path: str | None) -> Region | None:
-    """Read a mask or a label image."""
-    if path is None:
-        return None
-    image = open_image(path)
-    if "S" in image.axes or "C" in image.axes:
-        raise InputFileError(
-            f"{path}: a mask or label image must have one channel, got shape {image.shape}"
-        )
-    return Region(path, image.read(), image.affine)
 
 
 def _functions(arguments: argparse.Namespace) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -196,20 +183,22 @@ def _results(
 ) -> Iterator[tuple[Any, Places]]:
     """Yield results, and where on the batch axes their curves are."""
     values, ndim = image.values, image.ndim
-    inside = None if mask is None else _fitting("--mask", mask, image) != 0
+    inside = None if mask is None else image.fitted("--mask", mask) != 0
     if arguments.smooth:
         values = _smooth(values, arguments.smooth, ndim, arguments.boundary)
     common = {"connectivity": arguments.connectivity, "superlevel": arguments.superlevel}
     if arguments.minkowski:
         common |= {"estimator": arguments.minkowski, "spacing": image.calibration.spacing}
     if labels is not None:
-        regions = _fitting("--labels", labels, image)
+        regions = image.fitted("--labels", labels)
         regions = regions if inside is None else np.where(inside, regions, 0)
         yield from _region_results(image._replace(values=values), regions, common, arguments)
         return
     axes = tuple(range(values.ndim - ndim, values.ndim))
     if arguments.boundary != "closed":
         common["boundary"] = arguments.boundary
+    if arguments.persistence is not None:
+        common["min_persistence"] = arguments.persistence
     of_image, _ = _functions(arguments)
     result = of_image(
         values,
@@ -221,16 +210,6 @@ def _results(
         **common,
     )
     yield result, image.places
-
-
-def _fitting(name: str, region: Region, image: Input) -> Array:
-    """Return a mask or labels, broadcast to the shape of the image."""
-    shape, found = image.values.shape, region.values.shape
-    if found not in (shape, shape[-image.ndim :]):
-        raise ValueError(f"{name} must have the image's shape {shape}, got {found}")
-    lengths = dict(zip(image.axes, shape, strict=True))
-    check_place(f"{name} {region.path}", region.affine, image.affine, lengths)
-    return np.broadcast_to(region.values, shape)
 
 
 def _region_results(

@@ -22,14 +22,16 @@ def _argument(help: str, **settings: Any) -> dict[str, Any]:
     return {"help": help, **settings}
 
 
+TABLE = _argument(
+    "table to write: .csv, or .parquet or .json, which include the settings",
+    type=values.output(TABLE_SUFFIXES),
+    metavar="FILE",
+)
 ARGUMENTS = {
     "input": _argument(INPUT, metavar="INPUT"),
     "inputs": _argument(INPUT, metavar="INPUT", nargs="+"),
-    "--out": _argument(
-        "table to write: .csv, or .parquet or .json, which include the settings",
-        type=values.output(TABLE_SUFFIXES),
-        metavar="FILE",
-    ),
+    "--out": TABLE,
+    "--table": TABLE,
     "--plot": _argument(
         "figure to write: .png, .pdf or .svg", type=values.output(FIGURE_SUFFIXES), metavar="FILE"
     ),
@@ -98,6 +100,7 @@ ARGUMENTS = {
         type=float,
         metavar="A",
     ),
+    "--mask": _argument("mask image: use only points where it is not 0", metavar="FILE"),
     # what is computed
     "--labels": _argument(
         "label image: compute one curve for each label instead of one for the image",
@@ -106,6 +109,12 @@ ARGUMENTS = {
     "--betti": _argument(
         "add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
         action="store_true",
+    ),
+    "--persistence": _argument(
+        "count only components, holes and cavities whose values at birth and death differ by at "
+        "least P, and those that never die",
+        type=values.persistence,
+        metavar="P",
     ),
     "--minkowski": _argument(
         "add area and perimeter, or volume, surface and mean breadth. For natural objects, whose "

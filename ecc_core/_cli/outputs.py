@@ -15,7 +15,7 @@ from ecc_core.errors import InputFileError
 __all__ = ["check_measures", "check_outputs", "metadata_of", "settings_of", "settle_estimator"]
 
 NO_SETTINGS = (
-    *("input", "inputs", "out", "plot", "resume", "run"),
+    *("input", "inputs", "out", "plot", "table", "resume", "run"),
     *("workers", "max_memory", "scheduler", "device"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
@@ -28,7 +28,8 @@ def check_outputs(
     if not (arguments.out or arguments.plot or printed):
         raise InputFileError("nothing to write: give --out, --plot or both")
     given = [Path(path) for path in inputs if path and Path(path).exists()]
-    for path in filter(None, (arguments.out, arguments.plot)):
+    written = arguments.out, arguments.plot, getattr(arguments, "table", None)
+    for path in filter(None, written):
         if path.exists() and any(path.samefile(other) for other in given):
             raise InputFileError(f"{path}: the output would overwrite the input")
     if arguments.plot:

@@ -120,6 +120,17 @@ def sigma(text: str) -> float:
     return value
 
 
+def persistence(text: str) -> int | float:
+    """Return a least difference of values."""
+    try:
+        value = _number(text)
+    except ValueError:
+        value = np.nan
+    if not value >= 0:
+        raise _unlike("a number that is not negative", text)
+    return value
+
+
 def spacing(text: str) -> float | list[float]:
     """Return one distance, or one for each axis."""
     numbers = _floats(text, "numbers")

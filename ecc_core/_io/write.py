@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIGURE_SUFFIXES",
+    "LABEL_SUFFIXES",
     "TABLE_SUFFIXES",
     "atomic_file",
     "check_output",
@@ -31,11 +32,14 @@ __all__ = [
     "whole_file",
     "write_csv",
     "write_figure",
+    "write_labels",
     "write_table",
 ]
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
+LABEL_SUFFIXES = (".tif", ".tiff", ".npy")
+"""Suffixes of the label images that can be written."""
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 """Suffixes of the figures that can be written."""
 FORMULA = re.compile(r"[=+@\-\t\r]")
@@ -313,6 +317,22 @@ def _for_arrow(values: NDArray[Any]) -> NDArray[Any]:
         texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
         return np.array(texts, values.dtype.kind)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def write_labels(path: Path, labels: NDArray[Any], axes: str) -> None:
+    """Write a label image as compressed TIFF or as NPY, completely or not at all.
+
+    `axes` are letters, one for each axis.
+    """
+    path = check_output(path, LABEL_SUFFIXES)
+    with atomic_file(path) as file:
+        if path.suffix.lower() == ".npy":
+            np.save(file, labels)
+            return
+        tifffile = import_optional("tifffile", extra="io", purpose="writing TIFF files")
+        if labels.ndim == 1:
+            labels, axes = labels[None], "Y" + axes
+        tifffile.imwrite(file, labels, compression="zlib", metadata={"axes": axes})
 
 
 def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float = 300) -> None:

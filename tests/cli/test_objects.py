@@ -1,0 +1,124 @@
+"""The command `ecc objects`, and `ecc curve --persistence`."""
+
+import csv
+import json
+from pathlib import Path
+
+import gudhi
+import numpy as np
+import pytest
+import tifffile
+from scipy import ndimage
+
+from ecc_core.cli import main
+
+IMAGE = np.random.default_rng(0).integers(0, 100, (3, 24, 31)).astype(np.uint8)
+VOLUME = ndimage.gaussian_filter(IMAGE.astype(np.float32), 1)
+
+
+@pytest.fixture
+def paths(tmp_path):
+    np.save(tmp_path / "plane.npy", IMAGE[0])
+    np.save(tmp_path / "volume.npy", VOLUME)
+    np.save(tmp_path / "mask.npy", VOLUME[1:3, 4:20] > 45)
+    return {name: str(tmp_path / f"{name}.npy") for name in ("plane", "volume", "mask")}
+
+
+def lifetimes(image, least, sign=1):
+    """Intervals of the components of persistence `least`, the oldest first."""
+    cubical = gudhi.CubicalComplex(top_dimensional_cells=sign * image.astype(np.float64))
+    cubical.compute_persistence(homology_coeff_field=2)
+    found = cubical.persistence_intervals_in_dimension(0)
+    return sign * found[found[:, 1] - found[:, 0] >= least]
+
+
+def read(path):
+    rows = list(csv.DictReader(Path(path).read_text().splitlines()))
+    names = [name for name in rows[0] if name != "input"]
+    return {name: np.array([float(row[name]) for row in rows]) for name in names}
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("name", ["plane", "volume"])
+def test_labels_and_table(paths, tmp_path, name, superlevel):
+    image, least = np.load(paths[name]), 40 if name == "plane" else 9.5
+    out, table, plot = (str(tmp_path / end) for end in ("l.tif", "t.csv", "d.png"))
+    options = ["--superlevel"] if superlevel else []
+    command = ["objects", paths[name], "--persistence", str(least), *options]
+    assert main([*command, "--out", out, "--table", table, "--plot", plot]) == 0
+    labels, rows = tifffile.imread(out), read(table)
+    expected = lifetimes(image, least, -1 if superlevel else 1)
+    found = np.stack([rows["birth"], rows["death"]], axis=1)
+    np.testing.assert_allclose(np.sort(found, axis=0), np.sort(expected, axis=0), rtol=1e-7)
+    np.testing.assert_array_equal(rows["persistence"], np.abs(found[:, 1] - found[:, 0]))
+    assert labels.shape == image.shape
+    cubes = np.ones((3,) * image.ndim)
+    axes = ("z", "y", "x")[-image.ndim :]
+    for i, label in enumerate(rows["label"].astype(int)):
+        inside = labels == label
+        assert rows["points"][i] == inside.sum()
+        assert ndimage.label(inside, cubes)[1] == 1
+        extreme = tuple(int(rows[axis][i]) for axis in axes)
+        assert labels[extreme] == label
+        assert rows["birth"][i] == pytest.approx(image[extreme])
+    assert labels.max() == len(rows["label"])
+    assert Path(plot).read_bytes().startswith(b"\x89PNG")
+
+
+def test_part_threshold_mask_and_printed_table(paths, tmp_path, capsys):
+    table = str(tmp_path / "t.json")
+    command = ["objects", paths["volume"], "--persistence", "5", "--mask", paths["mask"]]
+    assert main([*command, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]) == 0
+    columns = json.loads(Path(table).read_text())["columns"]
+    assert min(columns["z"]) >= 1
+    assert min(columns["y"]) >= 4
+    part, shown = VOLUME[1:3, 4:20], VOLUME[1:3, 4:20] > 45
+    expected = lifetimes(np.where(shown, part, np.float32(1e9)), 5)
+    assert len(columns["label"]) == len(expected)
+    assert sum(columns["points"]) <= (shown & (part <= 52)).sum()
+    assert main(command[:4]) == 0
+    assert capsys.readouterr().out.startswith("label,birth,death,persistence,merged_into,points,z")
+
+
+def test_filtered_curves(paths, tmp_path):
+    out = str(tmp_path / "c.csv")
+    command = [
+        "curve",
+        paths["plane"],
+        "--betti",
+        "--persistence",
+        "40",
+        "--thresholds",
+        "10,50,90",
+    ]
+    assert main([*command, "--out", out]) == 0
+    intervals = lifetimes(IMAGE[0], 40)
+    alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
+    np.testing.assert_array_equal(read(out)["b0"], alive)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["objects", "{plane}"], "required: --persistence"),
+        (["objects", "{plane}", "--persistence", "-2"], "must be a number that is not negative"),
+        (["objects", "{plane}", "--persistence", "nan"], "must be a number that is not negative"),
+        (["objects", "{plane}", "--persistence", "2", "--out", "{plane}"], "overwrite the input"),
+        (["objects", "{plane}", "--persistence", "2", "--out", "l.png"], ".tif, .tiff, .npy"),
+        (["objects", "{plane}", "--persistence", "2", "--mask", "{volume}"], "--mask must have"),
+        (["objects", "{volume}", "--axes", "CYX", "--persistence", "2"], "one with --channel"),
+        (["curve", "{plane}", "--persistence", "2"], "together with --betti"),
+        (
+            ["curve", "{plane}", "--betti", "--persistence", "2", "--labels", "{plane}"],
+            "not be given together with --labels",
+        ),
+    ],
+)
+def test_bad_input(paths, arguments, message, capsys):
+    try:
+        code = main([word.format(**paths) for word in arguments])
+    except SystemExit as end:
+        code = end.code
+    assert code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
