@@ -61,6 +61,11 @@ CHECKS = {
         np.corrcoef(names[theory].mean, found(names, names["shape"]))[0, 1] > 0.97
         for theory in ("grid", "smooth")
     ),
+    "plot_how_many_objects": lambda names: (
+        names["objects"].labels.max() == 24
+        and names["separate"] == 22
+        and names["nuclei"].labels.max() == 40
+    ),
     "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
     "plot_porous_medium": lambda names: (
         abs(names["zero"] - names["last"]) < 1 and abs(names["zero"] - names["balance"]) < 1
