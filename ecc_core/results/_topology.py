@@ -159,6 +159,7 @@ class DiagramResult(Result[ArrayT]):
     births: ArrayT
     deaths: ArrayT
     superlevel: bool
+    ndim: int | None
     _quantity: ClassVar = "value"
 
     @property
@@ -171,13 +172,20 @@ class DiagramResult(Result[ArrayT]):
         """Return births and deaths as one NumPy array, (k, 2)."""
         return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
-    def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, *, min_persistence: float | None = None, **markers: Any
+    ) -> Axes:
         """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
+
+        :func:`ecc_core.plotting.plot_barcode` plots bars instead.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        min_persistence : float, optional
+            Width of the band along the diagonal in which classes last less than that. Default:
+            that of persistent regions, otherwise no band.
         **markers
             What `matplotlib.axes.Axes.plot` takes.
 
@@ -185,7 +193,7 @@ class DiagramResult(Result[ArrayT]):
         -------
         matplotlib.axes.Axes
         """
-        return plot_persistence(self, ax, **markers)
+        return plot_persistence(self, ax, min_persistence=min_persistence, **markers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -64,6 +64,7 @@ class TestOutput:
                 "labels": None,
                 "mask": None,
                 "nan": "raise",
+                "persistence": None,
                 "smooth": None,
                 "series": None,
                 "level": 0,

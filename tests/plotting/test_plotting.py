@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 import ecc_core as ecc
 from ecc_core.plotting import (
     THRESHOLD_COLOURS,
+    plot_barcode,
     plot_curve,
     plot_curves,
     plot_level_sets,
@@ -221,3 +222,44 @@ class TestPlotLevelSets:
         left, right = page.subfigs
         assert [len(part.axes) for part in (left, right)] == [3, 3]
         assert left.axes[0].get_position().bounds == right.axes[0].get_position().bounds
+
+
+class TestPersistence:
+    def pairs(self) -> Any:
+        image = np.random.default_rng(1).random((12, 13))
+        return ecc.persistence_pairs(image)
+
+    def test_diagram_has_all_classes_and_a_band(self) -> None:
+        pairs = self.pairs()
+        ax = pairs.plot(min_persistence=0.25)
+        drawn = np.concatenate([line.get_xydata() for line in ax.lines[1:]])
+        dies = ~pairs.essential
+        ends = np.where(dies, pairs.deaths, pairs.deaths[dies].max())
+        expected = np.stack([pairs.births, ends], axis=1)
+        np.testing.assert_allclose(sorted(drawn.tolist()), sorted(expected.tolist()))
+        (band,) = ax.collections
+        path = band.get_paths()[0].vertices
+        assert (path[:, 1] - path[:, 0]).max() == pytest.approx(0.25)
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names == ["components", "holes"]
+        with pytest.raises(ValueError, match="`min_persistence` must not be negative"):
+            pairs.plot(min_persistence=-1)
+
+    def test_regions_have_the_band_of_their_persistence(self) -> None:
+        image = np.random.default_rng(2).random((12, 13))
+        found = ecc.persistent_regions(image, 0.3, superlevel=True)
+        (band,) = found.plot().collections
+        path = band.get_paths()[0].vertices
+        assert (path[:, 1] - path[:, 0]).min() == pytest.approx(-0.3)
+
+    def test_bars_reach_from_birth_to_death(self) -> None:
+        pairs = self.pairs()
+        ax = plot_barcode(pairs)
+        drawn = [bar[:, 0] for group in ax.collections for bar in group.get_segments()]
+        dies = ~pairs.essential
+        ends = np.where(dies, pairs.deaths, pairs.deaths[dies].max())
+        expected = np.stack([pairs.births, ends], axis=1)
+        np.testing.assert_allclose(sorted(map(list, drawn)), sorted(expected.tolist()))
+        for group in ax.collections:  # the longest first
+            lengths = [np.ptp(bar[:, 0]) for bar in group.get_segments()]
+            assert lengths == sorted(lengths, reverse=True)

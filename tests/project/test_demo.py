@@ -25,6 +25,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr  # matplotlib may say there that it looks for fonts
     assert "All done" in done.stdout
+    assert "coins: 24 objects" in done.stdout
     return folder
 
 
@@ -32,6 +33,7 @@ def test_files(output: Path) -> None:
     names = [
         f"{n}.{s}" for n in ("brick", "cell", "coins", "porous_volume") for s in ("csv", "png")
     ]
+    names = sorted([*names, "coins_objects.png"])
     assert sorted(path.name for path in (output / "out").iterdir()) == names
     for picture in output.rglob("*.png"):
         pixels = io.imread(picture)[..., :3]
