@@ -25,7 +25,9 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
     "betti_curves",
+    "by_birth",
     "exact_betti_curves",
+    "forest_pairs",
     "grow",
     "laid_out",
     "persistence_pairs",
@@ -198,14 +200,14 @@ def persistence_pairs(
     elif 0 < dimension < filtration.ndim - 1:
         births, deaths = tunnel_pairs(values, never, filtration)
     else:
-        births, deaths = _pairs_of_forest(values, shown, never, dimension > 0, filtration, workers)
+        births, deaths = forest_pairs(values, shown, never, dimension > 0, filtration, workers)
     deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
     flat = values.reshape(-1)
     lives = ~never[births] & ((deaths < 0) | (flat[births] != flat[deaths]))
-    return _by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
+    return by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
 
 
-def _by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
+def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
     """Sort classes by the value at birth, then by the points of birth and death."""
     if values.size < 1 << 32:  # integers that contain both points are sorted much faster
         keys = births.astype(np.uint64) << 32 | (deaths + 1).astype(np.uint64)
@@ -218,7 +220,7 @@ def _by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> 
     return births[order], deaths[order]
 
 
-def _pairs_of_forest(
+def forest_pairs(
     values: Array,
     shown: Array | None,
     never: Array,
