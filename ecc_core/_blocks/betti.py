@@ -145,8 +145,8 @@ class BettiWork(Work):
     def emit(self, block: Index) -> Any:
         """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
-        (image,) = self.read(self.box(block))
-        (piece,) = emit_pieces(image, None, sides, self.settings)
+        image, *mask = self.read(self.box(block))
+        (piece,) = emit_pieces(image, mask[0] if mask else None, sides, self.settings)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:
