@@ -1,7 +1,6 @@
 """``ecc batch``: one row for each of many images; those that fail are named at the end."""
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from ecc_core._cli.curve_table import (
     measures_of,
     plot,
 )
-from ecc_core._cli.errors import blame, one_line
+from ecc_core._cli.errors import FailedImages, blame, one_line
 from ecc_core._cli.inputs import matching_paths
 from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.outputs import (
@@ -72,8 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Compute the curves and write them. Return 1 if images failed."""
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the curves and write them.
+
+    Raises
+    ------
+    FailedImages
+        After the others are written.
+    """
     check_together(arguments)
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
@@ -100,9 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
             _write(found, images, failures, lengths.unit, arguments)
         if not failures:
             parts.clear()
-    for failure in failures:
-        sys.stderr.write(f"ecc: failed: {failure}\n")
-    return 1 if failures else 0
+    if failures:
+        raise FailedImages(failures)
 
 
 def _write(
@@ -197,7 +201,8 @@ def _unpacked(table: NDArray[np.int64], stack: Stack, at: Array, names: Sequence
         name: bits if name.startswith("b") else np.ascontiguousarray(bits).view(np.float64)
         for name, bits in zip(names, others, strict=True)
     }
-    return Curves(stack.batch_axes, at, table[:, :lead], labels, euler, measures)
+    places = table[:, :lead]
+    return Curves(stack.batch_axes, at, places, labels, euler, measures, stack.channels)
 
 
 def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:

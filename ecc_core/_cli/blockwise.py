@@ -3,6 +3,7 @@
 import argparse
 import math
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, replace
 from typing import Any, NamedTuple
@@ -69,6 +70,8 @@ class Stack(NamedTuple):
         From which the spacing is; None if it has no effect.
     first : tuple of int
         Indices in the file of the first point.
+    channels : mapping of int to str
+        Names of the channels by their indices, if they have names.
     """
 
     blocks: Blocks
@@ -81,6 +84,7 @@ class Stack(NamedTuple):
     spacing: tuple[float, ...] | None
     calibration: Calibration | None
     first: tuple[int, ...]
+    channels: Mapping[int, str]
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -165,7 +169,12 @@ def open_stack(
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    return Stack(blocks, axes, ndim, *means, filtration, spacing, calibration, image.start)
+    channels = dict(enumerate(opened.channels))
+    if channels and isinstance(which := image.fixed.get(opened.axes.index("C")), int):
+        channels = {which: channels[which]}
+    return Stack(
+        blocks, axes, ndim, *means, filtration, spacing, calibration, image.start, channels
+    )
 
 
 def held(stack: Stack, arguments: argparse.Namespace) -> Stack:

@@ -60,6 +60,8 @@ class Curves(NamedTuple):
     values : (k, n) int64 array
     others : mapping of str to (k, n) arrays
         Betti numbers or Minkowski functionals by name.
+    channels : mapping of int to str
+        Names of the channels by their indices, if they have names.
     """
 
     axes: str
@@ -68,6 +70,7 @@ class Curves(NamedTuple):
     labels: Array | None
     values: NDArray[np.int64]
     others: Mapping[str, Array] = MappingProxyType({})
+    channels: Mapping[int, str] = MappingProxyType({})
 
 
 Found = Sequence[tuple[str, Curves]]
@@ -147,10 +150,21 @@ def heads_of(found: Found, axes: str | None = None) -> dict[str, list[Array]]:
             else np.full(len(own.values), -1)  # it has no such axis
             for _, own in found
         ]
+    if any(own.channels for _, own in found):
+        heads["channel"] = [_channels_of(own) for _, own in found]
     labels = [own.labels for _, own in found if own.labels is not None]
     if labels:
         heads["label"] = _with_common_type(labels)
     return heads
+
+
+def _channels_of(curves: Curves) -> Array:
+    """Return the name of the channel of each curve, "" if it has none."""
+    if "c" in curves.axes:
+        indices = curves.places[:, curves.axes.index("c")].tolist()
+    else:
+        indices = [*curves.channels][:1] * len(curves.places) or [-1] * len(curves.places)
+    return np.array([curves.channels.get(i, "") for i in indices], str)
 
 
 def _with_common_type(labels: list[Array]) -> list[Array]:

@@ -56,8 +56,8 @@ ARGUMENTS = {
         metavar="LETTERS",
     ),
     "--channel": _argument(
-        "channel, an index or a range such as 0:2 (default: all, one curve each). Required for "
-        "colour images: r, g, b, a or gray",
+        "channel: an index, a range such as 0:2 or a name in the file, as ecc info prints them "
+        "(default: all, one curve each). Required for colour images: r, g, b, a or gray",
         type=values.channel,
         metavar="C",
     ),

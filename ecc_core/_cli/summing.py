@@ -58,7 +58,7 @@ def curves_of(
     found = [
         _curves_of(stack, at, quantity, arguments, folder) for quantity in quantities_of(arguments)
     ]
-    return joined_measures(found)
+    return joined_measures(found)._replace(channels=stack.channels)
 
 
 def _curves_of(

@@ -36,7 +36,7 @@ def curves_in_memory(stack: Stack, arguments: argparse.Namespace) -> Curves:
         of = _of_regions if stack.blocks.labels else _of_image
         parts = [*of(quantity, stack, image, kept, options | more, arguments)]
         found.append(joined_places(parts))
-    return joined_measures(found)
+    return joined_measures(found)._replace(channels=stack.channels)
 
 
 def _of_image(

@@ -416,3 +416,53 @@ class TestOutput:
         text = (tmp_path / "p.svg").read_text()
         assert "<!-- a.npy -->" in text
         assert "<!-- b.npy -->" in text
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_quiet(self, tmp_path, capsys, command):
+        np.save(tmp_path / "a.npy", noise(7, 8))
+        flags = ["--thresholds", "9,99", "--minkowski", "--out", str(tmp_path / "o.csv")]
+        assert main([command, str(tmp_path / "a.npy"), *flags]) == 0
+        assert "--minkowski exact: perimeters" in capsys.readouterr().err
+        assert main([command, str(tmp_path / "a.npy"), *flags, "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
+        (tmp_path / "b.npy").write_bytes(b"x")
+        failed = main([command, str(tmp_path / "b.npy"), *flags, "--quiet"])
+        assert failed == (1 if command == "batch" else 2)
+        assert f"{tmp_path / 'b.npy'}: not an NPY file" in capsys.readouterr().err
+
+
+class TestChannelNames:
+    @pytest.fixture(params=["tif", "zarr"])
+    def named(self, request: Any, tmp_path: Path) -> tuple[str, np.ndarray]:
+        """An image with the channels DAPI and GFP."""
+        image = noise(2, 20, 22)
+        if request.param == "tif":
+            path = tmp_path / "a.ome.tif"
+            metadata = {"axes": "CYX", "Channel": {"Name": ["DAPI", "GFP"]}}
+            tifffile.imwrite(path, image, metadata=metadata, photometric="minisblack")
+            return str(path), image
+        group = zarr.create_group(tmp_path / "a.zarr")
+        group.create_array("0", shape=image.shape, dtype=image.dtype)[...] = image
+        axes = [{"name": "c", "type": "channel"}, {"name": "y"}, {"name": "x"}]
+        group.attrs["ome"] = {
+            "version": "0.5",
+            "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
+            "omero": {"channels": [{"label": "DAPI"}, {"label": "GFP"}]},
+        }
+        return str(tmp_path / "a.zarr"), image
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command):
+        path, image = named
+        chosen = {(): [0, 1], ("--channel", "GFP"): [1], ("--channel", "0"): [0]}
+        for flags, channels in chosen.items():
+            found = columns(command, path, *flags)
+            assert found["euler_number"] == [euler(image[c]) for c in channels]
+            names = read_csv(tmp_path / "out.csv").to_pydict()["channel"]
+            rows = 1 if command == "batch" else len(AT)
+            assert names == [["DAPI", "GFP"][c] for c in channels for _ in range(rows)]
+        out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
+        assert main([command, path, "--channel", "Cy5", *out]) in (1, 2)
+        assert "--channel must be one of 0 to 1, DAPI, GFP, got 'Cy5'" in capsys.readouterr().err
+        assert main(["info", path]) == 0
+        assert "  names   DAPI, GFP\n" in capsys.readouterr().out
