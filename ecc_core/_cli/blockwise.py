@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
+from ecc_core._blocks.betti import piece_bytes
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import open_blocks, open_input, select_input
@@ -39,12 +40,34 @@ Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
+PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
 FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
 REACHES = 8  # of the filter, along each side of a block that is smoothed
 MEMORY_SHARE = 4  # of an image in memory, for its blocks
 LEAST_MEMORY = 1 << 26
+
+
+class Means(NamedTuple):
+    """The blocks of an image, and how many of them fit in memory.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Points of a block along each axis of the source.
+    workers : int
+        Threads whose blocks fit in memory together.
+    side : int
+        Blocks of a column across, so that planes fit in memory.
+    piece : int
+        Bytes that Betti numbers keep of a block, or 0 without them.
+    """
+
+    sizes: tuple[int, ...]
+    workers: int
+    side: int
+    piece: int
 
 
 class Stack(NamedTuple):
@@ -57,12 +80,7 @@ class Stack(NamedTuple):
         One letter for each axis, batch axes first.
     ndim : int
         Number of spatial axes.
-    sizes : tuple of int
-        Points of a block along each axis of the source.
-    workers : int
-        Threads whose blocks fit in memory together.
-    side : int
-        Blocks of a column across, so that planes fit in memory.
+    means : Means
     filtration : Filtration
     spacing : tuple of float or None
         Distance between neighbouring points along each spatial axis; None if it has no effect.
@@ -77,9 +95,7 @@ class Stack(NamedTuple):
     blocks: Blocks
     axes: str
     ndim: int
-    sizes: tuple[int, ...]
-    workers: int
-    side: int
+    means: Means
     filtration: Filtration
     spacing: tuple[float, ...] | None
     calibration: Calibration | None
@@ -172,17 +188,15 @@ def open_stack(
     channels = dict(enumerate(opened.channels))
     if channels and isinstance(which := image.fixed.get(opened.axes.index("C")), int):
         channels = {which: channels[which]}
-    return Stack(
-        blocks, axes, ndim, *means, filtration, spacing, calibration, image.start, channels
-    )
+    return Stack(blocks, axes, ndim, means, filtration, spacing, calibration, image.start, channels)
 
 
 def held(stack: Stack, arguments: argparse.Namespace) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    sizes, workers, side = _means(blocks, stack.ndim, arguments, max(LEAST_MEMORY, share))
-    return stack._replace(blocks=blocks, sizes=sizes, workers=workers, side=side)
+    means = _means(blocks, stack.ndim, arguments, max(LEAST_MEMORY, share))
+    return stack._replace(blocks=blocks, means=means)
 
 
 def _direction(
@@ -198,8 +212,8 @@ def _direction(
 
 def _means(
     blocks: Blocks, ndim: int, arguments: argparse.Namespace, share: int | None = None
-) -> tuple[tuple[int, ...], int, int]:
-    """Return the sizes of blocks, and the number of workers and blocks that fit in memory.
+) -> Means:
+    """Return the blocks of an image.
 
     An image that is in memory takes a `share` besides, or that of a single block.
     """
@@ -224,8 +238,7 @@ def _means(
         if needed <= memory or not limit:
             break
         limit //= 2  # what the filter reaches takes much of the memory
-    room = memory // needed
-    if room < 1 and share is None:
+    if needed > memory and share is None:
         raise InputFileError(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
             f"least {-(-needed // (1 << 20))}M, got {memory >> 20}M"
@@ -233,7 +246,9 @@ def _means(
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
     across = memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    return tuple(sizes), min(max(1, room), workers), side
+    piece = piece_bytes(block[-ndim:], blocks.image.shape[-ndim:]) if arguments.betti else 0
+    room = max(1, memory // (needed + PIECES_IN_MEMORY * piece))
+    return Means(tuple(sizes), min(room, workers), side, piece)
 
 
 def thresholds_of(stack: Stack, arguments: argparse.Namespace, *, sampled: bool = True) -> Array:
@@ -268,7 +283,7 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
         info = np.iinfo(dtype)
         return int(info.min), int(info.max)
     found = range_of(stack, SAMPLED_BLOCKS)
-    count = math.prod(map(len, stack.blocks.image.chunks(stack.sizes)))
+    count = math.prod(map(len, stack.blocks.image.chunks(stack.means.sizes)))
     if found is None:
         raise ValueError("--range must be given: there is no finite value in some blocks")
     sys.stderr.write(
@@ -279,7 +294,7 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
 
 def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
-    chunks = stack.blocks.image.chunks(stack.sizes)
+    chunks = stack.blocks.image.chunks(stack.means.sizes)
     counts = tuple(map(len, chunks))
     edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
     count = math.prod(counts)
@@ -297,10 +312,10 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
         points = points[used]
         return [points.min(), points.max()] if points.size else []
 
-    if numbers.size < 2 or stack.workers == 1:
+    if numbers.size < 2 or stack.means.workers == 1:
         found = [*map(ends, numbers)]
     else:
-        with ThreadPoolExecutor(stack.workers) as pool:
+        with ThreadPoolExecutor(stack.means.workers) as pool:
             found = [*pool.map(ends, numbers)]
     values = [value.item() for pair in found for value in pair]
     return (min(values), max(values)) if values else None

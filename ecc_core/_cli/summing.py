@@ -45,6 +45,7 @@ Rows = tuple[Values, Array | None, Values, Mapping[str, Array]]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
+PIECES_SHARE = 8  # of the memory, for the pieces of a group
 REQUESTS = 32  # on their way at once, about files behind an address
 
 
@@ -66,7 +67,9 @@ def _curves_of(
 ) -> Curves:
     work, total = _work_of(stack, at, quantity, arguments)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
-    groups = work.groups(size, stack.side)
+    if stack.means.piece:
+        size = min(size, max(1, arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
+    groups = work.groups(size, stack.means.side)
     kept, missing = None, list(range(len(groups)))
     if folder is not None:
         parts = Parts(folder, fingerprint(_job(stack, work, size, quantity, arguments)))
@@ -87,7 +90,7 @@ def _curves_of(
                 groups,
                 missing,
                 finished,
-                workers=stack.workers,
+                workers=stack.means.workers,
                 scheduler=arguments.scheduler,
                 starting=(lambda _: None) if kept is None else kept.starting,
                 spoiling=InputFileError,
@@ -101,7 +104,7 @@ def _work_of(
     stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace
 ) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
-    chunks, filtration = stack.blocks.image.chunks(stack.sizes), stack.filtration
+    chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
     if quantity == "betti":
         masked = stack.blocks.mask is not None
         numbers = BettiWork(
@@ -145,7 +148,7 @@ def _job(
         "version": version(),
         "views": stack.description(),
         "edges": work.edges,
-        "groups": [size, stack.side],
+        "groups": [size, stack.means.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.settings.filtration),
         "kind": [type(work).__name__, arguments.minkowski if quantity == "minkowski" else None],
