@@ -10,12 +10,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
-from ecc_core._cli import batch, curve, info, objects, stack, surface, transform
-from ecc_core._cli.errors import one_line
+from ecc_core._cli import batch, curve, info, objects, options, stack, surface, transform
+from ecc_core._cli.errors import FailedImages, one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
@@ -25,6 +25,7 @@ TALKATIVE = (
     *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
     *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),
 )
+SOME_FAILED = 1
 BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 
@@ -128,12 +129,18 @@ def _run(argv: Sequence[str] | None) -> int:
             arguments = _parser().parse_args(
                 _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
             )
-            return arguments.run(arguments) or 0
+            with redirect_stderr(StringIO()) if arguments.quiet else nullcontext():
+                arguments.run(arguments)
+            return 0
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
         return BROKEN_PIPE
+    except FailedImages as error:
+        for failure in error.failures:
+            print(f"ecc: failed: {failure}", file=sys.stderr)
+        return SOME_FAILED
     except (EccError, OSError, ImportError, MemoryError) as error:
         _drop_output()
         print(f"ecc: error: {one_line(error)}", file=sys.stderr)
@@ -207,6 +214,7 @@ def _parser() -> argparse.ArgumentParser:
             name, help=command.HELP, description=command.DESCRIPTION, allow_abbrev=False
         )
         command.add_arguments(own)
+        options.add(own, "--quiet")
         own.set_defaults(run=command.run)
     return parser
 

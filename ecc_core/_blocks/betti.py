@@ -31,10 +31,12 @@ __all__ = [
     "join_all",
     "numbers_of",
     "open_sides",
+    "piece_bytes",
     "unpacked",
 ]
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
+PIECE_BYTES = 17  # for each point of an open side of noise, the worst case
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
@@ -65,6 +67,12 @@ def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
     """Return the sides, (axis, 0: low or 1: high), on which a block has neighbours."""
     low = [(axis, 0) for axis, i in enumerate(at) if i > 0]
     return (*low, *((axis, 1) for axis, i in enumerate(at) if i < counts[axis] - 1))
+
+
+def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
+    """Return about how large the piece of a block of an image is."""
+    pairs = zip(block, shape, strict=True)
+    return PIECE_BYTES * sum(2 * math.prod(block) // n for n, whole in pairs if n < whole)
 
 
 def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | None:
@@ -145,8 +153,8 @@ class BettiWork(Work):
     def emit(self, block: Index) -> Any:
         """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
-        (image,) = self.read(self.box(block))
-        (piece,) = emit_pieces(image, None, sides, self.settings)
+        image, *mask = self.read(self.box(block))
+        (piece,) = emit_pieces(image, mask[0] if mask else None, sides, self.settings)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:

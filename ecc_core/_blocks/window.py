@@ -28,6 +28,7 @@ __all__ = ["cluster_errors", "run_groups"]
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
 AHEAD, ASKED = 2, 4
+SUMS = 1  # of groups, besides the last one
 AHEAD_ON_CLUSTER, ASKED_ON_CLUSTER = 8, 16
 MOST_SPOILT = 64
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
@@ -106,6 +107,7 @@ class _Window:
         self.asked: deque[Any] = deque()
         self.following: deque[tuple[Index, int | None]] = deque()
         self.shares: list[Any] = []
+        self.summed: deque[Any] = deque()
 
     def sums(
         self, missing: Sequence[int], starting: Callable[[int], None]
@@ -149,6 +151,9 @@ class _Window:
             if number is not None:
                 shares, self.shares = self.shares, []
                 sums.append((number, self.run.submit(self.kind.sum, shares)))
+                self.summed.append(sums[-1][1])
+                if len(self.summed) > SUMS:  # each keeps the shares of a group
+                    self.run.wait([self.summed.popleft()])
         return sums
 
 

@@ -1,8 +1,6 @@
 """``ecc batch``: one row for each of many images; those that fail are named at the end."""
 
 import argparse
-import glob
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,19 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.blockwise import Stack, add_blockwise_arguments, open_stack, thresholds_of
-from ecc_core._cli.curve_table import Curves, heads_of, joined, measures_of
-from ecc_core._cli.errors import blame, one_line
+from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
+from ecc_core._cli.curve_table import (
+    Curves,
+    Found,
+    at_common_thresholds,
+    heads_of,
+    joined,
+    measures_of,
+    plot,
+)
+from ecc_core._cli.errors import FailedImages, blame, one_line
+from ecc_core._cli.inputs import matching_paths
 from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import metadata_of, settings_of, settle_estimator
+from ecc_core._cli.outputs import (
+    check_outputs,
+    check_together,
+    metadata_of,
+    needs_memory,
+    settings_of,
+    settle_estimator,
+)
+from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
-from ecc_core._io.files import is_address, matching_addresses
-from ecc_core._io.open import CONTAINER_SUFFIXES
+from ecc_core._cli.whole import curves_in_memory
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.plates import PlateImage, images_of_plate
-from ecc_core._io.readers.folders import natural_key
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
@@ -53,12 +66,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add(parser, "inputs", metavar="PATTERN", help=images)
     options.add(parser, "--out", required=True, after=options.FORMULAS)
-    options.add(parser, "--resume")
-    add_blockwise_arguments(parser)
+    options.add(parser, "--resume", "--plot")
+    resources = options.add_curves(parser, "none: it must be given with a number of thresholds")
+    options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Compute the curves and write them. Return 1 if images failed."""
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the curves and write them.
+
+    Raises
+    ------
+    FailedImages
+        After the others are written.
+    """
+    check_together(arguments)
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
     if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
@@ -66,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
+    check_outputs(arguments, [*images, *check_pairs(images, arguments)])
     settle_estimator(arguments)
     found: list[tuple[str, Curves]] = []
     lengths = Lengths(arguments)
@@ -80,15 +102,26 @@ def run(arguments: argparse.Namespace) -> int:
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
-            columns = _columns(found, images, lengths.unit, arguments)
-            settings = settings_of(arguments, thresholds=found[-1][1].thresholds)
-            metadata = metadata_of(settings, failed=failures)
-            write_table(arguments.out, columns, metadata=metadata)
+            _write(found, images, failures, lengths.unit, arguments)
         if not failures:
             parts.clear()
-    for failure in failures:
-        sys.stderr.write(f"ecc: failed: {failure}\n")
-    return 1 if failures else 0
+    if failures:
+        raise FailedImages(failures)
+
+
+def _write(
+    found: Found,
+    images: dict[str, dict[str, str]],
+    failures: list[str],
+    unit: str,
+    arguments: argparse.Namespace,
+) -> None:
+    found = at_common_thresholds(found, superlevel=arguments.superlevel)
+    columns = _columns(found, images, unit, arguments)
+    settings = settings_of(arguments, thresholds=found[-1][1].thresholds)
+    write_table(arguments.out, columns, metadata=metadata_of(settings, failed=failures))
+    if arguments.plot:
+        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=unit)
 
 
 def _failure(path: str, error: Exception) -> str:
@@ -100,82 +133,76 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     """Return distinct paths in the order of the patterns, positions on plates, and failures."""
     paths: dict[str, dict[str, str]] = {}
     failures: list[str] = []
-    for pattern in patterns:
-        if is_address(pattern):
-            found = matching_addresses(pattern)
-        else:
-            found = [pattern] if Path(pattern).exists() else _matches(pattern)
-        if not found:
-            raise InputFileError(f"{pattern}: no such file or folder")
-        for path in found:
-            try:
-                images = images_of_plate(path)
-            except Exception as error:  # the other paths are computed nevertheless
-                failures.append(_failure(path, error))
-                continue
-            if not images:
-                paths[path] = {}
-            for image in images:
-                place = image._asdict()
-                paths[place.pop("path")] = place
+    for path in matching_paths(patterns):
+        try:
+            images = images_of_plate(path)
+        except Exception as error:  # the other paths are computed nevertheless
+            failures.append(_failure(path, error))
+            continue
+        if not images:
+            paths[path] = {}
+        for image in images:
+            place = image._asdict()
+            paths[place.pop("path")] = place
     return paths, failures
-
-
-def _matches(pattern: str) -> list[str]:
-    """Return the paths that match a pattern, which may continue inside files of several arrays."""
-    for suffix in CONTAINER_SUFFIXES:
-        files, inside, name = pattern.partition(f"{suffix}/")
-        if inside:
-            return [f"{file}/{name}" for file in _sorted(files + suffix)]
-    return _sorted(pattern)
-
-
-def _sorted(pattern: str) -> list[str]:
-    return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
 
 
 def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
-    stack = open_stack(path, lengths, arguments)
-    at = thresholds_of(stack, arguments)
-    names: list[str] = []
-    if arguments.betti:
-        names = [f"b{k}" for k in range(stack.ndim)]
-    elif arguments.minkowski:
-        names = [*MEASURES[stack.ndim][:-1]]
-    lead = len(stack.batch) + (stack.blocks.labels is not None)
-    width = lead + (1 + len(names)) * at.size
-    stamp = _stamp(stack, arguments, at)
-    table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
-    if table is not None:
-        curves = _unpacked(table, stack, at, names)
-    else:
-        started = time.monotonic()
+    stack = open_stack(path, lengths, arguments, whole=bool(needs_memory(arguments)))
+    if isinstance(arguments.thresholds, str):
         with blame(path):
-            curves = curves_of(stack, at, arguments)
-        if time.monotonic() - started > WORTH_KEEPING:
-            parts.keep(0, stamp, _packed(curves))
+            curves = curves_in_memory(held(stack, arguments), arguments)
+    else:
+        at = thresholds_of(stack, arguments)
+        names = _names(stack, arguments)
+        lead = len(stack.batch) + (stack.blocks.labels is not None)
+        width = lead + (1 + len(names)) * at.size
+        stamp = _stamp(stack, arguments, at)
+        table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
+        if table is not None:
+            curves = _unpacked(table, stack, at, names)
+        else:
+            started = time.monotonic()
+            with blame(path):
+                if needs_memory(arguments):
+                    curves = curves_in_memory(held(stack, arguments), arguments)
+                else:
+                    curves = curves_of(stack, at, arguments)
+            if time.monotonic() - started > WORTH_KEEPING:
+                parts.keep(0, stamp, _packed(curves))
     if stack.calibration:
         lengths.keep(path, stack.calibration)
     return curves
 
 
+def _names(stack: Stack, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the measures other than the Euler characteristic."""
+    names = [f"b{k}" for k in range(stack.ndim)] if arguments.betti else []
+    return names + [*MEASURES[stack.ndim][:-1]] * bool(arguments.minkowski)
+
+
 def _packed(curves: Curves) -> NDArray[np.int64]:
     """Return curves as a table of integers; floats are kept as their bits."""
     labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
-    others = [values.view(np.int64) for values in curves.others.values()]
+    others = [np.ascontiguousarray(each).view(np.int64) for each in curves.others.values()]
     return np.hstack([curves.places, *labels, curves.values, *others])
 
 
 def _unpacked(table: NDArray[np.int64], stack: Stack, at: Array, names: Sequence[str]) -> Curves:
     """Return the curves in a table of integers."""
-    view, lead = stack.blocks.labels, len(stack.batch)
-    labels = view and table[:, lead].astype(view.source.dtype.newbyteorder("="))
-    euler, *others = np.split(table[:, lead + (view is not None) :], 1 + len(names), axis=1)
-    measures: dict[str, Array] = dict(zip(names, others, strict=True))
-    if "b0" not in measures:
-        measures = {name: bits.view(np.float64) for name, bits in measures.items()}
-    return Curves(stack.batch_axes, at, table[:, :lead], labels, euler, measures)
+    fitted, lead = stack.blocks.labels, len(stack.batch)
+    labels = None
+    if fitted is not None:
+        labels = table[:, lead].astype(fitted.view.source.dtype.newbyteorder("="))
+        table = np.delete(table, lead, axis=1)
+    euler, *others = np.split(table[:, lead:], 1 + len(names), axis=1)
+    measures = {
+        name: bits if name.startswith("b") else np.ascontiguousarray(bits).view(np.float64)
+        for name, bits in zip(names, others, strict=True)
+    }
+    places = table[:, :lead]
+    return Curves(stack.batch_axes, at, places, labels, euler, measures, stack.channels)
 
 
 def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
@@ -186,7 +213,6 @@ def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
             "views": stack.description(),
             "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
             "settings": settings_of(arguments, thresholds=at),
-            "direction": blocks.direction,
             "version": version(),
         }
     )
@@ -206,11 +232,10 @@ def _columns(
         if any(name in place for place in places):
             columns[name] = np.array([place.get(name, "") for place in places], dtype=str)
     columns |= heads
-    rows = len(places)
     if arguments.minkowski or arguments.direction is not None:
-        columns["unit"] = np.full(rows, unit)
+        columns["unit"] = np.full(len(places), unit)
     if arguments.minkowski:
-        columns["estimator"] = np.full(rows, arguments.minkowski)
+        columns["estimator"] = np.full(len(places), arguments.minkowski)
     for name, parts in measures_of([own for _, own in found]):
         headers = [f"{name} {threshold}".lstrip() for threshold in found[0][1].thresholds.tolist()]
         columns |= dict(zip(headers, joined(parts).T, strict=True))

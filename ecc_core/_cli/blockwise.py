@@ -3,25 +3,23 @@
 import argparse
 import math
 import sys
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._cli import options
+from ecc_core._blocks.betti import piece_bytes
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import open_input, select_input
+from ecc_core._cli.inputs import open_blocks, open_input, select_input
 from ecc_core._cli.lengths import Calibration, Lengths
-from ecc_core._cli.outputs import check_measures
-from ecc_core._io.affines import check_place
-from ecc_core._io.open import IMAGE_SUFFIXES, open_image
-from ecc_core._io.stored import StoredImage
-from ecc_core._io.views import Blocks, Source, View, grown_chunks
-from ecc_core._optional import import_optional
+from ecc_core._cli.outputs import has_lengths
+from ecc_core._io.blocks import Blocks
+from ecc_core._io.views import grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Direction,
@@ -33,41 +31,43 @@ from ecc_core._request.filtration import (
 )
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
-from ecc_core.errors import BackendError, InputFileError
+from ecc_core.errors import InputFileError
+from ecc_core.results import curve_facts
 
-__all__ = ["Stack", "add_blockwise_arguments", "open_stack", "thresholds_of"]
+__all__ = ["Stack", "held", "open_stack", "range_of", "thresholds_of"]
 
 Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
+PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
 FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
-STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
+REACHES = 8  # of the filter, along each side of a block that is smoothed
+MEMORY_SHARE = 4  # of an image in memory, for its blocks
+LEAST_MEMORY = 1 << 26
 
 
-def add_blockwise_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the image, the curve and the resources."""
-    options.add(
-        options.add_selection(parser),
-        "--labels",
-        metavar="PATH",
-        after=". {input} is replaced by the path of the image and {stem} by the path without "
-        "suffix, as in {input}/labels/cells or {stem}_labels.tif",
-    )
-    curve = parser.add_argument_group("curve")
-    options.add(curve, "--thresholds")
-    usual = (
-        " (default: the range of the data type for 8-bit images, else the minimum and maximum of a "
-        "few blocks, which are printed)"
-    )
-    options.add(curve, "--range", after=usual)
-    options.add(curve, "--connectivity", "--superlevel", "--boundary", "--betti", "--minkowski")
-    options.add(curve, "--nan", "--direction", "--direction-scale")
-    options.add(curve, "--spacing", "--unit", before="with --direction or --minkowski: ")
-    resources = parser.add_argument_group("resources")
-    options.add(resources, "--workers", "--max-memory", "--scheduler", "--device")
+class Means(NamedTuple):
+    """The blocks of an image, and how many of them fit in memory.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Points of a block along each axis of the source.
+    workers : int
+        Threads whose blocks fit in memory together.
+    side : int
+        Blocks of a column across, so that planes fit in memory.
+    piece : int
+        Bytes that Betti numbers keep of a block, or 0 without them.
+    """
+
+    sizes: tuple[int, ...]
+    workers: int
+    side: int
+    piece: int
 
 
 class Stack(NamedTuple):
@@ -80,28 +80,27 @@ class Stack(NamedTuple):
         One letter for each axis, batch axes first.
     ndim : int
         Number of spatial axes.
-    sizes : tuple of int
-        Points of a block along each axis of the source.
-    workers : int
-        Threads whose blocks fit in memory together.
-    side : int
-        Blocks of a column across, so that planes fit in memory.
+    means : Means
     filtration : Filtration
     spacing : tuple of float or None
         Distance between neighbouring points along each spatial axis; None if it has no effect.
     calibration : Calibration or None
         From which the spacing is; None if it has no effect.
+    first : tuple of int
+        Indices in the file of the first point.
+    channels : mapping of int to str
+        Names of the channels by their indices, if they have names.
     """
 
     blocks: Blocks
     axes: str
     ndim: int
-    sizes: tuple[int, ...]
-    workers: int
-    side: int
+    means: Means
     filtration: Filtration
     spacing: tuple[float, ...] | None
     calibration: Calibration | None
+    first: tuple[int, ...]
+    channels: Mapping[int, str]
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -110,7 +109,7 @@ class Stack(NamedTuple):
     @property
     def places(self) -> NDArray[np.int64]:
         """Indices in the stored image of the entries along the batch axes, one row for each."""
-        return places_of(self.batch, self.blocks.image.start[: -self.ndim])
+        return places_of(self.batch, self.first[: -self.ndim])
 
     @property
     def unit(self) -> str | None:
@@ -122,27 +121,44 @@ class Stack(NamedTuple):
         return self.axes[: -self.ndim].lower()
 
     def description(self) -> list[Any]:
-        """What identifies the image and its labels, apart from their values."""
-        views = [view for view in (self.blocks.image, self.blocks.labels) if view is not None]
-        return [[view.source.description(), *view[1:]] for view in views]
+        """What identifies the points and their labels, apart from the values in the files."""
+        blocks = self.blocks
+        kept = [None if fitted is None else fitted.axes for fitted in (blocks.labels, blocks.mask)]
+        views = [[view.source.description(), *view[1:]] for view in blocks.views]
+        return [views, kept, blocks.smoothing, blocks.direction and astuple(blocks.direction)]
+
+    def facts(self, path: str) -> dict[str, Any]:
+        """What the metadata of a table say of the image."""
+        image = self.blocks.image
+        return {
+            "path": path,
+            "axes": self.axes,
+            "shape": image.shape,
+            "dtype": image.source.dtype.name,
+            "spacing": self.spacing and list(self.spacing),
+            "unit": self.unit,
+        }
+
+    @property
+    def result_facts(self) -> dict[str, Any]:
+        """What its results say of themselves."""
+        facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
+        return facts | ({"spacing_units": self.unit} if self.blocks.direction else {})
 
 
-def open_stack(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
-    """Open an image, and its labels, without reading them."""
-    _check_together(arguments)
-    _check_device(arguments)
+def open_stack(
+    path: str, lengths: Lengths, arguments: argparse.Namespace, *, whole: bool = False
+) -> Stack:
+    """Open an image, its labels and its mask, without reading them.
+
+    `whole`: it is going to be `held`, so that its chunks may have any size.
+    """
     opened = open_input(path, arguments)
     image, axes = select_input(path, opened, arguments)
     ndim = sum(letter in "ZYX" for letter in axes)
-    labels: View | None = None
-    label_axes: tuple[int, ...] = ()
-    if arguments.labels:
-        labels, label_axes = _labels(
-            _labels_path(arguments.labels, path), opened, image, axes, arguments
-        )
     with blame(path):
         calibration = spacing = None
-        if arguments.direction is not None or arguments.minkowski:
+        if has_lengths(arguments):
             calibration = lengths.of(opened, axes)
             spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
         direction = _direction(image.shape[-ndim:], spacing, arguments)
@@ -159,77 +175,28 @@ def open_stack(path: str, lengths: Lengths, arguments: argparse.Namespace) -> St
         )
         if arguments.minkowski:
             estimator_of(arguments.minkowski, spacing, filtration)
-    blocks = Blocks(image, labels, label_axes, direction, arguments.device)
-    sizes, workers, side = _means(image.source, blocks, ndim, arguments)
-    return Stack(blocks, axes, ndim, sizes, workers, side, filtration, spacing, calibration)
+        blocks = open_blocks(
+            path,
+            (opened, image, axes),
+            calibration or Calibration(),
+            arguments,
+            labels=arguments.labels,
+            boundary=arguments.boundary,
+        )
+    blocks = replace(blocks, direction=direction, device=arguments.device)
+    means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
+    channels = dict(enumerate(opened.channels))
+    if channels and isinstance(which := image.fixed.get(opened.axes.index("C")), int):
+        channels = {which: channels[which]}
+    return Stack(blocks, axes, ndim, means, filtration, spacing, calibration, image.start, channels)
 
 
-def _check_together(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
-    if arguments.betti and arguments.labels:
-        raise InputFileError("--betti must not be given together with --labels: use ecc curve")
-    if arguments.betti and arguments.device != "cpu":
-        raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
-    check_measures(arguments)
-    if arguments.direction is None and arguments.direction_scale is not None:
-        raise InputFileError("--direction-scale needs --direction, without which it has no effect")
-    for name in ("spacing", "unit"):
-        given = getattr(arguments, name) is not None
-        if given and arguments.direction is None and not arguments.minkowski:
-            raise InputFileError(
-                f"--{name} needs --direction or --minkowski, without which it has no effect"
-            )
-
-
-def _check_device(arguments: argparse.Namespace) -> None:
-    """Raise an error if a CUDA device is needed and there is none."""
-    if arguments.device == "cpu" or arguments.scheduler:
-        return
-    cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
-    try:
-        cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
-
-
-def _labels_path(pattern: str, image: str) -> str:
-    """Return the path of the label image of an image."""
-    stem = image
-    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
-        stem = stem[: -len(suffix)]
-    return pattern.replace("{input}", image).replace("{stem}", stem)
-
-
-def _labels(
-    path: str, opened: StoredImage, image: View, axes: str, arguments: argparse.Namespace
-) -> tuple[View, tuple[int, ...]]:
-    """Return the labels of the selected part of an image, and which of its axes they have."""
-    stored = open_image(path, level=arguments.level)
-    shape = stored.shape
-    letters = opened.axes if shape == opened.shape else stored.axes
-    if stored.dtype.kind not in "biu":
-        raise InputFileError(f"{path}: labels must be integers, got {stored.dtype}")
-    whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
-    chosen = {"C": arguments.channel, "T": arguments.time}
-    fixed: dict[int, int] = {}
-    found: dict[str, int] = {}
-    for i, (letter, n) in enumerate(zip(letters, shape, strict=True)):
-        if whole.get(letter) == n:
-            found[letter] = i
-        elif n == 1:
-            fixed[i] = 0
-        elif letter not in whole and isinstance(chosen.get(letter), int):
-            fixed[i] = chosen[letter]
-    if len(found) + len(fixed) < len(shape) or not {*axes} & {*"ZYX"} <= {*found}:
-        wanted = " x ".join(f"{letter} {n}" for letter, n in whole.items())
-        there = " x ".join(f"{letter} {n}" for letter, n in zip(letters, shape, strict=True))
-        raise InputFileError(f"{path}: labels must have the image's shape {wanted}, got {there}")
-    with blame(str(image.source.path)):
-        check_place(f"--labels {path}", stored.affine, opened.affine, whole)
-    at = tuple(i for i, letter in enumerate(axes) if letter in found)
-    order = tuple(found[axes[i]] for i in at)
-    start, lengths = (tuple(of[i] for i in at) for of in (image.start, image.shape))
-    return View(stored, order, start, lengths, fixed), at
+def held(stack: Stack, arguments: argparse.Namespace) -> Stack:
+    """Return an image that is in memory, whose blocks take little more."""
+    blocks = stack.blocks.held()
+    share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
+    means = _means(blocks, stack.ndim, arguments, max(LEAST_MEMORY, share))
+    return stack._replace(blocks=blocks, means=means)
 
 
 def _direction(
@@ -244,44 +211,62 @@ def _direction(
 
 
 def _means(
-    source: Source, blocks: Blocks, ndim: int, arguments: argparse.Namespace
-) -> tuple[tuple[int, ...], int, int]:
-    """Return the sizes of blocks, and the number of workers and blocks that fit in memory."""
+    blocks: Blocks, ndim: int, arguments: argparse.Namespace, share: int | None = None
+) -> Means:
+    """Return the blocks of an image.
+
+    An image that is in memory takes a `share` besides, or that of a single block.
+    """
+    memory: int = min(arguments.max_memory, share or arguments.max_memory)
+    source, order = blocks.image.source, blocks.image.order
     point, shape = blocks.bytes_a_point, source.shape
+    reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
-    limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
-    order = blocks.image.order
-    sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
-    if blocks.labels is not None or arguments.betti:
-        for axis in order[:-ndim]:
-            sizes[axis] = 1
-    block = [sizes[axis] for axis in order]
-    room = arguments.max_memory // (math.prod(block) * point * BLOCKS_IN_MEMORY)
-    if room < 1:
-        needed = -(-math.prod(block) * point * BLOCKS_IN_MEMORY // (1 << 20))
+    wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
+    limit = min(max(BLOCK_BYTES, wide), memory // BLOCKS_IN_MEMORY // workers)
+    while True:
+        sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
+        if blocks.labels is not None or arguments.betti:
+            for axis in order[:-ndim]:
+                sizes[axis] = 1
+        block = [sizes[axis] for axis in order]
+        around = [
+            max(n, min(n + 2 * r, most))
+            for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True)
+        ]
+        needed = math.prod(block[:-ndim]) * math.prod(around) * point * BLOCKS_IN_MEMORY
+        if needed <= memory or not limit:
+            break
+        limit //= 2  # what the filter reaches takes much of the memory
+    if needed > memory and share is None:
         raise InputFileError(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
-            f"least {needed}M, got {arguments.max_memory >> 20}M"
+            f"least {-(-needed // (1 << 20))}M, got {memory >> 20}M"
         )
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
-    across = arguments.max_memory // FRONT_SHARE // planes
+    across = memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    return tuple(sizes), min(room, workers), side
+    piece = piece_bytes(block[-ndim:], blocks.image.shape[-ndim:]) if arguments.betti else 0
+    room = max(1, memory // (needed + PIECES_IN_MEMORY * piece))
+    return Means(tuple(sizes), min(room, workers), side, piece)
 
 
-def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:
-    """Return the thresholds over the given range, that of the dtype, or that of some blocks."""
+def thresholds_of(stack: Stack, arguments: argparse.Namespace, *, sampled: bool = True) -> Array:
+    """Return the thresholds of an image.
+
+    Without a range, they are over that of the dtype for bytes and of some blocks for other values,
+    or, unless `sampled`, over that of all values.
+    """
     wanted = arguments.thresholds
-    if isinstance(wanted, str):
-        raise InputFileError(
-            "--thresholds must be a number or a list; exact needs the image in memory"
-        )
     try:
         if not isinstance(wanted, int):
             if arguments.range is not None:
                 raise ValueError("--range must be left out where --thresholds are a list")
             return check_threshold_array(wanted)
-        low, high = check_range(arguments.range or _usual_range(stack))
+        bounds = arguments.range or (_usual_range(stack) if sampled else range_of(stack))
+        if bounds is None:
+            raise ValueError("--range must be given: there is no finite value")
+        low, high = check_range(bounds)
     except ValueError as error:
         raise InputFileError(one_line(error)) from None
     dtype = stack.blocks.dtype
@@ -297,22 +282,40 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
     if dtype.kind in "iu" and dtype.itemsize == 1:
         info = np.iinfo(dtype)
         return int(info.min), int(info.max)
-    chunks = stack.blocks.image.chunks(stack.sizes)
-    counts = tuple(map(len, chunks))
-    edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
-    numbers = np.unique(np.linspace(0, math.prod(counts) - 1, SAMPLED_BLOCKS).astype(int))
-    low: Any = np.inf
-    high: Any = -np.inf
-    for number in numbers:
-        at = np.unravel_index(number, counts)
-        box = tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, at, strict=True))
-        points = on_host(stack.blocks(box)[0])
-        finite = points[np.isfinite(points)]
-        if finite.size:
-            low, high = min(low, finite.min()), max(high, finite.max())
-    if low > high:
+    found = range_of(stack, SAMPLED_BLOCKS)
+    count = math.prod(map(len, stack.blocks.image.chunks(stack.means.sizes)))
+    if found is None:
         raise ValueError("--range must be given: there is no finite value in some blocks")
     sys.stderr.write(
-        f"ecc: range {low},{high}, from {numbers.size} of {math.prod(counts)} blocks\n"
+        f"ecc: range {found[0]},{found[1]}, from {min(SAMPLED_BLOCKS, count)} of {count} blocks\n"
     )
-    return low.item(), high.item()
+    return found
+
+
+def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
+    """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
+    chunks = stack.blocks.image.chunks(stack.means.sizes)
+    counts = tuple(map(len, chunks))
+    edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+    count = math.prod(counts)
+    numbers = np.unique(np.linspace(0, count - 1, min(most or count, count)).astype(int))
+
+    def ends(number: int) -> list[Any]:
+        at = np.unravel_index(number, counts)
+        points, *kept = map(
+            on_host,
+            stack.blocks(tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, at, strict=True))),
+        )
+        used = np.isfinite(points)
+        if kept:
+            used &= kept[0] != 0
+        points = points[used]
+        return [points.min(), points.max()] if points.size else []
+
+    if numbers.size < 2 or stack.means.workers == 1:
+        found = [*map(ends, numbers)]
+    else:
+        with ThreadPoolExecutor(stack.means.workers) as pool:
+            found = [*pool.map(ends, numbers)]
+    values = [value.item() for pair in found for value in pair]
+    return (min(values), max(values)) if values else None

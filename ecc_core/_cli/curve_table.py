@@ -1,8 +1,9 @@
 """The curves of images, as they are computed, and as tables and figures."""
 
+import argparse
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -26,17 +27,23 @@ from ecc_core.results import (
 __all__ = [
     "Curves",
     "Found",
+    "add_units",
+    "at_common_thresholds",
     "columns_of",
     "curves_in",
     "described",
     "heads_of",
     "joined",
+    "joined_measures",
+    "joined_places",
     "measures_of",
     "places_of",
     "plot",
 ]
 
 Array = NDArray[Any]
+
+MOST_COLUMNS = 1 << 16
 
 
 class Curves(NamedTuple):
@@ -53,6 +60,8 @@ class Curves(NamedTuple):
     values : (k, n) int64 array
     others : mapping of str to (k, n) arrays
         Betti numbers or Minkowski functionals by name.
+    channels : mapping of int to str
+        Names of the channels by their indices, if they have names.
     """
 
     axes: str
@@ -61,6 +70,7 @@ class Curves(NamedTuple):
     labels: Array | None
     values: NDArray[np.int64]
     others: Mapping[str, Array] = MappingProxyType({})
+    channels: Mapping[int, str] = MappingProxyType({})
 
 
 Found = Sequence[tuple[str, Curves]]
@@ -89,6 +99,26 @@ def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) ->
         getattr(result, "euler", values).reshape(rows),
         {name: values[..., k, :].reshape(rows) for k, name in enumerate(names)},
     )
+
+
+def joined_places(parts: Sequence[Curves]) -> Curves:
+    """Return the curves of one image at several places, which have the same thresholds."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        raise ValueError("its axes other than Z, Y and X are empty")
+    return parts[0]._replace(
+        places=joined(own.places for own in parts),
+        labels=joined(own.labels for own in parts if own.labels is not None),
+        values=joined(own.values for own in parts),
+        others={name: joined(own.others[name] for own in parts) for name in parts[0].others},
+    )
+
+
+def joined_measures(found: Sequence[Curves]) -> Curves:
+    """Return the curves of one image with the measures of all of them."""
+    others = {name: values for own in found for name, values in own.others.items()}
+    return found[0]._replace(others=others)
 
 
 def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
@@ -120,10 +150,21 @@ def heads_of(found: Found, axes: str | None = None) -> dict[str, list[Array]]:
             else np.full(len(own.values), -1)  # it has no such axis
             for _, own in found
         ]
+    if any(own.channels for _, own in found):
+        heads["channel"] = [_channels_of(own) for _, own in found]
     labels = [own.labels for _, own in found if own.labels is not None]
     if labels:
         heads["label"] = _with_common_type(labels)
     return heads
+
+
+def _channels_of(curves: Curves) -> Array:
+    """Return the name of the channel of each curve, "" if it has none."""
+    if "c" in curves.axes:
+        indices = curves.places[:, curves.axes.index("c")].tolist()
+    else:
+        indices = [*curves.channels][:1] * len(curves.places) or [-1] * len(curves.places)
+    return np.array([curves.channels.get(i, "") for i in indices], str)
 
 
 def _with_common_type(labels: list[Array]) -> list[Array]:
@@ -172,6 +213,50 @@ def described(curves: Curves, batch: tuple[int, ...], facts: Mapping[str, Any]) 
     return {"result": describe_result(result)}
 
 
+def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
+    """Return curves at the thresholds of all of them.
+
+    They are the same, or each curve has every level at which it changes.
+    """
+    own = [curves.thresholds for _, curves in found]
+    if all(np.array_equal(at, own[0]) for at in own):
+        return found
+    _check_one_type(own)
+    every = np.unique(joined(own))
+    if every.size > MOST_COLUMNS:
+        raise InputFileError(
+            f"--thresholds exact gives {every.size} thresholds, and a table has at most "
+            f"{MOST_COLUMNS}: give a number and --range"
+        )
+
+    def spread(values: Array, at: Array) -> Array:
+        edge = np.zeros((len(values), 1), values.dtype)
+        if superlevel:
+            return np.hstack([values, edge])[:, np.searchsorted(at, every, "left")]
+        return np.hstack([edge, values])[:, np.searchsorted(at, every, "right")]
+
+    return [
+        (
+            path,
+            curves._replace(
+                thresholds=every,
+                values=spread(curves.values, curves.thresholds),
+                others={k: spread(v, curves.thresholds) for k, v in curves.others.items()},
+            ),
+        )
+        for path, curves in found
+    ]
+
+
+def add_units(columns: dict[str, Array], arguments: argparse.Namespace, unit: str) -> None:
+    """Add the estimator, and the unit of lengths, to the columns of a table."""
+    rows = len(next(iter(columns.values())))
+    if arguments.minkowski:
+        columns["estimator"] = np.full(rows, arguments.minkowski)
+    if arguments.minkowski or arguments.direction is not None:
+        columns["unit"] = np.full(rows, unit)
+
+
 def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> None:
     """Draw all curves, with names that tell them apart."""
     from ecc_core.plotting import plot_curves
@@ -195,14 +280,27 @@ def _words(curves: Curves, row: int) -> list[str]:
     return words if curves.labels is None else [*words, f"label {curves.labels[row]}"]
 
 
-def _result(
-    curves: Curves, row: int, superlevel: bool, unit: str | None
-) -> EulerCurve | BettiCurves | MinkowskiCurves:
+def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any:
     at, euler = curves.thresholds, curves.values[row]
-    others = [values[row] for values in curves.others.values()]
-    if not others:
-        return EulerCurve(at, euler, superlevel=superlevel)
-    if "b0" in curves.others:
-        return BettiCurves(at, np.stack(others), superlevel=superlevel)
-    values = np.stack([*others, euler])
-    return MinkowskiCurves(at, values, superlevel=superlevel, spacing_units=unit)
+    others = {name: values[row] for name, values in curves.others.items()}
+    betti = [values for name, values in others.items() if name.startswith("b")]
+    measures = [values for name, values in others.items() if not name.startswith("b")]
+    results: list[Any] = []
+    if betti:
+        results.append(BettiCurves(at, np.stack(betti), superlevel=superlevel))
+    if measures:
+        values = np.stack([*measures, euler])
+        results.append(MinkowskiCurves(at, values, superlevel=superlevel, spacing_units=unit))
+    if len(results) > 1:
+        return _Together(results)
+    return results[0] if results else EulerCurve(at, euler, superlevel=superlevel)
+
+
+@dataclass
+class _Together:
+    """Results of an image that are drawn in one figure."""
+
+    results: Sequence[Any]
+
+    def _quantities(self) -> dict[str, Any]:
+        return {k: curve for result in self.results for k, curve in result._quantities().items()}

@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ecc_core.errors import InputFileError
 
-__all__ = ["blame", "one_line"]
+__all__ = ["FailedImages", "blame", "one_line"]
 
 ARGUMENTS = {
     "image": "the image",
@@ -17,6 +17,20 @@ ARGUMENTS = {
     "estimator": "--minkowski",
 }
 """What the command calls arguments of the library; others are options of the same name."""
+
+
+class FailedImages(Exception):
+    """Some images of a batch failed, which does not end it.
+
+    Attributes
+    ----------
+    failures : sequence of str
+        What to say of each.
+    """
+
+    def __init__(self, failures: Sequence[str]) -> None:
+        super().__init__(*failures)
+        self.failures = failures
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """``ecc info``: what a file holds and which curve would be computed of it."""
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import open_input
+from ecc_core._cli.inputs import matching_paths, open_input
+from ecc_core._io.plates import images_of_plate
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
-from ecc_core.io import StoredImage
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -31,56 +32,91 @@ SLAB = 1 << 26  # bytes that are read at once
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     options.add(parser, "inputs")
+    options.add(parser, "--json", help="print the same as JSON, a list with an object for each")
     options.add_selection(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print a few lines for each input."""
-    for path in arguments.inputs:
-        image = open_input(path, arguments)
-        with blame(path):
-            facts = list(_facts(image, arguments))
-        lines = [path, *(f"  {name:<7} {text}" for name, text in facts)]
-        sys.stdout.write("\n".join(lines) + "\n")
+    described = []
+    for path in matching_paths(arguments.inputs):
+        facts = _plate(path) or _facts(path, arguments)
+        described.append({"path": path} | facts)
+        if not arguments.json:
+            lines = [path, *(f"  {name:<7} {text}" for name, text in _lines(facts))]
+            sys.stdout.write("\n".join(lines) + "\n")
+    if arguments.json:
+        sys.stdout.write(json.dumps(described, allow_nan=False, default=lambda v: v.item()) + "\n")
 
 
-def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    shape = " x ".join(map(str, image.shape)) or "none"
-    yield "shape", f"{shape} ({image.axes})" if image.axes else shape
-    yield "dtype", str(image.dtype)
-    if image.series > 1:
-        yield "series", f"{arguments.series or 0} of {image.series}"
-    if image.levels > 1:
-        yield "level", f"{arguments.level} of {image.levels}"
-    if image.spacing:
-        steps = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
-        yield "spacing", f"{steps} {image.unit or '(unknown unit)'}"
-    for note in image.notes:
-        yield "note", note
+def _plate(path: str) -> dict[str, Any]:
+    """Return the wells of a plate and the paths of their fields; {} if the path is no plate."""
+    with blame(path):
+        images = images_of_plate(path)
+    wells: dict[str, list[str]] = {}
+    for image in images:
+        wells.setdefault(image.well, []).append(image.path)
+    return {"plate": images[0].plate, "wells": wells} if images else {}
+
+
+def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what a file says of its image, and what its values say."""
+    image = open_input(path, arguments)
+    facts: dict[str, Any] = {
+        "shape": image.shape,
+        "axes": image.axes,
+        "dtype": str(image.dtype),
+        "series": [arguments.series or 0, image.series],
+        "level": [arguments.level, image.levels],
+        "spacing": dict(image.spacing),
+        "unit": image.unit,
+        "channels": image.channels,
+        "notes": image.notes,
+    }
     if image.dtype.kind not in "buif":
-        yield "curve", "none: values are not real numbers"
-        return
+        return facts | {"curve": "none: values are not real numbers"}
     if not image.shape:
-        yield "curve", "none: needs 1 to 3 axes, got 0"
-        return
+        return facts | {"curve": "none: needs 1 to 3 axes, got 0"}
     try:
         view, axes = select(
             image, channel=arguments.channel, time=arguments.time, roi=arguments.roi
         )
     except ValueError as error:
-        yield "curve", f"none: {one_line(error)}"
-        return
-    if arguments.channel is not None:
-        yield "channel", shown(arguments.channel)
-    if arguments.time is not None:
-        yield "time", shown(arguments.time)
-    low, high, nans, infinities = _statistics(view)
+        return facts | {"curve": f"none: {one_line(error)}"}
+    for name in ("channel", "time"):
+        if getattr(arguments, name) is not None:
+            facts[name] = shown(getattr(arguments, name))
+    with blame(path):
+        low, high, nans, infinities = _statistics(view)
     if low is not None:
-        yield "range", f"{low} to {high}"
+        facts["range"] = [low, high]
     if view.source.dtype.kind == "f":
-        yield "NaN", str(nans)
-        yield "inf", str(infinities)
-    yield "curve", _default_curve(view.shape, axes, low, high, nans)
+        facts |= {"NaN": nans, "inf": infinities}
+    return facts | {"curve": _default_curve(view.shape, axes, low, high, nans)}
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is printed of facts, and its name."""
+    if "wells" in facts:
+        yield "plate", facts["plate"]
+        yield from (("well", f"{well}: {', '.join(of)}") for well, of in facts["wells"].items())
+        return
+    shape = " x ".join(map(str, facts["shape"])) or "none"
+    steps = ", ".join(f"{axis} {step}" for axis, step in facts["spacing"].items())
+    texts = {
+        "shape": [f"{shape} ({facts['axes']})" if facts["axes"] else shape],
+        "series": [f"{i} of {n}" for i, n in [facts["series"]] if n > 1],
+        "level": [f"{i} of {n}" for i, n in [facts["level"]] if n > 1],
+        "spacing": [f"{steps} {facts['unit'] or '(unknown unit)'}"] if steps else [],
+        "channels": [", ".join(facts["channels"])] if facts["channels"] else [],
+        "notes": facts["notes"],
+        "range": [f"{low} to {high}" for low, high in [facts.get("range", (None, None))]],
+        "axes": [],
+        "unit": [],
+    }
+    for name, fact in facts.items():
+        for text in texts.get(name, [str(fact)]):
+            yield {"channels": "names", "notes": "note"}.get(name, name), text
 
 
 def _statistics(view: View) -> tuple[Any, Any, int, int]:

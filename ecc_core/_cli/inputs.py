@@ -1,32 +1,98 @@
 """The images that the arguments of a command select."""
 
 import argparse
+import glob
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._cli.errors import blame
+from ecc_core._cli.lengths import Calibration, Lengths
+from ecc_core._cli.pairs import pair_of
 from ecc_core._io.affines import Affine, check_place
+from ecc_core._io.blocks import Blocks, Fitted, Smoothing
+from ecc_core._io.files import is_address, matching_addresses
+from ecc_core._io.open import CONTAINER_SUFFIXES, is_there, open_stream
+from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
+from ecc_core._io.stored import Request
 from ecc_core._io.views import View
+from ecc_core._request.filtration import check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
 __all__ = [
-    "Region",
     "affine_of",
+    "matching_paths",
+    "open_blocks",
     "open_input",
-    "read_region",
+    "open_single",
     "select_input",
     "select_single",
+    "single_path",
 ]
+
+STDIN = "-"
+
+
+def matching_paths(patterns: Iterable[str]) -> list[str]:
+    """Return the distinct paths that match patterns, in their order.
+
+    Raises
+    ------
+    InputFileError
+        If nothing matches one of them.
+    """
+    paths: dict[str, None] = {}
+    for pattern in patterns:
+        if pattern == STDIN or (is_there(pattern) and not is_address(pattern)):
+            found = [pattern]
+        else:
+            found = matching_addresses(pattern) if is_address(pattern) else _matches(pattern)
+        if not found:
+            raise InputFileError(f"{pattern}: no such file or folder")
+        paths |= dict.fromkeys(found)
+    return list(paths)
+
+
+def _matches(pattern: str) -> list[str]:
+    """Return the paths that match a pattern, which may continue inside files of several arrays."""
+    for suffix in CONTAINER_SUFFIXES:
+        files, inside, name = pattern.partition(f"{suffix}/")
+        if inside:
+            return [f"{file}/{name}" for file in _sorted(files + suffix)]
+    return _sorted(pattern)
+
+
+def _sorted(pattern: str) -> list[str]:
+    return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
+
+
+def single_path(patterns: Iterable[str], rule: str) -> str:
+    """Return the only path that matches patterns; `rule` says why there must be one."""
+    path, *others = matching_paths(patterns)
+    if others:
+        raise InputFileError(f"{others[0]}: {rule}, got more")
+    return path
 
 
 def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
     """Open an image according to the arguments."""
-    return open_image(path, series=arguments.series, level=arguments.level, axes=arguments.axes)
+    request = Request(arguments.series, arguments.level, arguments.axes)
+    if path == STDIN:
+        if getattr(arguments, "resume", False):
+            raise InputFileError("-: an image from stdin is not there any more to --resume with")
+        return _open_stdin(sys.stdin, request)
+    return open_image(path, **request._asdict())
+
+
+@lru_cache(maxsize=1)
+def _open_stdin(stdin: TextIO, request: Request) -> StoredImage:
+    """Open the NPY file that is piped into the command, which can be read once."""
+    return open_stream(stdin.buffer, request)
 
 
 def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -> tuple[View, str]:
@@ -55,37 +121,126 @@ def select_single(
     return stored, view, axes
 
 
+def open_single(
+    path: str, rule: str, lengths: Lengths, arguments: argparse.Namespace, *, always: bool = False
+) -> tuple[Blocks, str, Calibration]:
+    """Open an image without other axes than Z, Y and X; return it, its axes and its calibration.
+
+    The calibration is that of the file if `always`, or if --smooth is in a unit.
+    """
+    stored, view, axes = select_single(path, arguments, rule)
+    calibration = Calibration()
+    if always or (arguments.smooth and arguments.unit):
+        calibration = lengths.of(stored, axes)
+    elif arguments.spacing or arguments.unit:
+        raise InputFileError("--spacing and --unit need --smooth and --unit, or have no effect")
+    with blame(path):
+        blocks = open_blocks(path, (stored, view, axes), calibration, arguments)
+    return blocks, axes, calibration
+
+
 def affine_of(image: StoredImage, view: View, axes: str) -> Affine | None:
     """Return where a part of an image lies, if its file says it."""
     return image.affine and image.affine.moved(dict(zip(axes, view.start, strict=True)))
 
 
-class Region(NamedTuple):
-    """A mask or a label image."""
+def open_blocks(
+    path: str,
+    selected: tuple[StoredImage, View, str],
+    calibration: Calibration,
+    arguments: argparse.Namespace,
+    *,
+    labels: str | None = None,
+    boundary: str = "closed",
+) -> Blocks:
+    """Return the selected part of an image, smoothed, with its labels and its mask.
 
-    path: str
-    values: NDArray[Any]
-    affine: Affine | None
+    Parameters
+    ----------
+    path : str
+    selected : (StoredImage, View, str)
+        The image, its part, and the axes of the part.
+    calibration : Calibration
+        In which widths are, if a unit is given.
+    arguments : argparse.Namespace
+        With `mask`, `smooth` and `unit`.
+    labels : str, optional
+        The option that says which labels the image has.
+    boundary : str
+    """
+    _, view, axes = selected
+    found: dict[str, Fitted | None] = {"labels": None, "mask": None}
+    for name, given in (("labels", labels), ("mask", arguments.mask)):
+        other = pair_of(name, given, path)
+        if other is not None:
+            found[name] = _fitted(name, other, path, selected, arguments)
+    smoothing = None
+    if arguments.smooth is not None:
+        sigma = _sigma(arguments, calibration, sum(letter in "ZYX" for letter in axes))
+        smoothing = Smoothing(sigma, wraps=boundary == "periodic")
+    return Blocks(view, found["labels"], found["mask"], smoothing)
 
-    def fitted(
-        self, name: str, shape: tuple[int, ...], axes: str, affine: Affine | None
-    ) -> NDArray[Any]:
-        """Return the values broadcast to the shape of an image; `name` is that of the option."""
-        ndim = sum(letter in "ZYX" for letter in axes)
-        if self.values.shape not in (shape, shape[-ndim:]):
-            raise ValueError(f"{name} must have the image's shape {shape}, got {self.values.shape}")
-        lengths = dict(zip(axes, shape, strict=True))
-        check_place(f"{name} {self.path}", self.affine, affine, lengths)
-        return np.broadcast_to(self.values, shape)
+
+def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -> tuple[float, ...]:
+    """Return the standard deviation along each axis, in points."""
+    sigma = np.array(arguments.smooth)
+    if sigma.size not in (1, ndim):
+        raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
+    steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
+    return tuple((sigma / steps).tolist())
 
 
-def read_region(path: str | None) -> Region | None:
-    """Read a mask or a label image."""
-    if path is None:
-        return None
-    image = open_image(path)
-    if "S" in image.axes or "C" in image.axes:
+def _fitted(
+    name: str,
+    path: str,
+    image_path: str,
+    selected: tuple[StoredImage, View, str],
+    arguments: argparse.Namespace,
+) -> Fitted:
+    """Open the labels or the mask of an image: those of all of it, or of the selected part."""
+    opened, image, axes = selected
+    stored = open_image(path, level=arguments.level)
+    if name == "labels" and stored.dtype.kind not in "biu":
+        raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
+    if "S" in stored.axes:
         raise InputFileError(
-            f"{path}: a mask or label image must have one channel, got shape {image.shape}"
+            f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
         )
-    return Region(path, image.read(), image.affine)
+    chosen = {"C": arguments.channel, "T": arguments.time}
+    whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
+    part = dict(zip(axes, image.shape, strict=True))
+    letters = opened.axes if stored.shape == opened.shape else stored.axes
+    start, lengths, affine = image.start, whole, opened.affine
+    found, fixed = _matched(letters, stored.shape, whole, chosen)
+    if not {*axes} & {*"ZYX"} <= {*found}:
+        letters = axes if stored.shape == image.shape else stored.axes
+        start, lengths, affine = (0,) * len(axes), part, affine_of(opened, image, axes)
+        found, fixed = _matched(letters, stored.shape, part, chosen)
+    if len(found) + len(fixed) < len(letters) or not {*axes} & {*"ZYX"} <= {*found}:
+        wanted, there = (
+            " x ".join(f"{letter} {n}" for letter, n in pairs)
+            for pairs in (whole.items(), zip(letters, stored.shape, strict=True))
+        )
+        raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
+    with blame(image_path):
+        check_place(f"--{name} {path}", stored.affine, affine, lengths)
+    at = tuple(i for i, letter in enumerate(axes) if letter in found)
+    order = tuple(found[axes[i]] for i in at)
+    first, shape = (tuple(of[i] for i in at) for of in (start, image.shape))
+    return Fitted(View(stored, order, first, shape, fixed), at)
+
+
+def _matched(
+    letters: str, shape: tuple[int, ...], lengths: Mapping[str, int], chosen: Mapping[str, Any]
+) -> tuple[dict[str, int], dict[int, int]]:
+    """Return which axes of an array are those of given lengths, and the indices along others."""
+    found: dict[str, int] = {}
+    fixed: dict[int, int] = {}
+    for i, (letter, n) in enumerate(zip(letters, shape, strict=True)):
+        if lengths.get(letter) == n:
+            found[letter] = i
+        elif n == 1:
+            fixed[i] = 0
+        elif letter not in lengths and isinstance(chosen.get(letter), int):
+            fixed[i] = chosen[letter]
+    return found, fixed

@@ -8,8 +8,10 @@ import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import affine_of, read_region, select_single
+from ecc_core._cli.inputs import open_single, single_path
+from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
+from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.values import number, output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
 from ecc_core.components import persistent_regions
@@ -18,6 +20,7 @@ from ecc_core.results import PersistentRegions
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
+ONE = "objects are those of one image"
 HELP = "find the objects of an image that last"
 DESCRIPTION = (
     "Label the components of the sets image <= t (with --superlevel: image >= t, for bright "
@@ -30,8 +33,8 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    options.add(parser, "input")
-    options.add_selection(parser)
+    options.add(parser, "inputs")
+    options.add(options.add_selection(parser), "--mask", "--smooth")
     least = "least difference of the values at which an object is born and dies"
     options.add(parser, "--persistence", required=True, help=least)
     suffixes = ", ".join(LABEL_SUFFIXES)
@@ -45,31 +48,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="label only points up to this value, or with --superlevel from it on (default: all)",
     )
-    options.add(parser, "--connectivity", "--superlevel", "--mask", "--nan")
+    options.add(parser, "--connectivity", "--superlevel", "--nan")
+    options.add(parser, "--spacing", "--unit", before="with --smooth: ")
+    reason = "ecc curve computes this, of the objects with --labels and the image of --out"
+    options.refuse(parser, reason, "--betti", "--minkowski", "--thresholds", "--range", "--labels")
+    reason = "objects are found in images that end at their border, and as they are"
+    options.refuse(parser, reason, "--boundary", "--direction")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Find the objects and write them."""
-    path = arguments.input
-    check_outputs(arguments, (path, arguments.mask), printed=True)
-    mask = read_region(arguments.mask)
-    stored, view, axes = select_single(path, arguments, "objects are those of one image")
+    path = single_path(arguments.inputs, ONE)
+    check_outputs(arguments, (path, *check_pairs([path], arguments)), printed=True)
+    blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)
     with blame(path):
-        inside = None
-        if mask is not None:
-            inside = mask.fitted("--mask", view.shape, axes, affine_of(stored, view, axes)) != 0
+        image, *mask = blocks.held().whole()
         found = persistent_regions(
-            view.read_all(),
+            image,
             arguments.persistence,
             threshold=None if arguments.threshold is None else arguments.threshold[0],
             connectivity=arguments.connectivity,
             superlevel=arguments.superlevel,
-            mask=inside,
+            mask=mask[0] if mask else None,
             nan=arguments.nan,
         )
     if arguments.out:
         write_labels(arguments.out, found.labels, axes)
-    columns = _columns(found, axes, view.start)
+    columns = _columns(found, axes, blocks.image.start)
     if arguments.table:
         metadata = metadata_of(settings_of(arguments), inputs=[{"path": path, "axes": axes}])
         write_table(arguments.table, columns, metadata=metadata)

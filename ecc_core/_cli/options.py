@@ -1,11 +1,12 @@
 """The arguments of the commands, each declared once; a command adds those that it takes."""
 
+from argparse import SUPPRESS, Action
 from typing import Any
 
 from ecc_core._cli import values
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 
-__all__ = ["FORMULAS", "add", "add_selection"]
+__all__ = ["FORMULAS", "add", "add_curves", "add_selection", "refuse"]
 
 INPUT = (
     "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
@@ -15,6 +16,11 @@ INPUT = (
 FORMULAS = (
     ". In CSV, an apostrophe precedes file names that begin with =, +, - or @, which spreadsheets "
     "would take for formulas"
+)
+PAIRS = (
+    ". For the {0} of several images: {{input}} stands for the path of the image and {{stem}} for "
+    "the path without suffix, as in {{stem}}_{1}.tif; _T1w=_dseg replaces _T1w by _dseg in the "
+    "path of the image; and a .csv file has the columns input and {1}"
 )
 
 
@@ -35,6 +41,8 @@ ARGUMENTS = {
     "--plot": _argument(
         "figure to write: .png, .pdf or .svg", type=values.output(FIGURE_SUFFIXES), metavar="FILE"
     ),
+    "--json": _argument("print the table as JSON instead of CSV", action="store_true"),
+    "--quiet": _argument("print nothing but errors on stderr", action="store_true"),
     "--resume": _argument("reuse the results of an interrupted or failed run", action="store_true"),
     # part of the image
     "--series": _argument("index of the image in a file with several", type=int, metavar="N"),
@@ -48,8 +56,8 @@ ARGUMENTS = {
         metavar="LETTERS",
     ),
     "--channel": _argument(
-        "channel, an index or a range such as 0:2 (default: all, one curve each). Required for "
-        "colour images: r, g, b, a or gray",
+        "channel: an index, a range such as 0:2 or a name in the file, as ecc info prints them "
+        "(default: all, one curve each). Required for colour images: r, g, b, a or gray",
         type=values.channel,
         metavar="C",
     ),
@@ -100,11 +108,24 @@ ARGUMENTS = {
         type=float,
         metavar="A",
     ),
-    "--mask": _argument("mask image: use only points where it is not 0", metavar="FILE"),
+    "--mask": _argument(
+        "mask image: use only points where it is not 0" + PAIRS.format("masks", "mask"),
+        metavar="PATH",
+    ),
+    "--smooth": _argument(
+        "first smooth with a Gaussian of this standard deviation, in points or, with --unit, in "
+        "this unit, for all axes or for each of Z, Y and X, by scipy.ndimage.gaussian_filter in "
+        "float32, or in float64 if float32 cannot represent the values. Blocks have exactly the "
+        "values of the whole image. The image is continued by its reflection at the border, and "
+        "with --boundary periodic by the opposite side",
+        type=values.sigma,
+        metavar="S|Z,Y,X",
+    ),
     # what is computed
     "--labels": _argument(
-        "label image: compute one curve for each label instead of one for the image",
-        metavar="FILE",
+        "label image: compute one curve for each label instead of one for the image"
+        + PAIRS.format("labels", "labels"),
+        metavar="PATH",
     ),
     "--betti": _argument(
         "add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
@@ -183,3 +204,39 @@ def add_selection(parser: Any) -> Any:
     group = parser.add_argument_group("part of the image")
     add(group, "--series", "--level", "--axes", "--channel", "--time", "--roi")
     return group
+
+
+def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
+    """Let a parser take the arguments of curves; return the group of resources."""
+    add(add_selection(parser), "--labels", "--mask", "--smooth")
+    curve = parser.add_argument_group("curve")
+    metavar = "256|exact|a,b,c" if exact else "256|a,b,c"
+    every = "exact for every level at which a curve changes; or the " if exact else ""
+    add(curve, "--thresholds", before=every, metavar=metavar)
+    add(curve, "--range", after=f" (default: {usual_range})")
+    add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
+    add(curve, "--persistence", before="with --betti: ")
+    add(curve, "--minkowski", "--direction", "--direction-scale")
+    add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")
+    resources = parser.add_argument_group("resources")
+    add(resources, "--workers", "--max-memory")
+    return resources
+
+
+def refuse(parser: Any, reason: str, *names: str) -> None:
+    """Let a parser say why it does not take some of the arguments."""
+    for name in names:
+        parser.add_argument(
+            name, action=_Refusal, nargs="?", reason=reason, default=SUPPRESS, help=SUPPRESS
+        )
+
+
+class _Refusal(Action):
+    """Ends the command with a reason."""
+
+    def __init__(self, *names: Any, reason: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.reason = reason
+
+    def __call__(self, parser: Any, *_: object) -> None:
+        parser.error(f"argument {self.option_strings[0]}: {self.reason}")

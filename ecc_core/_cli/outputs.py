@@ -10,12 +10,21 @@ import numpy as np
 
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
-from ecc_core.errors import InputFileError
+from ecc_core.errors import BackendError, InputFileError
 
-__all__ = ["check_measures", "check_outputs", "metadata_of", "settings_of", "settle_estimator"]
+__all__ = [
+    "check_outputs",
+    "check_together",
+    "has_lengths",
+    "metadata_of",
+    "needs_memory",
+    "quantities_of",
+    "settings_of",
+    "settle_estimator",
+]
 
 NO_SETTINGS = (
-    *("input", "inputs", "out", "plot", "table", "resume", "run"),
+    *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
     *("workers", "max_memory", "scheduler", "device"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
@@ -36,13 +45,58 @@ def check_outputs(
         import_optional("matplotlib", extra="io", purpose="plotting")
 
 
-def check_measures(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot be computed together."""
-    if arguments.betti and arguments.minkowski:
-        raise InputFileError("--betti must not be given together with --minkowski")
+def has_lengths(arguments: argparse.Namespace) -> bool:
+    """Whether the spacing of images has an effect."""
+    in_units = arguments.smooth is not None and arguments.unit is not None
+    return bool(arguments.minkowski) or arguments.direction is not None or in_units
+
+
+def needs_memory(arguments: argparse.Namespace) -> str:
+    """Return the options for which an image must be in memory, since no block can answer; or ""."""
+    if isinstance(arguments.thresholds, str):
+        return "--thresholds exact"
+    if arguments.persistence is not None:
+        return "--persistence"
+    return "--betti together with --labels" if arguments.betti and arguments.labels else ""
+
+
+def quantities_of(arguments: argparse.Namespace) -> list[str]:
+    """Return what is computed; each of "betti" and "minkowski" includes "euler"."""
+    return [name for name in ("betti", "minkowski") if getattr(arguments, name)] or ["euler"]
+
+
+def check_together(arguments: argparse.Namespace) -> None:
+    """Refuse options that cannot be used together."""
+    if arguments.persistence is not None and not arguments.betti:
+        raise InputFileError("--persistence must be given together with --betti")
+    if arguments.persistence is not None and arguments.labels:
+        raise InputFileError("--persistence must not be given together with --labels")
     if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
         other = "--betti" if arguments.betti else "--labels"
         raise InputFileError(f"--boundary must be closed together with {other}")
+    if arguments.direction is None and arguments.direction_scale is not None:
+        raise InputFileError("--direction-scale needs --direction, without which it has no effect")
+    for name in ("spacing", "unit"):
+        if getattr(arguments, name) is not None and not has_lengths(arguments):
+            raise InputFileError(
+                f"--{name} needs --direction, --minkowski or --smooth with --unit, without which "
+                "it has no effect"
+            )
+    on_host = "--betti" if arguments.betti else needs_memory(arguments)
+    if on_host and arguments.device != "cpu":
+        raise InputFileError(f"{on_host} must be given with --device cpu, got {arguments.device}")
+    _check_device(arguments)
+
+
+def _check_device(arguments: argparse.Namespace) -> None:
+    """Raise an error if a CUDA device is needed and there is none."""
+    if arguments.device == "cpu" or arguments.scheduler:
+        return
+    cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
 
 
 def settle_estimator(arguments: argparse.Namespace) -> None:

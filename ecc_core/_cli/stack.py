@@ -1,21 +1,25 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
 import argparse
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from ecc_core._cli import options
-from ecc_core._cli.blockwise import Stack, add_blockwise_arguments, open_stack, thresholds_of
-from ecc_core._cli.curve_table import Curves, columns_of, described, plot
+from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.curve_table import Curves, add_units, columns_of, described, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of, settle_estimator
+from ecc_core._cli.outputs import (
+    check_outputs,
+    check_together,
+    metadata_of,
+    needs_memory,
+    settings_of,
+    settle_estimator,
+)
+from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.summing import curves_of
 from ecc_core._io.parts import Parts
+from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
-from ecc_core.results import curve_facts
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -27,6 +31,12 @@ DESCRIPTION = (
     "perimeter, ...) if they are asked for, and the unit of lengths. Partial results are kept "
     "beside the table until it is written, and --resume goes on from them."
 )
+REFUSALS = {
+    "--thresholds exact": "--thresholds must be a number or a list; exact needs it in memory",
+    "--persistence": "--persistence must not be given: what lasts needs the image in memory",
+    "--betti together with --labels": "--betti must not be given together with --labels, whose "
+    "regions may be in many blocks",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,22 +44,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "input")
     options.add(parser, "--out", required=True)
     options.add(parser, "--resume", "--plot")
-    add_blockwise_arguments(parser)
+    usual = (
+        "the range of the data type for 8-bit images, else the minimum and maximum of a few "
+        "blocks, which are printed"
+    )
+    resources = options.add_curves(parser, usual, exact=False)
+    options.add(resources, "--scheduler", "--device")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
-    check_outputs(arguments, [arguments.input, arguments.labels])
+    whole = needs_memory(arguments)
+    if whole:
+        raise InputFileError(REFUSALS[whole] + ": use ecc curve or ecc batch")
+    check_together(arguments)
+    path = arguments.input
+    check_outputs(arguments, [path, *check_pairs([path], arguments)])
     settle_estimator(arguments)
     lengths = Lengths(arguments)
-    stack = open_stack(arguments.input, lengths, arguments)
+    stack = open_stack(path, lengths, arguments)
     at = thresholds_of(stack, arguments)
     if stack.calibration:
-        lengths.keep(arguments.input, stack.calibration)
+        lengths.keep(path, stack.calibration)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
     with parts.locked():
-        with blame(arguments.input):
-            curves = curves_of(stack, at, arguments, parts.folder, resume=arguments.resume)
+        if not arguments.resume:
+            parts.clear()
+        with blame(path):
+            curves = curves_of(stack, at, arguments, parts.folder)
         _write(stack, curves, arguments)
         parts.clear()
 
@@ -58,30 +80,12 @@ def _write(stack: Stack, curves: Curves, arguments: argparse.Namespace) -> None:
     found = [(arguments.input, curves)]
     columns = columns_of(found, stack.batch_axes)
     del columns["input"]
-    if stack.spacing is not None:
-        columns["unit"] = np.full(curves.values.size, stack.unit or "")
-    if arguments.minkowski:
-        columns["estimator"] = np.full(curves.values.size, arguments.minkowski)
-    write_table(arguments.out, columns, metadata=_metadata(stack, curves, arguments))
+    add_units(columns, arguments, stack.unit or "")
+    metadata = metadata_of(
+        settings_of(arguments, thresholds=curves.thresholds),
+        inputs=[stack.facts(arguments.input)],
+        **described(curves, stack.batch, stack.result_facts),
+    )
+    write_table(arguments.out, columns, metadata=metadata)
     if arguments.plot:
         plot(arguments.plot, found, superlevel=arguments.superlevel, unit=stack.unit)
-
-
-def _metadata(stack: Stack, curves: Curves, arguments: argparse.Namespace) -> dict[str, Any]:
-    image, direction = stack.blocks.image, stack.blocks.direction
-    facts = curve_facts(replace(stack.filtration, direction=direction))
-    if direction is not None:
-        facts["spacing_units"] = stack.unit
-    facts_of_input = {
-        "path": arguments.input,
-        "axes": stack.axes,
-        "shape": image.shape,
-        "dtype": image.source.dtype.name,
-        "spacing": stack.spacing and list(stack.spacing),
-        "unit": stack.unit,
-    }
-    return metadata_of(
-        settings_of(arguments, thresholds=curves.thresholds),
-        inputs=[facts_of_input],
-        **described(curves, stack.batch, facts),
-    )

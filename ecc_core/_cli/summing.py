@@ -28,7 +28,8 @@ from ecc_core._blocks.regions import add_tables, labels_of, values_of
 from ecc_core._blocks.window import cluster_errors, run_groups
 from ecc_core._blocks.work import Group, Work
 from ecc_core._cli.blockwise import Stack
-from ecc_core._cli.curve_table import Curves
+from ecc_core._cli.curve_table import Curves, joined_measures
+from ecc_core._cli.outputs import quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
@@ -44,26 +45,36 @@ Rows = tuple[Values, Array | None, Values, Mapping[str, Array]]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
+PIECES_SHARE = 8  # of the memory, for the pieces of a group
 REQUESTS = 32  # on their way at once, about files behind an address
 
 
 def curves_of(
-    stack: Stack,
-    at: Array,
-    arguments: argparse.Namespace,
-    folder: Path | None = None,
-    *,
-    resume: bool = False,
+    stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path | None = None
 ) -> Curves:
-    """Return the curves of an image; partial sums are kept in a folder if there is one."""
-    work, total = _work_of(stack, at, arguments)
+    """Return the curves of an image, which is read once for each quantity.
+
+    Partial sums are kept in a folder if there is one, and those that are there are used.
+    """
+    found = [
+        _curves_of(stack, at, quantity, arguments, folder) for quantity in quantities_of(arguments)
+    ]
+    return joined_measures(found)._replace(channels=stack.channels)
+
+
+def _curves_of(
+    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace, folder: Path | None
+) -> Curves:
+    work, total = _work_of(stack, at, quantity, arguments)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
-    groups = work.groups(size, stack.side)
+    if stack.means.piece:
+        size = min(size, max(1, arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
+    groups = work.groups(size, stack.means.side)
     kept, missing = None, list(range(len(groups)))
     if folder is not None:
-        parts = Parts(folder, fingerprint(_job(stack, work, size, arguments)))
+        parts = Parts(folder, fingerprint(_job(stack, work, size, quantity, arguments)))
         kept = _KeptSums(parts, groups, _stamps(stack, work))
-        missing = kept.add_to(total, resume=resume)
+        missing = kept.add_to(total)
 
     with _progress(stack, groups, missing) as advance:
 
@@ -79,7 +90,7 @@ def curves_of(
                 groups,
                 missing,
                 finished,
-                workers=stack.workers,
+                workers=stack.means.workers,
                 scheduler=arguments.scheduler,
                 starting=(lambda _: None) if kept is None else kept.starting,
                 spoiling=InputFileError,
@@ -89,22 +100,25 @@ def curves_of(
     return Curves(stack.batch_axes, at, *total.rows())
 
 
-def _work_of(stack: Stack, at: Array, arguments: argparse.Namespace) -> tuple[Work, "_Total"]:
+def _work_of(
+    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace
+) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
-    chunks, filtration = stack.blocks.image.chunks(stack.sizes), stack.filtration
-    if arguments.betti:
+    chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
+    if quantity == "betti":
+        masked = stack.blocks.mask is not None
         numbers = BettiWork(
-            stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=False)
+            stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=masked)
         )
         return numbers, _BettiTotal(stack, numbers)
     labels = stack.blocks.labels
     settings: Settings | CellSettings = Settings(at, filtration)
-    if arguments.minkowski:
+    if quantity == "minkowski":
         settings = CellSettings.of(at, filtration, arguments.minkowski, stack.spacing)
     work = work_of(stack.blocks, chunks, settings, regions=labels is not None)
     if labels is None:
         return work, _CurveTotal(stack, work)
-    return work, _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))
+    return work, _RegionTotal(stack, work, labels.view.source.dtype.newbyteorder("="))
 
 
 @contextmanager
@@ -125,19 +139,19 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(stack: Stack, work: Work, size: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def _job(
+    stack: Stack, work: Work, size: int, quantity: str, arguments: argparse.Namespace
+) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
-    direction = stack.blocks.direction
     at = work.settings.thresholds
     return {
         "version": version(),
         "views": stack.description(),
-        "direction": None if direction is None else astuple(direction),
         "edges": work.edges,
-        "groups": [size, stack.side],
+        "groups": [size, stack.means.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.settings.filtration),
-        "kind": [type(work).__name__, arguments.minkowski],
+        "kind": [type(work).__name__, arguments.minkowski if quantity == "minkowski" else None],
     }
 
 
@@ -167,10 +181,8 @@ class _KeptSums:
         self.parts, self.groups, self.stamp_of = parts, groups, stamp_of
         self.stamps: dict[int, str] = {}
 
-    def add_to(self, total: "_Total", *, resume: bool) -> list[int]:
+    def add_to(self, total: "_Total") -> list[int]:
         """Add the sums that are there; return the numbers of the groups that are missing."""
-        if not resume:
-            self.parts.clear()
         missing = []
         there = self.parts.numbers()
         for number, group in enumerate(self.groups):

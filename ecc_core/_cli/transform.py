@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import select_single
+from ecc_core._cli.inputs import open_single, single_path
 from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.outputs import check_outputs
+from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.values import number, output, positive
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
@@ -28,6 +29,7 @@ from ecc_core.transforms import (
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
 MOST_PANELS = 12
+ONE = "a transform is of one image"
 HELP = "compute the transform of a shape"
 DESCRIPTION = (
     "Compute the Euler characteristic transform of a shape: for each direction, the Euler "
@@ -41,7 +43,7 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     options.add(parser, "inputs")
-    options.add_selection(parser)
+    options.add(options.add_selection(parser), "--mask", "--smooth")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
         "--labels",
@@ -78,17 +80,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --labels: divide heights by the radius of each label",
     )
     options.add(parser, "--connectivity", "--spacing", "--unit")
+    reason = "a transform counts the cells of a shape at all heights of all directions"
+    options.refuse(parser, reason, "--thresholds", "--direction", "--betti", "--minkowski")
+    reason = "a shape is given by --threshold, and ends at its border"
+    options.refuse(parser, reason, "--superlevel", "--boundary", "--nan")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the transform and write it."""
     path = _checked_input(arguments)
-    stored, view, axes = select_single(path, arguments, "a transform is of one image")
     lengths = Lengths(arguments)
-    found = lengths.of(stored, axes)
-    image = view.read_all()
+    blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
-        result = _transform(image, found.spacing, arguments)
+        image, *mask = blocks.held().whole()
+        result = _transform(image, mask[0] if mask else None, found.spacing, arguments)
     lengths.keep(path, found)
     # heights in radii have no unit
     result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
@@ -99,17 +104,17 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _checked_input(arguments: argparse.Namespace) -> str:
-    if len(arguments.inputs) > 1:
-        raise InputFileError(f"{arguments.inputs[1]}: a transform is of one image, got more")
     if arguments.normalize and not arguments.labels:
         raise InputFileError("--normalize needs --labels")
-    path: str = arguments.inputs[0]
-    check_outputs(arguments, [path])
+    if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
+        raise InputFileError("--smooth needs --threshold or --weighted")
+    path = single_path(arguments.inputs, ONE)
+    check_outputs(arguments, [path, *check_pairs([path], arguments, ("mask",))])
     return path
 
 
 def _transform(
-    image: NDArray[Any], spacing: Any, arguments: argparse.Namespace
+    image: NDArray[Any], mask: NDArray[Any] | None, spacing: Any, arguments: argparse.Namespace
 ) -> EulerTransform | RegionTransforms:
     common = {
         "directions": arguments.directions,
@@ -118,6 +123,8 @@ def _transform(
         "connectivity": arguments.connectivity,
         "spacing": spacing,
     }
+    if mask is not None:
+        image = np.where(mask, image, image.dtype.type(0))
     if arguments.labels:
         return region_transforms(image, normalize=arguments.normalize, **common)
     if arguments.weighted:
@@ -125,7 +132,8 @@ def _transform(
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
     if arguments.threshold is not None:
-        return euler_transform(_at_least(arguments.threshold, image), **common)
+        shape = _at_least(arguments.threshold, image)
+        return euler_transform(shape if mask is None else shape & mask, **common)
     values = image[image != 0]
     if (values != values[:1]).any():
         raise ValueError(

@@ -109,15 +109,13 @@ def _number(word: str) -> int | float:
         return float(word)
 
 
-def sigma(text: str) -> float:
-    """Return a standard deviation."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not 0 < value < np.inf:
-        raise _unlike("a positive number of pixels", text)
-    return value
+def sigma(text: str) -> list[float]:
+    """Return a standard deviation for all axes, or one for each; some of them may be 0."""
+    what = "a positive number, or one for each axis"
+    numbers = _floats(text, what)
+    if not (np.isfinite(numbers).all() and min(numbers) >= 0 and max(numbers) > 0):
+        raise _unlike(what, text)
+    return numbers
 
 
 def persistence(text: str) -> int | float:

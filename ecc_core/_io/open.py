@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.order import in_order
@@ -23,7 +24,7 @@ from ecc_core._io.readers import (
 from ecc_core._io.stored import Opened, Request, StoredImage
 from ecc_core.errors import InputFileError
 
-__all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "open_image"]
+__all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "is_there", "open_image", "open_stream"]
 
 _FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
@@ -89,8 +90,18 @@ def open_image(
     """
     request = Request(series, level, axes)
     location = os.fspath(path) if is_address(path) else Path(path)
+    return _stored(location, request, partial(_opened, location, request))
+
+
+def open_stream(stream: BinaryIO, request: Request) -> StoredImage:
+    """Open the NPY file in a stream, whose values are read at once."""
+    return _stored(Path("-"), request, partial(numpy_files.read_npy, stream))
+
+
+def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> StoredImage:
+    """Return the image that a reader opens, with its axes in the usual order."""
     try:
-        opened = _opened(location, request)
+        opened = read()
         _check(opened, request)
         opened = in_order(opened)
         if request.axes:
@@ -100,7 +111,7 @@ def open_image(
     except Exception as error:  # readers raise whatever they like on damaged files
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputFileError(f"{path}: {reason.splitlines()[0]}") from error
-    return StoredImage(location, request, opened, partial(open_image, **request._asdict()))
+    return StoredImage(path, request, opened, partial(open_image, **request._asdict()))
 
 
 def _opened(path: Path | str, request: Request) -> Opened:
@@ -122,6 +133,11 @@ def _opened(path: Path | str, request: Request) -> Opened:
         raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
     opened = reader(file, request, *inside)
     return replace(opened, described=opened.described or (str(file),))
+
+
+def is_there(path: str) -> bool:
+    """Whether a path exists, or is inside a file of several arrays; addresses are not looked up."""
+    return is_address(path) or _split(Path(path))[0].exists()
 
 
 def _suffix(path: Path) -> str:

@@ -72,7 +72,7 @@ def _cut(
     """Return a part of an image and the letters of its axes, which keep their order."""
     source: Any = image
     parts: dict[int, Part] = {axis: slice(0, n) for axis, n in enumerate(image.shape)}
-    which = pick_channel(image.axes, image.shape, channel, required=required)
+    which = pick_channel(image.axes, image.shape, channel, image.channels, required=required)
     axis = channel_axis(image.axes)
     if axis is not None and which == "gray":
         source, parts[axis] = Gray(image, axis), 0
@@ -141,12 +141,19 @@ def channel_axis(axes: str) -> int | None:
 
 
 def pick_channel(
-    axes: str, shape: Sequence[int], channel: Part | str | None, *, required: str = "S"
+    axes: str,
+    shape: Sequence[int],
+    channel: Part | str | None,
+    names: Sequence[str] = (),
+    *,
+    required: str = "S",
 ) -> Part | str | None:
     """Return the index or range of a channel, "gray", or None for all channels.
 
     Parameters
     ----------
+    names : sequence of str
+        Of the channels, if they have names.
     required : str
         Kinds of axes along which one channel must be selected.
     """
@@ -158,7 +165,6 @@ def pick_channel(
             f"`channel` must be left out, the axes {axes} have none, got {shown(channel)}"
         )
     count = shape[axis]
-    names: tuple[str, ...] = ()
     if axes[axis] == "S":
         names = {2: ("gray", "a"), 3: ("r", "g", "b"), 4: ("r", "g", "b", "a")}.get(count, ())
     extra = ("gray",) if "r" in names else ()
@@ -167,7 +173,7 @@ def pick_channel(
     if channel in extra:
         return "gray"
     if channel in names:
-        return names.index(str(channel))
+        return list(names).index(str(channel))
     words = "".join(f", {name}" for name in (*names, *extra))
     if channel is None:
         raise ValueError(

@@ -81,6 +81,8 @@ class Opened:
     """Of the spacing, as `ecc_core._io.units.calibrated` names it."""
     affine: Affine | None = None
     """Where the points lie, in the same unit, whatever the affine says of its unit."""
+    channels: Sequence[str] = ()
+    """Their names, if the file gives them."""
     notes: Sequence[str] = ()
     """What users should know of the values, such as that 0 is white."""
     series: int = 1
@@ -115,6 +117,8 @@ class StoredImage:
         That of the file, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
     affine : Affine or None
         Where the points lie in the world, if the file says it.
+    channels : tuple of str
+        Names of the channels, if the file gives a different one to each; otherwise empty.
     notes : tuple of str
         What the file says of its values that is easily overlooked: that 0 is white, that channels
         are amounts of ink, or that it should be turned to be shown. Values are always as stored.
@@ -132,6 +136,7 @@ class StoredImage:
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
+        self.channels = _distinct(opened.channels, self.axes, self.shape)
         self.notes = tuple(opened.notes)
         self.described = opened.described
         self.spacing = {
@@ -231,6 +236,12 @@ class StoredImage:
             self.shape,
             *((file, self.stamp(file)) for file in self.described),
         ]
+
+
+def _distinct(names: Sequence[str], axes: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of channels if there is a different one for each."""
+    count = dict(zip(axes, shape, strict=True)).get("C")
+    return tuple(names) if len(names) == count and len({*names} - {""}) == count else ()
 
 
 def _refuse_folder(file: str) -> None:

@@ -1,4 +1,4 @@
-"""Parts of images on the disk, in blocks that fit in memory."""
+"""Parts of images on the disk."""
 
 import itertools
 import math
@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.limits import check_memory
-from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Direction
 
-__all__ = ["REQUESTS", "Blocks", "View", "grown_chunks"]
+__all__ = ["REQUESTS", "Box", "Source", "View", "grown_chunks"]
 
 REQUESTS = 32  # on their way at once, for files behind an address
 LEAST_PART, SHARE_OF_PART = 1 << 20, 128  # bytes that are read at once, and share of the image
@@ -121,75 +119,3 @@ class View(NamedTuple):
 def _lengths(start: int, stop: int, size: int) -> tuple[int, ...]:
     edges = [start, *range((start // size + 1) * size, stop, size), stop]
     return tuple(np.diff(edges).tolist()) if stop > start else ()
-
-
-class Blocks:
-    """Reads blocks of an image, with the labels of their points if there are any.
-
-    Parameters
-    ----------
-    image : View
-        Its batch axes come first.
-    labels : View, optional
-    label_axes : tuple of int
-        Which axes of the image the labels have; all of the spatial ones are among them.
-    direction : Direction, optional
-        What to add to the image.
-    device : {"cpu", "cuda"}
-        Where the blocks are to be.
-    """
-
-    def __init__(
-        self,
-        image: View,
-        labels: View | None = None,
-        label_axes: tuple[int, ...] = (),
-        direction: Direction | None = None,
-        device: str = "cpu",
-    ) -> None:
-        self.image, self.labels, self.label_axes = image, labels, label_axes
-        self.direction, self.device = direction, device
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64) if self.direction else self.image.source.dtype
-
-    @property
-    def bytes_a_point(self) -> int:
-        """Return the bytes per point in memory, including its label."""
-        sources = [view.source for view in (self.image, self.labels) if view is not None]
-        added = np.dtype(np.float64).itemsize if self.direction else 0
-        total: int = added + sum(source.dtype.itemsize for source in sources)
-        return total
-
-    def __call__(self, box: Box) -> tuple[Array, ...]:
-        """Return the image in a box, and the labels."""
-        image = self.image.read(box)
-        if self.direction:
-            spatial = box[image.ndim - len(self.direction.shape) :]
-            image = self.direction.add(image, tuple(part.start for part in spatial))
-        arrays = [image]
-        if self.labels is not None:
-            labels = self.labels.read(self._label_box(box))
-            axes = range(image.ndim)
-            index = tuple(slice(None) if axis in self.label_axes else None for axis in axes)
-            arrays.append(np.broadcast_to(labels[index], image.shape))
-        if self.device == "cuda":
-            cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
-            arrays = [cupy.asarray(array) for array in arrays]
-        return tuple(arrays)
-
-    @property
-    def remote(self) -> bool:
-        """Whether files are remote, so that each access is a request."""
-        return any(view.source.remote for view in (self.image, self.labels) if view is not None)
-
-    def stamps(self, box: Box) -> list[Any]:
-        """What tells whether the files of a box have changed."""
-        stamps = self.image.stamps(box)
-        if self.labels is not None:
-            stamps += self.labels.stamps(self._label_box(box))
-        return stamps
-
-    def _label_box(self, box: Box) -> Box:
-        return tuple(box[axis] for axis in self.label_axes)

@@ -290,15 +290,19 @@ def _write_csv(file: IO[bytes], columns: Mapping[str, NDArray[Any]], _: dict[str
     stream.detach()
 
 
-def _write_json(
-    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
-) -> None:
+def json_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> str:
+    """Return a table as the text of a JSON file."""
     lists = {
         name: [str(v) if isinstance(v, float) and not isfinite(v) else v for v in array.tolist()]
         for name, array in columns.items()
     }
-    text = json.dumps({"metadata": metadata, "columns": lists}, allow_nan=False)
-    file.write(text.encode() + b"\n")
+    return json.dumps({"metadata": metadata, "columns": lists}, allow_nan=False) + "\n"
+
+
+def _write_json(
+    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
+) -> None:
+    file.write(json_of(columns, metadata).encode())
 
 
 def _write_parquet(

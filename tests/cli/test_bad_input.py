@@ -75,9 +75,9 @@ class TestBadInput:
             (["--range", "0,1", "--thresholds", "exact"], "--range"),
             (["--connectivity", "3"], "--connectivity must be 1 or 2 for a 2-D image, got 3"),
             (["--connectivity", "x"], "invalid int value: 'x'"),
-            (["--smooth", "0"], "must be a positive number of pixels, got '0'"),
-            (["--smooth", "x"], "must be a positive number of pixels"),
-            (["--smooth", "nan"], "must be a positive number of pixels"),
+            (["--smooth", "0"], "must be a positive number, or one for each axis, got '0'"),
+            (["--smooth", "x"], "must be a positive number, or one for each axis"),
+            (["--smooth", "nan"], "must be a positive number, or one for each axis"),
             (["--nan", "drop"], "invalid choice: 'drop'"),
             (["--channel", "0"], "--channel must be left out"),
             (["--axes", "X"], "--axes must be one letter per axis"),
@@ -98,7 +98,7 @@ class TestBadInput:
         imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
         np.save(tmp_path / "negative.npy", np.full((12, 9), -1))
         np.save(tmp_path / "float.npy", np.ones((12, 9)))
-        assert f"{flag} must have the image's shape (12, 9), got (3, 3)" in refuse(
+        assert f"{flag} must have the image's shape Y 12 x X 9, got Y 3 x X 3" in refuse(
             "curve", image_file, flag, tmp_path / "other.npy"
         )
         assert "colour.png: a mask or label image must have one channel" in refuse(

@@ -1,5 +1,6 @@
 """`ecc info`: what it says of a file."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -70,3 +71,18 @@ class TestInfo:
         np.save(tmp_path / "a.npy", array)
         assert main(["info", str(tmp_path / "a.npy")]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == f"  curve   {words}"
+
+    def test_json(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        image = np.array([[0.25, np.nan], [3, np.inf]], np.float32)
+        np.save(tmp_path / "a.npy", image)
+        np.save(tmp_path / "b.npy", noise(3, 4, 5))
+        assert main(["info", "--json", str(tmp_path / "*.npy")]) == 0
+        first, second = json.loads(capsys.readouterr().out)
+        assert (first["path"], first["shape"], first["axes"]) == (
+            str(tmp_path / "a.npy"),
+            [2, 2],
+            "YX",
+        )
+        assert (first["range"], first["NaN"], first["inf"]) == ([0.25, 3], 1, 1)
+        assert second["range"] == [noise(3, 4, 5).min(), noise(3, 4, 5).max()]
+        assert second["dtype"] == "uint8"

@@ -57,6 +57,8 @@ class TestOutput:
                 "connectivity": 1,
                 "superlevel": False,
                 "boundary": "closed",
+                "direction": None,
+                "direction_scale": None,
                 "betti": False,
                 "minkowski": None,
                 "spacing": None,
@@ -73,7 +75,16 @@ class TestOutput:
                 "time": None,
                 "roi": None,
             },
-            "inputs": [{"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}],
+            "inputs": [
+                {
+                    "path": image_file,
+                    "axes": "YX",
+                    "shape": [12, 9],
+                    "dtype": "uint8",
+                    "spacing": None,
+                    "unit": None,
+                }
+            ],
         }
 
     @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])

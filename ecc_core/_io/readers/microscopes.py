@@ -47,6 +47,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
         array.chunks,
         spacing=spacing,
         unit=unit,
+        channels=image.channel_names or (),
         series=len(image.scenes),
     )
 

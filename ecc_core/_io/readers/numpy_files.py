@@ -2,7 +2,9 @@
 
 import math
 import zipfile
+from io import BytesIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from ecc_core._io.archives import names_in_archive
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 
-__all__ = ["open_npy", "open_npz"]
+__all__ = ["open_npy", "open_npz", "read_npy"]
 
 MAGIC = b"\x93NUMPY"
 
@@ -25,6 +27,22 @@ def open_npy(path: Path, _: Request) -> Opened:
     if surplus:
         raise ValueError(f"damaged: {surplus} bytes follow the array that its header describes")
     return Opened(values, unnamed_axes(values.ndim))
+
+
+def read_npy(stream: BinaryIO) -> Opened:
+    """Read an NPY file from a stream that need not be seekable."""
+    content = stream.read()
+    if not content.startswith(MAGIC):
+        raise ValueError("not an NPY file; pickled data is never loaded")
+    buffer = BytesIO(content)
+    shape, is_fortran, dtype = _header(buffer)
+    if dtype.hasobject:
+        raise ValueError(f"holds Python objects in dtype {dtype}, which are never loaded")
+    first, size = buffer.tell(), math.prod(shape) * dtype.itemsize
+    if len(content) - first != size:
+        raise ValueError(f"truncated or damaged: {len(content) - first} bytes instead of {size}")
+    values = np.frombuffer(content, dtype, math.prod(shape), first)
+    return Opened(values.reshape(shape, order="F" if is_fortran else "C"), unnamed_axes(len(shape)))
 
 
 def open_npz(path: Path, _: Request, inside: str) -> Opened:
@@ -53,12 +71,18 @@ def _check_size(path: Path, archive: zipfile.ZipFile, name: str) -> None:
     if ratio is not None:
         check_held(entry.file_size, entry.compress_size, ratio)
     with archive.open(entry) as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0
-        if version != (1, 0):  # the later ones have headers of the same form
-            read = np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(stream)
+        shape, _, dtype = _header(stream)
         if not dtype.hasobject:  # which is refused whatever its size
             size = math.prod(shape) * dtype.itemsize
             check_held(size, entry.file_size - stream.tell(), 1)
             check_memory(size, path)
+
+
+def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape of an array, whether it is in Fortran order, and its dtype."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):  # the later ones have headers of the same form
+        read = np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    return shape, is_fortran, dtype

@@ -65,8 +65,17 @@ def open_tiff(path: Path, request: Request) -> Opened:
         unit=unit,
         series=len(tiff.series),
         levels=len(series.levels),
+        channels=_channels(tiff, number),
         notes=_notes(series.keyframe),
     )
+
+
+def _channels(tiff: Any, number: int) -> list[str]:
+    """Return the names of the channels of an OME image; none if one of them has no name."""
+    images = re.split(r"<(?:\w+:)?Pixels\b", tiff.ome_metadata if tiff.is_ome else "")[1:]
+    found = re.findall(r"<(?:\w+:)?Channel\b[^>]*>", images[number]) if number < len(images) else []
+    names = [re.search(r'\bName\s*=\s*"([^"]*)"', text) for text in found]
+    return [unescape(name[1]) for name in names if name]
 
 
 def _notes(page: Any) -> list[str]:

@@ -50,7 +50,10 @@ def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
         arrays = ", ".join(sorted(group.array_keys())) or "none"
         raise ValueError(f"is no OME-Zarr image; arrays in this group: {arrays}")
     number = request.pick_series([str(image.get("name", "")) for image in images])
-    return replace(_open_image(files, request, inside, images[number]), series=len(images))
+    opened = _open_image(files, request, inside, images[number])
+    described = attributes.get("omero", {}).get("channels", ())
+    channels = [str(channel.get("label", "")) for channel in described]
+    return replace(opened, series=len(images), channels=channels)
 
 
 def _open_image(files: Files, request: Request, inside: str, image: Metadata) -> Opened:

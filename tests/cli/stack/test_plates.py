@@ -1,6 +1,7 @@
 """`ecc batch` on OME-Zarr plates: a row for each field and channel; interrupted runs go on."""
 
 import csv
+import json
 import os
 import signal
 from pathlib import Path
@@ -70,6 +71,18 @@ def test_a_row_for_each_field_and_channel(command, images, tmp_path):
     assert main(command) == 0
     assert_table(tmp_path / "out.csv", images)
     assert not (tmp_path / "out.csv.parts").exists()
+
+
+def test_info(command, images, tmp_path, capsys):
+    path = str(tmp_path / "p.zarr")
+    assert main(["info", path]) == 0
+    lines = [
+        f"  well    {well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS
+    ]
+    assert capsys.readouterr().out.splitlines() == [path, "  plate   screen", *lines]
+    assert main(["info", path, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["wells"]["B2"] == [f"{path}/B/2/0", f"{path}/B/2/1"]
 
 
 def test_a_damaged_field(command, images, tmp_path, capsys):

@@ -160,7 +160,6 @@ def test_batch(tmp_path, noise, write_zarr):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--minkowski", "exact", "--betti"], "--betti must not be given together with"),
         (["--boundary", "periodic", "--betti"], "--boundary must be closed together with --betti"),
         (["--boundary", "half-open", "--labels", "b"], "must be closed together with --labels"),
         (["--boundary", "periodic", "--direction", "1,0,0"], "heights differ on opposite sides"),

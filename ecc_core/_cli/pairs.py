@@ -1,0 +1,88 @@
+"""The label image and the mask that belong to each image."""
+
+import argparse
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from ecc_core._io.open import IMAGE_SUFFIXES, is_there
+from ecc_core.errors import InputFileError
+
+__all__ = ["check_pairs", "pair_of"]
+
+STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
+MOST_NAMED = 3
+
+
+def pair_of(name: str, given: str | None, image: str) -> str | None:
+    """Return the path that an option gives for an image; "" if it says nothing of this image.
+
+    Parameters
+    ----------
+    name : {"labels", "mask"}
+    given : str or None
+        The option: a path, with ``{input}`` and ``{stem}``; ``OLD=NEW``; or a table of pairs.
+    image : str
+    """
+    if given is None:
+        return None
+    if given.lower().endswith(".csv"):
+        return _table(given, name).get(os.path.abspath(image), "")  # noqa: PTH100
+    old, is_rule, new = given.partition("=")
+    if is_rule and not is_there(given):
+        return image.replace(old, new) if old and old in image else ""
+    stem = image
+    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
+        stem = stem[: -len(suffix)]
+    return given.replace("{input}", image).replace("{stem}", stem)
+
+
+@lru_cache
+def _table(path: str, name: str) -> Mapping[str, str]:
+    """Return what a table says of each image, by the absolute path of the image."""
+    with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
+        rows = csv.DictReader(file)
+        if not {"input", name} <= {*(rows.fieldnames or ())}:
+            found = ", ".join(rows.fieldnames or ()) or "none"
+            raise InputFileError(f"{path}: must have the columns input and {name}, got {found}")
+        return {os.path.abspath(row["input"]): row[name] or "" for row in rows}  # noqa: PTH100
+
+
+def check_pairs(
+    images: Iterable[str],
+    arguments: argparse.Namespace,
+    names: Sequence[str] = ("labels", "mask"),
+) -> list[str]:
+    """Return the labels and masks of all images.
+
+    Raises
+    ------
+    InputFileError
+        If some are missing; it names the first of them.
+    """
+    images = list(images)
+    found: list[str] = []
+    for name in names:
+        given = getattr(arguments, name, None)
+        if given is None:
+            continue
+        pairs = {image: pair_of(name, given, image) or "" for image in images}
+        missing = {image: path for image, path in pairs.items() if not (path and is_there(path))}
+        if missing:
+            raise InputFileError(_said(name, given, missing, len(images)))
+        found += pairs.values()
+    return found
+
+
+def _said(name: str, given: str, missing: Mapping[str, str], count: int) -> str:
+    """Return in one line which labels or masks are missing."""
+    words = [
+        f"{path}: no such file or folder" if path else f"{image}: --{name} {given} does not name it"
+        for image, path in missing.items()
+    ]
+    if len(words) == 1:
+        return words[0]
+    more = f", and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+    return f"no {name} for {len(words)} of {count} images: {', '.join(words[:MOST_NAMED])}{more}"

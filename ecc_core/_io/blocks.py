@@ -1,0 +1,227 @@
+"""Blocks of images, with what is done to their points before anything is computed of them."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.stored import Opened, Request, StoredImage
+from ecc_core._io.views import Box, View
+from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Direction
+
+__all__ = ["Blocks", "Fitted", "Smoothing"]
+
+Array = NDArray[Any]
+
+TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
+
+
+class Fitted(NamedTuple):
+    """The labels or the mask of an image.
+
+    Attributes
+    ----------
+    view : View
+    axes : tuple of int
+        Which axes of the image it has; all of the spatial ones are among them.
+    """
+
+    view: View
+    axes: tuple[int, ...]
+
+    def box(self, box: Box) -> Box:
+        """Return the box along its own axes."""
+        return tuple(box[axis] for axis in self.axes)
+
+    def held(self) -> "Fitted":
+        """Return the same in memory."""
+        return self._replace(view=_held(self.view))
+
+    def read(self, box: Box) -> Array:
+        """Return the values of the points of a box."""
+        index = tuple(slice(None) if axis in self.axes else None for axis in range(len(box)))
+        shape = [part.stop - part.start for part in box]
+        return np.broadcast_to(self.view.read(self.box(box))[index], shape)
+
+
+class Smoothing(NamedTuple):
+    """A Gaussian filter along the spatial axes.
+
+    Blocks have the same values as if the whole image had been smoothed, bit for bit: a block is
+    smoothed together with all points that the filter reaches, and the filter adds them up in an
+    order that does not depend on where the block begins.
+
+    Attributes
+    ----------
+    sigma : tuple of float
+        Standard deviation along each spatial axis, in points.
+    wraps : bool
+        Whether the opposite side lies behind the border. Otherwise it is the image's reflection.
+    """
+
+    sigma: tuple[float, ...]
+    wraps: bool
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How many points of each side have an effect."""
+        return tuple(int(TRUNCATE * sigma + 0.5) for sigma in self.sigma)
+
+    @staticmethod
+    def dtype(image: np.dtype[Any]) -> np.dtype[Any]:
+        """Return float32 if it represents all values of an image, or float64."""
+        return np.dtype(np.float32 if np.can_cast(image, np.float32) else np.float64)
+
+    def read(self, image: View, box: Box) -> Array:
+        """Return the smoothed values in a box."""
+        ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
+        spans = self._spans(image, box)
+        shape = [stop - start for start, stop in spans]
+        values = np.empty(shape, self.dtype(image.source.dtype))
+        for stored, place in self._parts(image, box):
+            values[place] = image.read(stored)
+        if not np.isfinite(values).all():
+            raise ValueError("`smooth` needs an image without NaN and infinity, which would spread")
+        spatial = range(len(shape) - len(self.sigma), len(shape))
+        ndimage.gaussian_filter(
+            values, self.sigma, output=values, mode="reflect", truncate=TRUNCATE, axes=spatial
+        )
+        smooth: Array = values[
+            tuple(
+                slice(part.start - start, part.stop - start)
+                for part, (start, _) in zip(box, spans, strict=True)
+            )
+        ]
+        return smooth
+
+    def boxes(self, image: View, box: Box) -> list[Box]:
+        """Return the boxes of an image that have an effect on the values in a box."""
+        return [stored for stored, _ in self._parts(image, box)]
+
+    def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:
+        """Return what has an effect along each axis, beyond the border if the image wraps."""
+        lead = len(box) - len(self.sigma)
+        reach = (*(0,) * lead, *self.reach)
+        spans = [(part.start - r, part.stop + r) for part, r in zip(box, reach, strict=True)]
+        if self.wraps:
+            return spans
+        return [(max(a, 0), min(b, n)) for (a, b), n in zip(spans, image.shape, strict=True)]
+
+    def _parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
+        """Yield boxes of an image, and where they are in the array that is smoothed."""
+        spans = zip(self._spans(image, box), image.shape, strict=True)
+        for parts in itertools.product(*(list(_inside(*span, n)) for span, n in spans)):
+            stored, place = zip(*parts, strict=True)
+            yield stored, place
+
+
+def _inside(start: int, stop: int, length: int) -> Iterator[tuple[slice, slice]]:
+    """Yield parts of an axis that follow each other from `start` to `stop`, and their places."""
+    at = start
+    while at < stop:
+        first = at % length
+        count = min(length - first, stop - at)
+        yield slice(first, first + count), slice(at - start, at - start + count)
+        at += count
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Reads blocks of an image, with the labels or the mask of their points if there are any.
+
+    Attributes
+    ----------
+    image : View
+        Its batch axes come first.
+    labels, mask : Fitted, optional
+        Points where the mask is 0 have no label.
+    smoothing : Smoothing, optional
+        What is done to the image.
+    direction : Direction, optional
+        What is then added to it.
+    device : {"cpu", "cuda"}
+        Where the blocks are to be.
+    """
+
+    image: View
+    labels: Fitted | None = None
+    mask: Fitted | None = None
+    smoothing: Smoothing | None = None
+    direction: Direction | None = None
+    device: str = "cpu"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the points of blocks."""
+        if self.direction:
+            return np.dtype(np.float64)
+        stored: np.dtype[Any] = self.image.source.dtype
+        return self.smoothing.dtype(stored) if self.smoothing else stored
+
+    @property
+    def views(self) -> list[View]:
+        """What is read."""
+        return [self.image, *(fitted.view for fitted in (self.labels, self.mask) if fitted)]
+
+    @property
+    def bytes_a_point(self) -> int:
+        """Return the bytes per point in memory, including its label and its mask."""
+        total: int = sum(view.source.dtype.itemsize for view in self.views)
+        if self.smoothing:
+            total += self.smoothing.dtype(self.image.source.dtype).itemsize
+        return total + self.dtype.itemsize * bool(self.direction)
+
+    def held(self) -> "Blocks":
+        """Return the same blocks of arrays in memory, which are read now."""
+        labels, mask = (fitted and fitted.held() for fitted in (self.labels, self.mask))
+        return replace(self, image=_held(self.image), labels=labels, mask=mask)
+
+    def whole(self) -> tuple[Array, ...]:
+        """Return the only block that has all points."""
+        return self(tuple(slice(0, n) for n in self.image.shape))
+
+    def __call__(self, box: Box) -> tuple[Array, ...]:
+        """Return the image in a box, and the labels or the mask."""
+        smooth = self.smoothing
+        image = smooth.read(self.image, box) if smooth else self.image.read(box)
+        if self.direction:
+            spatial = box[image.ndim - len(self.direction.shape) :]
+            image = self.direction.add(image, tuple(part.start for part in spatial))
+        arrays = [image, *self._kept(box)]
+        if self.device == "cuda":
+            cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
+            arrays = [cupy.asarray(array) for array in arrays]
+        return tuple(arrays)
+
+    def _kept(self, box: Box) -> Sequence[Array]:
+        """Return the labels of the points, or which of them are used; nothing if all are."""
+        inside = None if self.mask is None else self.mask.read(box) != 0
+        if self.labels is None:
+            return [] if inside is None else [inside]
+        labels = self.labels.read(box)
+        return [labels if inside is None else np.where(inside, labels, labels.dtype.type(0))]
+
+    @property
+    def remote(self) -> bool:
+        """Whether files are remote, so that each access is a request."""
+        return any(view.source.remote for view in self.views)
+
+    def stamps(self, box: Box) -> list[Any]:
+        """What tells whether the files of a box have changed."""
+        boxes = self.smoothing.boxes(self.image, box) if self.smoothing else [box]
+        stamps = [stamp for part in boxes for stamp in self.image.stamps(part)]
+        for fitted in filter(None, (self.labels, self.mask)):
+            stamps += fitted.view.stamps(fitted.box(box))
+        return stamps
+
+
+def _held(view: View) -> View:
+    """Return a view of an array in memory with the values of another view."""
+    values = view.read_all()
+    opened = Opened(values, "?" * values.ndim)
+    source = StoredImage(view.source.path, Request(), opened, None)
+    return View(source, tuple(range(values.ndim)), (0,) * values.ndim, values.shape, {})

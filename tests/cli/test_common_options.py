@@ -1,0 +1,468 @@
+"""Options mean the same in all commands: compared with SciPy and scikit-image."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+import zarr
+from pyarrow.csv import read_csv
+from scipy.ndimage import gaussian_filter, generate_binary_structure, label
+from skimage.measure import euler_number
+
+from ecc_core.cli import main
+
+AT = [90.0, 110.0, 125.5, 140.0]
+COMMANDS = ["curve", "stack", "batch"]
+SMALL = ["--max-memory", "2M", "--workers", "2"]
+
+
+def noise(*shape: int, seed: int = 0, dtype: str = "uint8") -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape).astype(dtype)
+
+
+def write(path: Path, image: np.ndarray, chunk: int = 16) -> str:
+    """Write an image in chunks, through which a filter reaches."""
+    chunks = (chunk,) * image.ndim
+    array = zarr.create_array(path, shape=image.shape, chunks=chunks, dtype=image.dtype)
+    array[...] = image
+    return str(path)
+
+
+def euler(image: np.ndarray, inside: Any = True) -> list[int]:
+    return [euler_number((image <= t) & inside) for t in AT]
+
+
+def components(image: np.ndarray, inside: Any = True) -> list[int]:
+    whole = generate_binary_structure(image.ndim, image.ndim)
+    return [label((image <= t) & inside, whole)[1] for t in AT]
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Any:
+    """Run a command on one image and return its measures by name, one list for each row."""
+
+    def measures(command: str, *arguments: object) -> dict[str, list[list[float]]]:
+        out = tmp_path / "out.csv"
+        flags = ["--thresholds", ",".join(map(str, AT)), "--out", str(out)]
+        assert main([command, *map(str, arguments), *flags]) == 0
+        table = read_csv(out).to_pydict()
+        if command == "batch":
+            firsts = [name for name in table if name.endswith(str(AT[0]))]
+            stems = [name.removesuffix(str(AT[0])) for name in firsts]
+            rows = {
+                stem.strip() or "euler_number": np.transpose([table[f"{stem}{t}"] for t in AT])
+                for stem in stems
+            }
+        else:
+            names = ["euler_number", *(n for n in table if n.startswith(("b", "a", "p", "v", "s")))]
+            rows = {n: np.reshape(table[n], (-1, len(AT))) for n in names}
+        return {name: values.tolist() for name, values in rows.items()}
+
+    return measures
+
+
+class TestSmooth:
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("sigma", ["1.5", "2,0.7,0"])
+    @pytest.mark.parametrize("dtype", ["uint8", "int32"])
+    def test_as_the_whole_image(self, columns, tmp_path, command, sigma, dtype):
+        image = noise(40, 37, 33, dtype=dtype)
+        precision = "float32" if dtype == "uint8" else "float64"
+        widths = [float(s) for s in sigma.split(",")]
+        smooth = gaussian_filter(image.astype(precision), widths * (3 // len(widths)))
+        path = write(tmp_path / "a.zarr", image)
+        found = columns(command, path, "--smooth", sigma, *SMALL)
+        assert found["euler_number"] == [euler(smooth)]
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_bit_for_bit(self, tmp_path, command):
+        """Each value of the smoothed image is a threshold."""
+        image = noise(23, 19)
+        smooth = gaussian_filter(image.astype(np.float32), 3)
+        values = np.unique(smooth)
+        path, out = write(tmp_path / "a.zarr", image, 8), tmp_path / "out.csv"
+        thresholds = ",".join(str(float(value)) for value in values)
+        flags = ["--thresholds", thresholds, "--smooth", "3", "--out", str(out), *SMALL]
+        assert main([command, path, *flags]) == 0
+        expected = [euler_number(smooth <= value) for value in values]
+        table = read_csv(out).to_pydict()
+        if command == "batch":
+            assert [table[str(float(value))][0] for value in values] == expected
+        else:
+            assert table["euler_number"] == expected
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("sigma", [1.5, 20])
+    def test_periodic(self, columns, tmp_path, command, sigma):
+        """A filter may be wider than the image."""
+        image = noise(2, 21, 18)
+        image[0, :, 0] = 255
+        path = write(tmp_path / "a.zarr", image, 8)
+        axes = ["--axes", "TYX", "--boundary", "periodic"]
+        found = columns(command, path, "--smooth", sigma, *axes)["euler_number"]
+        for values, one in zip(found, image, strict=True):
+            smooth = gaussian_filter(one.astype(np.float32), sigma, mode="wrap")
+            assert values == [torus(smooth <= t) for t in AT]
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_in_a_unit(self, columns, tmp_path, command):
+        image = noise(12, 30, 28)
+        sizes = {
+            f"PhysicalSize{axis}": size for axis, size in zip("ZYX", (2, 0.5, 0.25), strict=True)
+        }
+        path = tmp_path / "a.ome.tif"
+        tifffile.imwrite(path, image, metadata={"axes": "ZYX", **sizes})
+        smooth = gaussian_filter(image.astype(np.float32), (0.5, 2, 4))
+        for sigma, unit in (("1", "um"), ("0.001,0.001,0.001", "mm")):
+            found = columns(command, path, "--smooth", sigma, "--unit", unit)
+            assert found["euler_number"] == [euler(smooth)]
+        given = ["--unit", "um", "--spacing", "1,1,2"]
+        smooth = gaussian_filter(image.astype(np.float32), (3, 3, 1.5))
+        assert columns(command, path, "--smooth", "3", *given)["euler_number"] == [euler(smooth)]
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_with_everything_else(self, columns, tmp_path, command):
+        """A region of interest is smoothed on its own; a direction is added afterwards."""
+        image, mask = noise(30, 40), noise(30, 40, seed=1) > 60
+        path = write(tmp_path / "a.zarr", image, 8)
+        np.save(tmp_path / "mask.npy", mask)
+        smooth = gaussian_filter(image[3:, :35].astype(np.float32), 1).astype(float)
+        ramp = (np.arange(27) - 13)[:, None] * 0.5
+        flags = ["--direction", "1,0", "--direction-scale", "0.5", "--smooth", "1"]
+        found = columns(
+            command, path, "--roi", "3:,:35", "--mask", tmp_path / "mask.npy", "--betti", *flags
+        )
+        inside = mask[3:, :35]
+        assert found["euler_number"] == [euler(smooth + ramp, inside)]
+        assert found["b0"] == [components(smooth + ramp, inside)]
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_values_that_would_spread(self, tmp_path, capsys, command, bad):
+        image = noise(20, 20).astype(np.float32)
+        image[3, 3] = bad
+        path = write(tmp_path / "a.zarr", image, 8)
+        flags = ["--smooth", "1", "--thresholds", "5,", "--out", str(tmp_path / "o.csv")]
+        assert main([command, path, *flags]) in (1, 2)
+        message = capsys.readouterr().err
+        assert f"{path}: --smooth needs an image without NaN and infinity" in message
+        assert message.count("\n") == 1
+
+    def test_the_range_is_that_of_the_smooth_images(self, tmp_path, capsys):
+        images = [noise(20, 30), noise(25, 20, seed=1)]
+        paths = [write(tmp_path / f"{i}.zarr", image) for i, image in enumerate(images)]
+        assert main(["curve", *paths, "--smooth", "2", "--thresholds", "5"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
+        low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
+        at = np.linspace(float(low), float(high), 5)
+        assert [float(row["threshold"]) for row in rows] == [*at, *at]
+        expected = [euler_number(s <= t) for s in smooth for t in at]
+        assert [int(row["euler_number"]) for row in rows] == expected
+
+
+def torus(binary: np.ndarray) -> int:
+    """Corners, sides and squares of the pixels of a set whose opposite sides touch."""
+    across, along = binary | np.roll(binary, 1, axis=1), binary | np.roll(binary, 1, axis=0)
+    corners = across | np.roll(across, 1, axis=0)
+    return corners.sum() - across.sum() - along.sum() + binary.sum()
+
+
+class TestMasks:
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("dtype", [bool, "uint16", "float32"])
+    def test_mask(self, columns, tmp_path, command, dtype):
+        image = noise(20, 22, 24)
+        mask = (noise(20, 22, 24, seed=1) // 100).astype(dtype)
+        path = write(tmp_path / "a.zarr", image, 8)
+        other = write(tmp_path / "a_mask.zarr", mask, 7)
+        for given in (other, "{stem}_mask.zarr", "a.zarr=a_mask.zarr"):
+            found = columns(command, path, "--mask", given, "--minkowski", "exact")
+            assert found["euler_number"] == [euler(image, mask != 0)]
+            volume = [[np.count_nonzero((image <= t) & (mask != 0)) for t in AT]]
+            assert found["volume"] == volume
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_mask_of_all_times_and_labels(self, columns, tmp_path, command):
+        image, mask = noise(3, 20, 22), noise(20, 22, seed=1) > 60
+        labels = np.repeat([0, 4, 7], 8)[:20, None] * np.ones(22, np.uint8)
+        path = write(tmp_path / "a.zarr", image, 8)
+        np.save(tmp_path / "mask.npy", mask)
+        np.save(tmp_path / "labels.npy", labels.astype(np.uint8))
+        flags = ["--axes", "TYX", "--mask", tmp_path / "mask.npy"]
+        assert columns(command, path, *flags)["euler_number"] == [euler(i, mask) for i in image]
+        flags += ["--labels", tmp_path / "labels.npy"]
+        expected = [euler(one, mask & (labels == i)) for one in image for i in (4, 7)]
+        assert columns(command, path, *flags)["euler_number"] == expected
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_resuming_knows_the_mask(self, columns, tmp_path, command):
+        image = noise(20, 20)
+        path = write(tmp_path / "a.zarr", image, 8)
+        for seed in (1, 2):
+            mask = noise(20, 20, seed=seed) > 99
+            np.save(tmp_path / "mask.npy", mask)
+            flags = [] if command == "curve" else ["--resume"]
+            found = columns(command, path, "--mask", tmp_path / "mask.npy", *flags)
+            assert found["euler_number"] == [euler(image, mask)]
+
+
+class TestPairs:
+    @pytest.fixture
+    def subjects(self, tmp_path: Path) -> dict[str, np.ndarray]:
+        """Images named as in BIDS, and their labels."""
+        found = {}
+        for i in (1, 2, 3):
+            image, labels = noise(9, 8 + i, seed=i), noise(9, 8 + i, seed=9 + i) // 100
+            np.save(tmp_path / f"sub-0{i}_T1w.npy", image)
+            np.save(tmp_path / f"sub-0{i}_dseg.npy", labels)
+            found[str(tmp_path / f"sub-0{i}_T1w.npy")] = image, labels
+        return found
+
+    @pytest.mark.parametrize("command", ["curve", "batch"])
+    @pytest.mark.parametrize("option", ["labels", "mask"])
+    @pytest.mark.parametrize("how", ["rule", "csv"])
+    def test_pairs(self, columns, tmp_path, subjects, command, option, how):
+        given = "_T1w=_dseg"
+        if how == "csv":
+            given = str(tmp_path / "pairs.csv")
+            lines = [f"{option},input", *(f"{p.replace('T1w', 'dseg')},{p}" for p in subjects)]
+            Path(given).write_text("\n".join(lines))
+        found = columns(command, str(tmp_path / "*_T1w.npy"), f"--{option}", given)
+        expected = [
+            euler(image, inside)
+            for image, labels in subjects.values()
+            for inside in ([labels == 1, labels == 2] if option == "labels" else [labels != 0])
+        ]
+        assert found["euler_number"] == expected
+
+    @pytest.mark.parametrize("command", ["curve", "batch"])
+    def test_what_is_missing_is_said_once(self, tmp_path, subjects, capsys, command):
+        for name in ("sub-02_dseg.npy", "sub-03_dseg.npy"):
+            (tmp_path / name).unlink()
+        flags = ["--thresholds", "5,", "--out", str(tmp_path / "o.csv")]
+        start = [command, str(tmp_path / "*_T1w.npy"), *flags]
+        assert main([*start, "--labels", "_T1w=_dseg"]) == 2
+        message = capsys.readouterr().err
+        first, second = (tmp_path / f"sub-0{i}_dseg.npy: no such file or folder" for i in (2, 3))
+        assert message == f"ecc: error: no labels for 2 of 3 images: {first}, {second}\n"
+        assert main([*start, "--mask", "_T2w=_dseg"]) == 2
+        assert "no mask for 3 of 3 images: " in (said := capsys.readouterr().err)
+        assert said.count("--mask _T2w=_dseg does not name it") == 3
+        (tmp_path / "a.csv").write_text("image,labels\n")
+        assert main([*start, "--labels", str(tmp_path / "a.csv")]) == 2
+        assert (
+            "must have the columns input and labels, got image, labels" in capsys.readouterr().err
+        )
+        assert not (tmp_path / "o.csv").exists()
+
+
+class TestMeasures:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_betti_and_minkowski(self, columns, tmp_path, command):
+        image = noise(18, 17, 16)
+        path = write(tmp_path / "a.zarr", image, 8)
+        found = columns(command, path, "--betti", "--minkowski", "crofton-13")
+        assert found["euler_number"] == [euler(image)]
+        assert found["b0"] == [components(image)]
+        assert found["volume"] == [[np.count_nonzero(image <= t) for t in AT]]
+        assert list(found) == ["euler_number", "b0", "b1", "b2", *list(found)[4:]]
+
+    @pytest.mark.parametrize("command", ["curve", "batch"])
+    def test_of_labels(self, columns, tmp_path, command):
+        image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
+        path = write(tmp_path / "a.zarr", image, 8)
+        np.save(tmp_path / "l.npy", labels)
+        flags = ["--labels", tmp_path / "l.npy", "--betti", "--minkowski", "exact"]
+        found = columns(command, path, *flags)
+        regions = [labels == 1, labels == 2]
+        assert found["b0"] == [components(image, inside) for inside in regions]
+        assert found["euler_number"] == [euler(image, inside) for inside in regions]
+        areas = [[np.count_nonzero((image <= t) & inside) for t in AT] for inside in regions]
+        assert found["area"] == areas
+
+    def test_exact_thresholds_of_a_batch(self, tmp_path):
+        """All levels are columns; curves are constant between their own."""
+        images = [noise(6, 7) // 16, noise(5, 8, seed=1) // 9]
+        for name, image in zip("ab", images, strict=True):
+            np.save(tmp_path / f"{name}.npy", image)
+        for flags in ([], ["--superlevel"]):
+            out = tmp_path / "o.csv"
+            command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "exact", *flags]
+            assert main([*command, "--out", str(out)]) == 0
+            with out.open() as file:
+                rows = list(csv.DictReader(file))
+            at = [int(name) for name in rows[0] if name != "input"]
+            assert len(at) > 10
+            for row, image in zip(rows, images, strict=True):
+                sets = [image >= t if flags else image <= t for t in at]
+                assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
+
+    def test_persistence_in_a_batch(self, columns, tmp_path):
+        image = np.full((9, 9), 200, np.uint8)
+        image[2, 2], image[6, 6] = 80, 185  # 120 and 15 below what is around
+        path = write(tmp_path / "a.zarr", image, 4)
+        found = columns("batch", path, "--betti", "--persistence", "20")
+        assert found["b0"] == [[1, 1, 1, 1]]
+        np.testing.assert_array_equal(found["euler_number"], found["b0"])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["stack", "--thresholds", "exact"], "exact needs it in memory: use ecc curve or"),
+            (
+                ["stack", "--betti", "--persistence", "3"],
+                "the image in memory: use ecc",
+            ),
+            (["stack", "--betti", "--labels", "x"], "must not be given together with --labels"),
+            (["curve", "--device", "cuda"], "--device: ecc curve computes in this process"),
+            (["curve", "--resume"], "--resume: ecc curve computes in this process"),
+            (["curve", "--json"], "--json must not be given together with --out"),
+            (["curve", "--smooth", "1,2,3"], "--smooth must be one number or 2 of them, got 3"),
+            (["curve", "--smooth", "1", "--spacing", "2"], "--spacing needs --direction, --mink"),
+            (["transform", "--betti"], "--betti: a transform counts"),
+            (["transform", "--smooth", "1"], "--smooth needs --threshold or --weighted"),
+        ],
+    )
+    def test_why_not(self, tmp_path, capsys, arguments, message):
+        np.save(tmp_path / "a.npy", noise(5, 6))
+        command, *flags = arguments
+        suffix = "npz" if command == "transform" else "csv"
+        out = ["--out", str(tmp_path / f"o.{suffix}")]
+        try:
+            code = main([command, str(tmp_path / "a.npy"), *out, *flags])
+        except SystemExit as end:
+            code = end.code
+        assert code == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1
+
+
+class TestOneImage:
+    def test_objects_of_a_smooth_image(self, tmp_path):
+        """Labels are those of the components that last; the image is found by a pattern."""
+        y, x = np.ogrid[:40, :50]
+        bright = [np.hypot(y - a, x - b) < 5 for a, b in ((10, 10), (12, 35), (30, 24))]
+        image = noise(40, 50) // 2 + 120 * np.any(bright, axis=0).astype(np.uint8)
+        np.save(tmp_path / "cells_1.npy", image)
+        np.save(tmp_path / "cells_1_mask.npy", np.arange(50) * np.ones((40, 1)) < 30)
+        out, table = tmp_path / "l.npy", tmp_path / "t.csv"
+        command = ["objects", str(tmp_path / "cells_?.npy"), "--superlevel", "--smooth", "2"]
+        command += ["--persistence", "40", "--threshold", "120", "--out", str(out)]
+        assert main([*command, "--table", str(table)]) == 0
+        known, _ = label(gaussian_filter(image.astype(np.float32), 2) >= 120, np.ones((3, 3)))
+        assert known.max() == 3
+        found = np.load(out)
+        assert len(np.unique(known * 10 + found)) == 4
+        assert main([*command, "--mask", "{stem}_mask.npy"]) == 0
+        assert np.load(out).max() == 2
+
+    def test_a_smooth_shape(self, tmp_path):
+        image, mask = noise(20, 21), noise(20, 21, seed=1) > 20
+        np.save(tmp_path / "a.npy", image)
+        np.save(tmp_path / "m.npy", mask)
+        flags = ["--threshold", "128", "--smooth", "1", "--range", "-99,99"]
+        flags += ["--mask", str(tmp_path / "m.npy"), "--out", str(tmp_path / "o.npz")]
+        assert main(["transform", str(tmp_path / "[a].npy"), *flags]) == 0
+        shape = (gaussian_filter(image.astype(np.float32), 1) >= 128) & mask
+        with np.load(tmp_path / "o.npz") as found:
+            np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape))
+
+    @pytest.mark.parametrize("command", ["objects", "transform"])
+    def test_several_are_refused(self, tmp_path, capsys, command):
+        for name in "ab":
+            np.save(tmp_path / f"{name}.npy", noise(5, 6))
+        flags = (
+            ["--persistence", "4"] if command == "objects" else ["--plot", str(tmp_path / "p.png")]
+        )
+        assert main([command, str(tmp_path / "*.npy"), *flags]) == 2
+        assert f"{tmp_path / 'b.npy'}: " in (said := capsys.readouterr().err)
+        assert "of one image, got more" in said
+
+
+class TestOutput:
+    def test_json_on_stdout(self, tmp_path, capsys):
+        image = noise(7, 8)
+        np.save(tmp_path / "a.npy", image)
+        assert main(["curve", str(tmp_path / "*.npy"), "--json", "--thresholds", "90.,125.5"]) == 0
+        table = json.loads(capsys.readouterr().out)
+        assert table["columns"]["euler_number"] == [euler_number(image <= t) for t in (90, 125.5)]
+        assert table["metadata"]["inputs"][0]["shape"] == [7, 8]
+
+    def test_stdin(self, monkeypatch, capsys):
+        image = np.asfortranarray(noise(7, 8))
+        stream = io.BytesIO()
+        np.save(stream, image)
+        for content, code in ((stream.getvalue(), 0), (stream.getvalue()[:-3], 2), (b"x", 2)):
+            stdin = io.TextIOWrapper(io.BytesIO(content))
+            monkeypatch.setattr("sys.stdin", stdin)
+            assert main(["curve", "-", "--thresholds", "90.,125.5"]) == code
+            rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+            expected = [euler_number(image <= t) for t in (90, 125.5)] if code == 0 else []
+            assert [int(row["euler_number"]) for row in rows] == expected
+
+    def test_plot_of_a_batch(self, tmp_path):
+        for seed, name in enumerate("ab"):
+            np.save(tmp_path / f"{name}.npy", noise(7, 8, seed=seed))
+        flags = ["--out", str(tmp_path / "o.csv"), "--plot", str(tmp_path / "p.svg")]
+        command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "9,99,200", "--betti"]
+        assert main([*command, "--minkowski", "exact", *flags]) == 0
+        text = (tmp_path / "p.svg").read_text()
+        assert "<!-- a.npy -->" in text
+        assert "<!-- b.npy -->" in text
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_quiet(self, tmp_path, capsys, command):
+        np.save(tmp_path / "a.npy", noise(7, 8))
+        flags = ["--thresholds", "9,99", "--minkowski", "--out", str(tmp_path / "o.csv")]
+        assert main([command, str(tmp_path / "a.npy"), *flags]) == 0
+        assert "--minkowski exact: perimeters" in capsys.readouterr().err
+        assert main([command, str(tmp_path / "a.npy"), *flags, "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
+        (tmp_path / "b.npy").write_bytes(b"x")
+        failed = main([command, str(tmp_path / "b.npy"), *flags, "--quiet"])
+        assert failed == (1 if command == "batch" else 2)
+        assert f"{tmp_path / 'b.npy'}: not an NPY file" in capsys.readouterr().err
+
+
+class TestChannelNames:
+    @pytest.fixture(params=["tif", "zarr"])
+    def named(self, request: Any, tmp_path: Path) -> tuple[str, np.ndarray]:
+        """An image with the channels DAPI and GFP."""
+        image = noise(2, 20, 22)
+        if request.param == "tif":
+            path = tmp_path / "a.ome.tif"
+            metadata = {"axes": "CYX", "Channel": {"Name": ["DAPI", "GFP"]}}
+            tifffile.imwrite(path, image, metadata=metadata, photometric="minisblack")
+            return str(path), image
+        group = zarr.create_group(tmp_path / "a.zarr")
+        group.create_array("0", shape=image.shape, dtype=image.dtype)[...] = image
+        axes = [{"name": "c", "type": "channel"}, {"name": "y"}, {"name": "x"}]
+        group.attrs["ome"] = {
+            "version": "0.5",
+            "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
+            "omero": {"channels": [{"label": "DAPI"}, {"label": "GFP"}]},
+        }
+        return str(tmp_path / "a.zarr"), image
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command):
+        path, image = named
+        chosen = {(): [0, 1], ("--channel", "GFP"): [1], ("--channel", "0"): [0]}
+        for flags, channels in chosen.items():
+            found = columns(command, path, *flags)
+            assert found["euler_number"] == [euler(image[c]) for c in channels]
+            names = read_csv(tmp_path / "out.csv").to_pydict()["channel"]
+            rows = 1 if command == "batch" else len(AT)
+            assert names == [["DAPI", "GFP"][c] for c in channels for _ in range(rows)]
+        out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
+        assert main([command, path, "--channel", "Cy5", *out]) in (1, 2)
+        assert "--channel must be one of 0 to 1, DAPI, GFP, got 'Cy5'" in capsys.readouterr().err
+        assert main(["info", path]) == 0
+        assert "  names   DAPI, GFP\n" in capsys.readouterr().out
