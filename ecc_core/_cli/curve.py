@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
             found.append((path, curves))
             result = described(curves, stack.batch, stack.result_facts)
             facts.append(stack.facts(path) | result)
+            del stack  # before the next one is read
     columns = columns_of(found)
     add_units(columns, arguments, lengths.unit)
     metadata = metadata_of(settings_of(arguments), inputs=facts)
