@@ -242,6 +242,48 @@ class TestMasks:
             assert found["euler_number"] == [euler(image, mask)]
 
 
+class TestLargeImages:
+    """`ecc curve` computes what takes more memory than the image by blocks."""
+
+    @pytest.fixture(autouse=True)
+    def every_image_is_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ecc_core._cli.curve.SMALL", 0)
+
+    def test_measures(self, columns, tmp_path):
+        image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
+        path = write(tmp_path / "a.zarr", image)
+        np.save(tmp_path / "mask.npy", mask)
+        flags = ["--axes", "TYX", "--mask", tmp_path / "mask.npy", "--max-memory", "10K"]
+        found = columns("curve", path, *flags, "--betti", "--minkowski", "exact")
+        assert found["euler_number"] == [euler(one, mask) for one in image]
+        assert found["b0"] == [components(one, mask) for one in image]
+        areas = [[np.count_nonzero((one <= t) & mask) for t in AT] for one in image]
+        assert found["area"] == areas
+
+    def test_labels_have_one_range(self, tmp_path, capsys):
+        image, labels = noise(2, 40, 42), np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
+        image[:, :, :14] = 255
+        image[1, :, 14:] //= 2
+        path = write(tmp_path / "a.zarr", image)
+        np.save(tmp_path / "labels.npy", labels)
+        flags = ["--axes", "TYX", "--labels", str(tmp_path / "labels.npy"), "--thresholds", "5"]
+        assert main(["curve", path, *flags, "--max-memory", "10K"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
+        assert [float(row["threshold"]) for row in rows] == [*at] * 4
+        expected = [
+            euler_number((one <= t) & (labels == i)) for one in image for i in (4, 7) for t in at
+        ]
+        assert [int(row["euler_number"]) for row in rows] == expected
+
+    def test_errors_name_the_image(self, tmp_path, capsys):
+        image = noise(40, 42).astype(np.float32)
+        image[30, 30] = np.nan
+        path = write(tmp_path / "a.zarr", image)
+        assert main(["curve", path, "--betti", "--thresholds", "9,"]) == 2
+        assert capsys.readouterr().err.startswith(f"ecc: error: {path}: the image")
+
+
 class TestPairs:
     @pytest.fixture
     def subjects(self, tmp_path: Path) -> dict[str, np.ndarray]:
