@@ -1,6 +1,7 @@
 """``ecc curve``: the Euler characteristic curves of images, as a table and a figure."""
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
@@ -19,6 +20,7 @@ from ecc_core._cli.outputs import (
     check_together,
     metadata_of,
     needs_memory,
+    quantities_of,
     settings_of,
     settle_estimator,
 )
@@ -39,6 +41,9 @@ DESCRIPTION = (
     "perimeter, or volume, surface and mean_breadth (with --minkowski), whose unit of length is in "
     "the column unit. Without --out it is printed as CSV, or as JSON with --json."
 )
+
+
+SMALL = 1 << 26  # bytes of an image
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
             found.append((path, curves))
             result = described(curves, stack.batch, stack.result_facts)
             facts.append(stack.facts(path) | result)
+            del stack  # before the next one is read
     columns = columns_of(found)
     add_facts(columns, arguments, lengths.unit)
     metadata = metadata_of(settings_of(arguments), inputs=facts)
@@ -108,7 +114,12 @@ def _common_range(
 
 
 def _curves(stack: Stack, arguments: argparse.Namespace) -> Curves:
-    """Return the curves of an image; it is smoothed by blocks, so that it takes less memory."""
-    if not arguments.smooth or needs_memory(arguments):
+    """Return the curves of an image: by blocks, where these need less memory than the whole."""
+    blocks = stack.blocks
+    plain = (
+        len(blocks.views) == 1 and not blocks.direction and quantities_of(arguments) == ["euler"]
+    )
+    small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
+    if needs_memory(arguments) or ((plain or small) and not blocks.smoothing):
         return curves_in_memory(stack, arguments)
     return curves_of(stack, thresholds_of(stack, arguments, sampled=False), arguments)

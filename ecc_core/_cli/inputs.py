@@ -4,8 +4,8 @@ import argparse
 import glob
 import sys
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any, TextIO
+from functools import lru_cache, partial
+from typing import TextIO
 
 import numpy as np
 
@@ -169,16 +169,12 @@ def open_blocks(
     boundary : str
     """
     _, view, axes = selected
-    found: dict[str, Fitted | None] = {"labels": None, "mask": None}
-    for name, given in (("labels", labels), ("mask", arguments.mask)):
-        other = pair_of(name, given, path)
-        if other is not None:
-            found[name] = _fitted(name, other, path, selected, arguments)
+    fitted = partial(_fitted, path, selected, arguments)
     smoothing = None
     if arguments.smooth is not None:
         sigma = _sigma(arguments, calibration, sum(letter in "ZYX" for letter in axes))
         smoothing = Smoothing(sigma, wraps=boundary == "periodic")
-    return Blocks(view, found["labels"], found["mask"], smoothing)
+    return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
 
 
 def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -> tuple[float, ...]:
@@ -191,13 +187,16 @@ def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -
 
 
 def _fitted(
-    name: str,
-    path: str,
     image_path: str,
     selected: tuple[StoredImage, View, str],
     arguments: argparse.Namespace,
-) -> Fitted:
+    name: str,
+    given: str | None,
+) -> Fitted | None:
     """Open the labels or the mask of an image: those of all of it, or of the selected part."""
+    path = pair_of(name, given, image_path)
+    if path is None:
+        return None
     opened, image, axes = selected
     stored = open_image(path, level=arguments.level)
     if name == "labels" and stored.dtype.kind not in "biu":
@@ -206,7 +205,7 @@ def _fitted(
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
         )
-    chosen = {"C": arguments.channel, "T": arguments.time}
+    chosen = {opened.axes[axis]: index for axis, index in image.fixed.items()}
     whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
     part = dict(zip(axes, image.shape, strict=True))
     letters = opened.axes if stored.shape == opened.shape else stored.axes
@@ -231,7 +230,7 @@ def _fitted(
 
 
 def _matched(
-    letters: str, shape: tuple[int, ...], lengths: Mapping[str, int], chosen: Mapping[str, Any]
+    letters: str, shape: tuple[int, ...], lengths: Mapping[str, int], chosen: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[int, int]]:
     """Return which axes of an array are those of given lengths, and the indices along others."""
     found: dict[str, int] = {}
@@ -241,6 +240,6 @@ def _matched(
             found[letter] = i
         elif n == 1:
             fixed[i] = 0
-        elif letter not in lengths and isinstance(chosen.get(letter), int):
+        elif letter in chosen:
             fixed[i] = chosen[letter]
     return found, fixed

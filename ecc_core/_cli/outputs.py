@@ -52,12 +52,13 @@ def has_lengths(arguments: argparse.Namespace) -> bool:
 
 
 def needs_memory(arguments: argparse.Namespace) -> str:
-    """Return the options for which an image must be in memory, since no block can answer; or ""."""
+    """Return what would have to change for blocks to be enough; "" if they are."""
     if isinstance(arguments.thresholds, str):
-        return "--thresholds exact"
+        return "--thresholds must be a number or a list"
     if arguments.persistence is not None:
-        return "--persistence"
-    return "--betti together with --labels" if arguments.betti and arguments.labels else ""
+        return "--persistence must not be given"
+    both = arguments.betti and arguments.labels
+    return "--betti must not be given together with --labels" if both else ""
 
 
 def quantities_of(arguments: argparse.Namespace) -> list[str]:
@@ -82,9 +83,10 @@ def check_together(arguments: argparse.Namespace) -> None:
                 f"--{name} needs --direction, --minkowski or --smooth with --unit, without which "
                 "it has no effect"
             )
-    on_host = "--betti" if arguments.betti else needs_memory(arguments)
+    on_host = arguments.betti or needs_memory(arguments)
     if on_host and arguments.device != "cpu":
-        raise InputFileError(f"{on_host} must be given with --device cpu, got {arguments.device}")
+        name = "--betti" if arguments.betti else "--thresholds exact"
+        raise InputFileError(f"{name} must be given with --device cpu, got {arguments.device}")
     _check_device(arguments)
 
 

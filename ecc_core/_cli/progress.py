@@ -31,7 +31,9 @@ def bar(**settings: Any) -> Iterator[Any]:
 @contextmanager
 def progress_bar(steps: int) -> Iterator[Callable[[str], None]]:
     """Yield the function to call, with what is being done, at the start of each step."""
-    with bar(total=steps, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}") as shown:
+    with bar(
+        total=steps, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+    ) as shown:
         started = False
 
         def start(what: str) -> None:

@@ -31,12 +31,6 @@ DESCRIPTION = (
     "perimeter, ...) if they are asked for, and the unit of lengths. Partial results are kept "
     "beside the table until it is written, and --resume goes on from them."
 )
-REFUSALS = {
-    "--thresholds exact": "--thresholds must be a number or a list; exact needs it in memory",
-    "--persistence": "--persistence must not be given: what lasts needs the image in memory",
-    "--betti together with --labels": "--betti must not be given together with --labels, whose "
-    "regions may be in many blocks",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
     whole = needs_memory(arguments)
     if whole:
-        raise InputFileError(REFUSALS[whole] + ": use ecc curve or ecc batch")
+        raise InputFileError(f"{whole}, or the image must be in memory: use ecc curve or ecc batch")
     check_together(arguments)
     path = arguments.input
     check_outputs(arguments, [path, *check_pairs([path], arguments)])

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +83,14 @@ class TestSmooth:
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_bit_for_bit(self, tmp_path, command):
-        """Each value of the smoothed image is a threshold."""
-        image = noise(23, 19)
+        """Values of the smoothed image are thresholds, next to which rounding would show."""
+        image = noise(70, 60)
         smooth = gaussian_filter(image.astype(np.float32), 3)
-        values = np.unique(smooth)
-        path, out = write(tmp_path / "a.zarr", image, 8), tmp_path / "out.csv"
+        values = np.unique(smooth)[::3]
+        path, out = write(tmp_path / "a.zarr", image, 16), tmp_path / "out.csv"
         thresholds = ",".join(str(float(value)) for value in values)
-        flags = ["--thresholds", thresholds, "--smooth", "3", "--out", str(out), *SMALL]
-        assert main([command, path, *flags]) == 0
+        flags = ["--thresholds", thresholds, "--smooth", "3", "--out", str(out)]
+        assert main([command, path, *flags, "--max-memory", "60K", "--workers", "1"]) == 0
         expected = [euler_number(smooth <= value) for value in values]
         table = read_csv(out).to_pydict()
         if command == "batch":
@@ -166,6 +168,34 @@ class TestSmooth:
         assert [int(row["euler_number"]) for row in rows] == expected
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory(tmp_path):
+    """Smoothing takes little more memory than the image, of which it is 2 times as a whole."""
+    shape = (120, 900, 1200)
+    volume = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint16, shape)
+    volume[:] = np.random.default_rng(0).integers(0, 60000, shape[1:])
+    volume.flush()
+    np.save(tmp_path / "small.npy", volume[:9, :9, :9])
+    small, large = (
+        peak("curve", str(tmp_path / f"{name}.npy"), "--smooth", "1", "--range", "0,65535")
+        for name in ("small", "a")
+    )
+    assert large - small < 1.3 * volume.nbytes
+
+
+def peak(*arguments: str) -> int:
+    """Return the bytes that a command needs, in a process that starts with few of its own."""
+    code = (
+        "import os, sys; from ecc_core.cli import main; code = main(sys.argv[1:]); "
+        "lines = open('/proc/self/status').read().splitlines(); "
+        "print(*(line for line in lines if line.startswith('VmHWM')), file=sys.stderr); "
+        "sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stderr.split()[-2]) * 1024
+
+
 def torus(binary: np.ndarray) -> int:
     """Corners, sides and squares of the pixels of a set whose opposite sides touch."""
     across, along = binary | np.roll(binary, 1, axis=1), binary | np.roll(binary, 1, axis=0)
@@ -210,6 +240,48 @@ class TestMasks:
             flags = [] if command == "curve" else ["--resume"]
             found = columns(command, path, "--mask", tmp_path / "mask.npy", *flags)
             assert found["euler_number"] == [euler(image, mask)]
+
+
+class TestLargeImages:
+    """`ecc curve` computes what takes more memory than the image by blocks."""
+
+    @pytest.fixture(autouse=True)
+    def every_image_is_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ecc_core._cli.curve.SMALL", 0)
+
+    def test_measures(self, columns, tmp_path):
+        image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
+        path = write(tmp_path / "a.zarr", image)
+        np.save(tmp_path / "mask.npy", mask)
+        flags = ["--axes", "TYX", "--mask", tmp_path / "mask.npy", "--max-memory", "10K"]
+        found = columns("curve", path, *flags, "--betti", "--minkowski", "exact")
+        assert found["euler_number"] == [euler(one, mask) for one in image]
+        assert found["b0"] == [components(one, mask) for one in image]
+        areas = [[np.count_nonzero((one <= t) & mask) for t in AT] for one in image]
+        assert found["area"] == areas
+
+    def test_labels_have_one_range(self, tmp_path, capsys):
+        image, labels = noise(2, 40, 42), np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
+        image[:, :, :14] = 255
+        image[1, :, 14:] //= 2
+        path = write(tmp_path / "a.zarr", image)
+        np.save(tmp_path / "labels.npy", labels)
+        flags = ["--axes", "TYX", "--labels", str(tmp_path / "labels.npy"), "--thresholds", "5"]
+        assert main(["curve", path, *flags, "--max-memory", "10K"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
+        assert [float(row["threshold"]) for row in rows] == [*at] * 4
+        expected = [
+            euler_number((one <= t) & (labels == i)) for one in image for i in (4, 7) for t in at
+        ]
+        assert [int(row["euler_number"]) for row in rows] == expected
+
+    def test_errors_name_the_image(self, tmp_path, capsys):
+        image = noise(40, 42).astype(np.float32)
+        image[30, 30] = np.nan
+        path = write(tmp_path / "a.zarr", image)
+        assert main(["curve", path, "--betti", "--thresholds", "9,"]) == 2
+        assert capsys.readouterr().err.startswith(f"ecc: error: {path}: the image")
 
 
 class TestPairs:
@@ -314,10 +386,10 @@ class TestMeasures:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["stack", "--thresholds", "exact"], "exact needs it in memory: use ecc curve or"),
+            (["stack", "--thresholds", "exact"], "or the image must be in memory: use ecc curve"),
             (
                 ["stack", "--betti", "--persistence", "3"],
-                "the image in memory: use ecc",
+                "--persistence must not be given, or the image must",
             ),
             (["stack", "--betti", "--labels", "x"], "must not be given together with --labels"),
             (["curve", "--device", "cuda"], "--device: ecc curve computes in this process"),
