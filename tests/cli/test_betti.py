@@ -28,7 +28,7 @@ def test_columns(files, capsys):
     names = [name for name, _ in files]
     assert main(["curve", *names, "--betti", "--thresholds", "9", "--connectivity", "1"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert list(rows[0]) == ["input", "threshold", "euler_number", "b0", "b1", "b2"]
+    assert list(rows[0]) == ["input", "threshold", "euler_number", "b0", "b1", "b2", "connectivity"]
     every = [image for _, image in files]
     bounds = min(map(np.min, every)), max(map(np.max, every))
     for name, image in files:

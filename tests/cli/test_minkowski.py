@@ -35,7 +35,8 @@ def test_columns(files, capsys):
     names = [name for name, _ in files]
     rows = rows_of(capsys, *names, "--minkowski", "--boundary", "half-open", "--spacing", "2")
     measures = ["area", "perimeter", "volume", "surface", "mean_breadth"]
-    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, "estimator", "unit"]
+    facts = ["boundary", "estimator", "unit"]
+    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, *facts]
     every = [image for _, image in files]
     bounds = min(map(np.min, every)), max(map(np.max, every))
     for name, image in files:

@@ -19,6 +19,18 @@ def _noise(*shape: int, dtype: str = "uint8", seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 9, shape).astype(dtype)
 
 
+FACTS = [
+    "connectivity",
+    "superlevel",
+    "boundary",
+    "direction",
+    "direction_scale",
+    "estimator",
+    "unit",
+]
+"""Columns that say how curves were computed."""
+
+
 @pytest.fixture
 def noise() -> Callable[..., np.ndarray]:
     """Images of nine levels."""
@@ -81,7 +93,7 @@ def columns() -> Callable[[Path], Columns]:
     def read(path: Path) -> Columns:
         with path.open() as file:
             rows = list(csv.DictReader(file))
-        numbers = [name for name in rows[0] if name not in ("unit", "estimator")]
+        numbers = [name for name in rows[0] if name not in FACTS]
         return {name: [float(row[name]) for row in rows] for name in numbers}
 
     return read
