@@ -41,8 +41,6 @@ DESCRIPTION = (
     "perimeter, or volume, surface and mean_breadth (with --minkowski), whose unit of length is in "
     "the column unit. Without --out it is printed as CSV, or as JSON with --json."
 )
-
-
 SMALL = 1 << 26  # bytes of an image
 
 

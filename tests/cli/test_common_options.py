@@ -276,6 +276,13 @@ class TestLargeImages:
         ]
         assert [int(row["euler_number"]) for row in rows] == expected
 
+    def test_a_range_beyond_the_values(self, tmp_path, capsys):
+        path = write(tmp_path / "a.zarr", noise(20, 20))
+        flags = ["--betti", "--range", "300,400", "--thresholds", "2"]
+        assert main(["curve", path, *flags]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert [row["b0"] for row in rows] == ["1", "1"]
+
     def test_errors_name_the_image(self, tmp_path, capsys):
         image = noise(40, 42).astype(np.float32)
         image[30, 30] = np.nan
