@@ -144,6 +144,7 @@ def persistent_regions(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
+    workers: int | None = None,
 ) -> PersistentRegions:
     """Label the components that last for at least `min_persistence` as the threshold grows.
 
@@ -166,6 +167,8 @@ def persistent_regions(
         only beyond the threshold have label 0.
     connectivity, superlevel, mask, nan
         As for :func:`betti_curves`.
+    workers : int, optional
+        Threads that find components; default as many as there are cores. One thread labels points.
 
     Returns
     -------
@@ -216,6 +219,7 @@ def persistent_regions(
         mask=mask,
         nan=nan,
         axis=all_axes(image),
+        workers=workers,
     )
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers("persistent_regions")
@@ -228,7 +232,9 @@ def persistent_regions(
         if filtration.nan == "raise" and (missing & shown).any():
             raise ValueError(NAN_MESSAGE)
         shown = shown & ~missing
-    labels, born, died, merged = backend.persistent_regions(array, shown, least, level, filtration)
+    labels, born, died, merged = backend.persistent_regions(
+        array, shown, least, level, filtration, workers=request.workers
+    )
     flat, dtype = array.reshape(-1), array.dtype.newbyteorder("=")
     deaths = flat[died].astype(dtype)
     deaths[died < 0] = last_value(dtype, filtration.superlevel)

@@ -4,6 +4,7 @@ from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.read import ImageFile, read_file, read_image, select_channel
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
 from ecc_core._io.stored import StoredImage
+from ecc_core._io.tables import CurveTable, curves_of_table, read_table
 from ecc_core._io.write import (
     FIGURE_SUFFIXES,
     TABLE_SUFFIXES,
@@ -19,14 +20,17 @@ __all__ = [
     "IMAGE_SUFFIXES",
     "RESULT_SUFFIXES",
     "TABLE_SUFFIXES",
+    "CurveTable",
     "ImageFile",
     "StoredImage",
     "atomic_file",
     "check_output",
+    "curves_of_table",
     "open_image",
     "read_file",
     "read_image",
     "read_result",
+    "read_table",
     "select_channel",
     "write_csv",
     "write_figure",

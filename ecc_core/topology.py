@@ -11,17 +11,23 @@ from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager
-from ecc_core._request.filtration import check_closed
+from ecc_core._request.filtration import Filtration, check_complex
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._types import Thresholds
+from ecc_core.errors import BackendError
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
 __all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
 
 
-def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[int, ...]:
+def betti_numbers(
+    image: ArrayLike,
+    connectivity: int | None = None,
+    *,
+    boundary: Literal["closed", "periodic"] = "closed",
+) -> tuple[int, ...]:
     """Betti numbers of a binary image.
 
     Parameters
@@ -31,12 +37,14 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
+    boundary : {"closed", "periodic"}
+        As for :func:`betti_curves`.
 
     Returns
     -------
     tuple of image.ndim ints
         2-D: components, holes. 3-D: components, tunnels, cavities. For a dask array, 0-d dask
-        arrays.
+        arrays. For "periodic" there is one more, which is 1 if the object has all points.
 
     Raises
     ------
@@ -56,11 +64,18 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     >>> ring[2, 2] = False
     >>> ecc.betti_numbers(ring)
     (1, 1)
+
+    A band around a torus, whose loop is no hole of the image:
+
+    >>> band = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]])
+    >>> ecc.betti_numbers(band), ecc.betti_numbers(band, boundary="periodic")
+    ((1, 0), (1, 1, 0))
     """
     # No image has values between 0 and the smallest of its own dtype.
     least = np.array([np.nextafter(0.0, 1.0)])
     options: dict[str, Any] = {"superlevel": True, "nan": "omit", "axis": all_axes(image)}
-    curves = betti_curves(image, least, connectivity=connectivity, **options)
+    options |= {"connectivity": connectivity, "boundary": boundary}
+    curves = betti_curves(image, least, **options)
     if is_lazy(image):
         return tuple(curves.values[:, 0])
     return tuple(int(count) for count in on_host(curves.values)[:, 0])
@@ -77,7 +92,7 @@ def betti_curves(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
-    boundary: Literal["closed"] = "closed",
+    boundary: Literal["closed", "periodic"] = "closed",
     min_persistence: float = 0,
 ) -> BettiCurves:
     """Betti numbers of the sets ``image <= t``, for many thresholds t at once.
@@ -110,9 +125,11 @@ def betti_curves(
         The spatial axes; default all. The rest are batch axes and lead the result.
     workers : int, optional
         Threads; default as many as there are cores.
-    boundary : {"closed"}
-        Betti numbers are defined for images that end at their border: those of windows do not add
-        up, and on a torus Alexander duality does not hold.
+    boundary : {"closed", "periodic"}
+        "closed": the image ends at its border. "periodic": opposite sides touch, and the image is
+        a function on a torus, whose own classes count: b_d is 1 once every point has entered, and
+        b_k is then the binomial coefficient (d, k). The image must be in host memory. Cells of a
+        half-open window are no complex and have no Betti numbers.
     min_persistence : float, default 0
         Count only classes whose values at birth and death differ by at least so much, and those
         that never die: what is less is mostly noise. The pairs of birth and death are computed
@@ -121,7 +138,8 @@ def betti_curves(
     Returns
     -------
     BettiCurves
-        ``thresholds`` (n,); ``values`` of shape batch + (d, n), int64.
+        ``thresholds`` (n,); ``values`` of shape batch + (d, n), int64; batch + (d + 1, n) for
+        periodic images.
 
     Raises
     ------
@@ -146,6 +164,10 @@ def betti_curves(
     edges of a spanning forest over them [1]_. The highest Betti number is that of components of the
     complement (Alexander duality), and in 3-D b_1 follows from the Euler characteristic.
 
+    On a torus, a class of loops that leaves the complement begins one of dimension d - 1. Homology
+    can depend on the coefficients there, because a tube that winds around an axis twice has
+    torsion: they are those in Z/2.
+
     References
     ----------
     .. [1] Edelsbrunner, Harer, "Computational Topology", American Mathematical Society, 2010.
@@ -161,7 +183,7 @@ def betti_curves(
     array([1, 1, 0])
     """
     least = check_persistence(min_persistence)
-    check_closed(boundary, "for Betti numbers, which neither add up over windows nor wrap around")
+    check_complex(boundary)
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -179,19 +201,23 @@ def betti_curves(
                 "`min_persistence` must be 0 for a dask array, since a block cannot tell how long "
                 f"a class lasts, got {min_persistence!r}: compute the array first"
             )
+        if boundary != "closed":
+            raise ValueError(
+                f'`boundary` must be "closed" for a dask array, got {boundary!r}: compute it first'
+            )
         return whole_betti_curves(image, thresholds, **options)
-    request = Request.of(image, thresholds, no_exact=None, **options)
+    request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration, facts = request.origin, request.filtration, curve_facts(request.filtration)
     if least > 0:
         return _lasting_curves(request, thresholds, least)
-    backend = origin.betti_numbers("betti_curves")
+    backend = _numbers(request, "betti_curves")
     if request.levels.exact:
         found = backend.exact_betti_curves(request.images, filtration, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
     at = request.thresholds()
     values = backend.betti_curves(request.images, at, filtration, **request.options)
     request.warn_if_missed(at, values)
-    counts = request.spread(values, filtration.ndim, at.size)
+    counts = request.spread(values, filtration.classes, at.size)
     return BettiCurves(origin.thresholds(thresholds, at), counts, **facts)
 
 
@@ -220,7 +246,8 @@ def region_betti_curves(
         Only if `thresholds` is an int. Default: the smallest and the largest finite value of the
         labelled points.
     connectivity, superlevel, workers
-        As for :func:`betti_curves`.
+        As for :func:`betti_curves`. Each region is counted in its bounding box, so there is no
+        `boundary`: opposite sides of the image do not touch.
 
     Returns
     -------
@@ -290,7 +317,7 @@ def persistence_pairs(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
-    boundary: Literal["closed"] = "closed",
+    boundary: Literal["closed", "periodic"] = "closed",
 ) -> PersistencePairs:
     """Births and deaths of components, holes or tunnels, and cavities, as the threshold grows.
 
@@ -299,7 +326,8 @@ def persistence_pairs(
     image : (n,), (m, n) or (p, m, n) array
         As for :func:`betti_curves`.
     dimension : int, optional
-        0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them.
+        0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them,
+        and d, the torus itself, if the image is periodic.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die stay.
     connectivity, superlevel, mask, nan
@@ -308,8 +336,8 @@ def persistence_pairs(
         The spatial axes; default all. The rest must have length 1: pairs are those of one image.
     workers : int, optional
         Threads; default as many as there are cores. Tunnels are reduced in a single one.
-    boundary : {"closed"}
-        As for :func:`betti_curves`.
+    boundary : {"closed", "periodic"}
+        As for :func:`betti_curves`. The classes of a torus never die.
 
     Returns
     -------
@@ -334,7 +362,8 @@ def persistence_pairs(
     point comes later in C order. Likewise a tunnel that is filled is the youngest of those that its
     filling could close. The diagrams are those that GUDHI computes for
     ``CubicalComplex(vertices=image)`` (connectivity 1) and
-    ``CubicalComplex(top_dimensional_cells=image)``.
+    ``CubicalComplex(top_dimensional_cells=image)``, or ``PeriodicCubicalComplex``, with
+    coefficients in Z/2.
 
     Components and cavities are the trees of two spanning forests, as for :func:`betti_curves`.
     Tunnels are found in a discrete gradient by lower stars [1]_: of its critical cells only those
@@ -369,7 +398,7 @@ def persistence_pairs(
     0
     """
     check_eager(image)
-    check_closed(boundary, "for persistence pairs")
+    check_complex(boundary)
     least = check_persistence(min_persistence)
     request = Request.of(
         image,
@@ -379,6 +408,7 @@ def persistence_pairs(
         nan=nan,
         axis=all_axes(image) if axis is None else axis,
         workers=workers,
+        boundary=boundary,
     )
     batch = request.geometry.batch
     if math.prod(batch) != 1:
@@ -389,11 +419,11 @@ def persistence_pairs(
 def _pairs(request: Request, index: int, dimension: Any, least: float) -> PersistencePairs:
     """Return the pairs of one image of a batch that last at least so long."""
     origin, filtration, one = request.origin, request.filtration, slice(index, index + 1)
-    numbers = origin.betti_numbers("persistence_pairs")
+    numbers = _numbers(request, "persistence_pairs")
     array = request.images[index]
     array = as_booleans(array) if array.dtype.kind == "b" else array
     mask = None if request.mask is None else request.mask[one]
-    asked, found = _dimensions(dimension, filtration.ndim), []
+    asked, found = _dimensions(dimension, filtration), []
     for k in asked:
         options = {"mask": mask, "workers": request.workers}
         found.append(numbers.persistence_pairs(array[None], k, filtration, **options))
@@ -409,7 +439,7 @@ def _pairs(request: Request, index: int, dimension: Any, least: float) -> Persis
     indices[1, points[1] < 0] = -1
     facts = curve_facts(filtration)
     if dimension is None:
-        counts = np.bincount(dimensions, minlength=filtration.ndim)
+        counts = np.bincount(dimensions, minlength=len(asked))
         facts |= {"dimension": None, "counts": tuple(counts.tolist())}
     else:
         facts |= {"dimension": asked[0]}
@@ -423,7 +453,7 @@ def _lasting_curves(request: Request, thresholds: Any, least: float) -> BettiCur
     if request.levels.exact:
         return BettiCurves(*map(origin.wrap, pairs[0].betti_curves("exact")), **facts)
     at = request.thresholds()
-    values = np.zeros((len(pairs), request.filtration.ndim, at.size), np.int64)
+    values = np.zeros((len(pairs), request.filtration.classes, at.size), np.int64)
     for counts, part in zip(values, pairs, strict=True):
         counts[:] = part.betti_curves(at).values
     request.warn_if_missed(at, values)
@@ -431,13 +461,25 @@ def _lasting_curves(request: Request, thresholds: Any, least: float) -> BettiCur
     return BettiCurves(origin.thresholds(thresholds, at), spread, **facts)
 
 
-def _dimensions(dimension: Any, ndim: int) -> list[int]:
+def _numbers(request: Request, name: str) -> Any:
+    """Return the backend of Betti numbers; periodic images need that of the host."""
+    origin = request.origin
+    if request.filtration.boundary.wraps and not origin.on_host:
+        raise BackendError(
+            f"`{name}` of periodic images is not available on {origin.device}: copy the arrays to "
+            "the host"
+        )
+    return origin.betti_numbers(name)
+
+
+def _dimensions(dimension: Any, filtration: Filtration) -> list[int]:
     """Return the dimensions that are asked for."""
+    known = list(range(filtration.classes))
     if dimension is None:
-        return list(range(ndim))
-    if isinstance(dimension, bool) or dimension not in range(ndim):
-        allowed = ", ".join(map(str, range(ndim)))
+        return known
+    if isinstance(dimension, bool) or dimension not in known:
         raise ValueError(
-            f"`dimension` must be {allowed} or None for a {ndim}-D image, got {dimension!r}"
+            f"`dimension` must be {', '.join(map(str, known))} or None for a {filtration.ndim}-D "
+            f"image, got {dimension!r}"
         )
     return [int(dimension)]

@@ -57,7 +57,7 @@ def sorted_pairs(births, deaths):
     return pairs[np.lexsort(pairs.T[::-1])]
 
 
-def reduced_pairs(order, connectivity):
+def reduced_pairs(order, connectivity, periodic=False):
     """Points of birth and death of all classes, by dimension: a boundary matrix, reduced.
 
     `order` has the places of points in the order in which they enter. A cell of the grid of twice
@@ -67,8 +67,11 @@ def reduced_pairs(order, connectivity):
     vertices = connectivity == 1 and order.ndim > 1
     cells = []
     sides = [2 * n - 1 if vertices else 2 * n + 1 for n in order.shape]
+    sides = [2 * n for n in order.shape] if periodic else sides
     for cell in itertools.product(*map(range, sides)):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
+        if periodic:
+            spans = [[i % n for i in span] for span, n in zip(spans, order.shape, strict=True)]
         inside = [
             [i for i in span if 0 <= i < n] for span, n in zip(spans, order.shape, strict=True)
         ]
@@ -80,7 +83,7 @@ def reduced_pairs(order, connectivity):
     for j, (_, _, cell) in enumerate(cells):
         column = set()
         for axis in (axis for axis, x in enumerate(cell) if x % 2):
-            for x in (cell[axis] - 1, cell[axis] + 1):
+            for x in (cell[axis] - 1, (cell[axis] + 1) % sides[axis]):
                 column ^= {numbers[(*cell[:axis], x, *cell[axis + 1 :])]}
         while column and max(column) in columns:
             column ^= columns[max(column)]

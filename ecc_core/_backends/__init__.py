@@ -179,6 +179,8 @@ class BettiNumbers(Protocol):
         least: float,
         threshold: Any,
         filtration: Filtration,
+        *,
+        workers: int | None = None,
     ) -> tuple[Any, Any, Any, Any]:
         """Labels of the components of persistence `least`, and births, deaths and elders of each.
 

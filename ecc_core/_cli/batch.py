@@ -14,6 +14,7 @@ from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.curve_table import (
     Curves,
     Found,
+    add_facts,
     at_common_thresholds,
     heads_of,
     joined,
@@ -232,10 +233,7 @@ def _columns(
         if any(name in place for place in places):
             columns[name] = np.array([place.get(name, "") for place in places], dtype=str)
     columns |= heads
-    if arguments.minkowski or arguments.direction is not None:
-        columns["unit"] = np.full(len(places), unit)
-    if arguments.minkowski:
-        columns["estimator"] = np.full(len(places), arguments.minkowski)
+    add_facts(columns, arguments, unit)
     for name, parts in measures_of([own for _, own in found]):
         headers = [f"{name} {threshold}".lstrip() for threshold in found[0][1].thresholds.tolist()]
         columns |= dict(zip(headers, joined(parts).T, strict=True))

@@ -11,7 +11,7 @@ from typing import Any
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
-from ecc_core._cli.curve_table import Curves, add_units, columns_of, described, plot
+from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import matching_paths
 from ecc_core._cli.lengths import Lengths
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
             facts.append(stack.facts(path) | result)
             del stack  # before the next one is read
     columns = columns_of(found)
-    add_units(columns, arguments, lengths.unit)
+    add_facts(columns, arguments, lengths.unit)
     metadata = metadata_of(settings_of(arguments), inputs=facts)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)

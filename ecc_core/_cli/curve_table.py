@@ -27,7 +27,7 @@ from ecc_core.results import (
 __all__ = [
     "Curves",
     "Found",
-    "add_units",
+    "add_facts",
     "at_common_thresholds",
     "columns_of",
     "curves_in",
@@ -248,13 +248,24 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
     ]
 
 
-def add_units(columns: dict[str, Array], arguments: argparse.Namespace, unit: str) -> None:
-    """Add the estimator, and the unit of lengths, to the columns of a table."""
+def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: str) -> None:
+    """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
     rows = len(next(iter(columns.values())))
+    facts: dict[str, Any] = {}
+    if arguments.connectivity is not None:
+        facts["connectivity"] = arguments.connectivity
+    if arguments.superlevel:
+        facts["superlevel"] = True
+    if arguments.boundary != "closed":
+        facts["boundary"] = arguments.boundary
+    if arguments.direction is not None:
+        facts["direction"] = ",".join(map(str, map(float, arguments.direction)))
+        facts["direction_scale"] = float(arguments.direction_scale or 1)
     if arguments.minkowski:
-        columns["estimator"] = np.full(rows, arguments.minkowski)
+        facts["estimator"] = arguments.minkowski
     if arguments.minkowski or arguments.direction is not None:
-        columns["unit"] = np.full(rows, unit)
+        facts["unit"] = unit
+    columns |= {name: np.full(rows, fact) for name, fact in facts.items()}
 
 
 def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> None:

@@ -4,7 +4,7 @@ import argparse
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
-from ecc_core._cli.curve_table import Curves, add_units, columns_of, described, plot
+from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.outputs import (
@@ -76,7 +76,7 @@ def _write(stack: Stack, curves: Curves, arguments: argparse.Namespace) -> None:
     found = [(arguments.input, curves)]
     columns = columns_of(found, stack.batch_axes)
     del columns["input"]
-    add_units(columns, arguments, stack.unit or "")
+    add_facts(columns, arguments, stack.unit or "")
     metadata = metadata_of(
         settings_of(arguments, thresholds=curves.thresholds),
         inputs=[stack.facts(arguments.input)],

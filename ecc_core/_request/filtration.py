@@ -22,6 +22,7 @@ __all__ = [
     "as_numbers",
     "check_boundary",
     "check_closed",
+    "check_complex",
     "check_connectivity",
     "check_direction",
     "check_flag",
@@ -135,6 +136,11 @@ class Filtration:
         """Whether points are closed cubes, see `uses_cubes`."""
         return uses_cubes(self.connectivity)
 
+    @property
+    def classes(self) -> int:
+        """Number of dimensions of classes: a torus has one more than an image that ends."""
+        return self.ndim + self.boundary.wraps
+
     def in_axes(self, ndim: int) -> Filtration:
         """Return the filtration for another number of axes, such as for planes of a volume."""
         if ndim == self.ndim:
@@ -245,6 +251,15 @@ def check_closed(boundary: Any, reason: str) -> None:
     """Raise for a boundary that a function is not defined for."""
     if not check_boundary(boundary).is_closed:
         raise ValueError(f'`boundary` must be "closed" {reason}, got {boundary!r}')
+
+
+def check_complex(boundary: Any) -> None:
+    """Raise for a boundary at which the cells are no complex, so that it has no homology."""
+    if check_boundary(boundary).is_window:
+        raise ValueError(
+            '`boundary` must be "closed" or "periodic" for Betti numbers and persistence, since '
+            f"cells of a window are no complex, got {boundary!r}"
+        )
 
 
 def direction_of(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "last_value", "round_to_levels"]
+__all__ = ["Levels", "count_entered", "last_value", "round_to_levels"]
 
 Array = NDArray[Any]
 
@@ -92,6 +92,15 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
     away = native.type(np.inf if superlevel else -np.inf)
     with np.errstate(over="ignore", under="ignore"):
         return np.where(wrong, np.nextafter(rounded, away), rounded)
+
+
+def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
+    """Count the values, of the levels' dtype, that have entered at each threshold."""
+    ranks = np.searchsorted(levels.values, values, side="right" if levels.superlevel else "left")
+    first = levels.values.size - ranks if levels.superlevel else ranks  # levels not to hold them
+    counts = np.bincount(first, minlength=levels.values.size + 1)[: levels.values.size]
+    found: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)])[levels.entered]
+    return found
 
 
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
+from ecc_core._io.tables import CurveTable, curves_of_table
 from ecc_core.results import CurveResult, check_agreement, functionals_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = [
     "Curve",
@@ -21,6 +25,7 @@ __all__ = [
     "check_level",
     "check_metric",
     "comparable",
+    "from_table",
     "join",
     "norms",
     "one_grid",
@@ -29,7 +34,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Curve: TypeAlias = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
-Curves: TypeAlias = Curve | list[Curve]
+Curves: TypeAlias = "Curve | list[Curve] | CurveTable | DataFrame"
 Metric: TypeAlias = Literal["L1", "L2", "W1"]
 
 
@@ -50,8 +55,21 @@ def comparable(superlevel: bool | None, functional: str | None, **given: Curves)
     ValueError
         If curves do not agree, or if `functional` does not name one of theirs.
     """
+    given = {name: from_table(curves, functional) for name, curves in given.items()}
     chosen = [_one_functional(curves, functional, name) for name, curves in given.items()]
     return check_agreement(superlevel, functional, **given), *chosen
+
+
+def from_table(curves: Any, functional: str | None = None) -> Any:
+    """Return the curves of a table or data frame that have a functional; others as they are."""
+    if isinstance(curves, CurveTable):
+        return curves.curves
+    if not hasattr(curves, "iloc"):
+        return curves
+    measure: Any = None
+    if functional is not None and functional != "euler":
+        measure = "betti" if functional[1:].isdigit() else "minkowski"
+    return curves_of_table(curves, measure).curves
 
 
 def _one_functional(curves: Curves, functional: str | None, name: str) -> Any:
@@ -120,7 +138,7 @@ def evaluate(curve: Steps, levels: Floats) -> Floats:
     return values
 
 
-def rows_of(curves: Curves, superlevel: bool, name: str) -> Steps:
+def rows_of(curves: Any, superlevel: bool, name: str) -> Steps:
     """Return several curves on a common grid, values (k, n), from a batch or a list of curves."""
     if isinstance(curves, list):
         steps = [as_steps(curve, superlevel, f"{name}[{i}]") for i, curve in enumerate(curves)]

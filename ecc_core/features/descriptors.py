@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
-from ecc_core.features._steps import Curve, Floats, as_steps
+from ecc_core.features._steps import Curve, Floats, as_steps, from_table
 from ecc_core.results import CurveResult, agreed_superlevel, check_agreement
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def curve_descriptors(
     >>> int(found.zero_crossings), float(found.first_zero_crossing), float(found.negative_peak_at)
     (2, 3.0, 3.0)
     """
+    curve = from_table(curve)
     superlevel = agreed_superlevel(curve, superlevel)
     levels, values = as_steps(curve, superlevel)
     sizes = _check_size(size, values.shape[:-1])
@@ -162,7 +163,7 @@ def descriptor_table(
 
     Parameters
     ----------
-    curves : result of curves, (thresholds, values), or a mapping of names to single curves
+    curves : result of curves, (thresholds, values), table, or mapping of names to single curves
         Betti and Minkowski curves are batches of curves. Rows are indexed by the names; the labels
         of regions, the dimensions of Betti numbers and the names of functionals, as in
         :meth:`ecc_core.results.Result.to_pandas`; or the position in the batch.
@@ -195,9 +196,10 @@ def descriptor_table(
     pandas = import_optional("pandas", extra="features", purpose="descriptor_table")
     if isinstance(curves, Mapping):
         return _named_table(curves, superlevel, size, pandas)
-    found = curve_descriptors(curves, superlevel=superlevel, size=size)
+    batch = from_table(curves)
+    found = curve_descriptors(batch, superlevel=superlevel, size=size)
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
-    return pandas.DataFrame(columns, index=_index_of(curves, pandas))
+    return pandas.DataFrame(columns, index=_index_of(batch, pandas))
 
 
 def _index_of(curves: Curve, pandas: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,12 @@ from ecc_core.features._steps import (
     norms,
     rows_of,
 )
+from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
 
-__all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CurveBand", "PermutationTest", "draw_band", "mean_band", "permutation_test"]
 
 Seed = int | np.random.Generator | None
 ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
@@ -41,13 +45,85 @@ class CurveBand(NamedTuple):
     lower: Floats
     upper: Floats
 
+    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
+        """Plot the mean curve and the band.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        ax = _axes("mean curve") if ax is None else ax
+        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
+
 
 class PermutationTest(NamedTuple):
-    """The distance between two groups, its p-value, and the distances under permutation."""
+    """The distance between two groups, its p-value, and where the groups differ."""
 
     statistic: float
+    """Distance between the mean curves."""
     pvalue: float
     null: Floats
+    """(k,), the distances of the permutations."""
+    thresholds: Floats
+    """(n,), of both groups."""
+    difference: Floats
+    """(n,), mean curve of the first group minus that of the second."""
+    pvalues: Floats
+    """(n,), p-values of the thresholds, corrected for their number."""
+    effect_size: Floats
+    """(n,), the difference in standard deviations (Cohen's d): those of the units within groups,
+    or of the differences of pairs."""
+    units: tuple[int, int]
+    """Numbers of units of the groups; the same for pairs."""
+    exact: bool
+    """Whether all permutations were taken, and not random ones."""
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
+        """Plot the difference of the mean curves, with the thresholds at which groups differ.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        level : float, default 0.05
+            Thresholds with a corrected p-value of at most this are shaded.
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        ax = _axes("difference of means") if ax is None else ax
+        ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+        ax.plot(self.thresholds, self.difference, **line)
+        where = self.pvalues <= check_level(level)
+        across: Any = {"transform": ax.get_xaxis_transform(), "step": "mid", "zorder": 0}
+        ax.fill_between(self.thresholds, 0, 1, where=where, color=FAINT, alpha=0.4, lw=0, **across)
+        return ax
+
+
+def draw_band(
+    ax: Axes, thresholds: Floats, middle: Floats, lower: Floats, upper: Floats, **line: Any
+) -> Axes:
+    """Draw a curve and the band around it in one colour."""
+    (drawn,) = ax.plot(thresholds, middle, **line)
+    ax.fill_between(thresholds, lower, upper, color=drawn.get_color(), alpha=0.2, lw=0)
+    return ax
+
+
+def _axes(what: str) -> Axes:
+    ax = new_axes(COLUMN)
+    ax.set(xlabel="threshold", ylabel=what)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def mean_band(
@@ -64,10 +140,11 @@ def mean_band(
 
     Parameters
     ----------
-    curves : result of k curves, (thresholds, values) with values (k, n), or list of curves
+    curves : result of k curves, (thresholds, values) with values (k, n), list of curves, or table
         A group of at least 2 independent curves, such as the mean curve of each well or animal
         rather than those of its cells. The curves of a list may have different thresholds; see
-        :func:`align_curves`.
+        :func:`align_curves`. A table is a CurveTable or a data frame with the columns of one, see
+        :func:`ecc_core.io.curves_of_table`.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
@@ -189,7 +266,8 @@ def permutation_test(
     -------
     PermutationTest
         ``statistic``, ``pvalue`` and ``null``, the distances of the permutations, (k,) float64 with
-        k at most `n_permutations`.
+        k at most `n_permutations`; ``thresholds``, ``difference`` of the means, ``pvalues`` and
+        ``effect_size``, (n,) float64; ``units`` and ``exact``.
 
     Raises
     ------
@@ -207,10 +285,17 @@ def permutation_test(
     (1 + m) / (1 + n). Under the null hypothesis, either is at most p with a probability of at most
     p [1]_.
 
+    The p-value of a threshold compares the difference there, in units of its standard deviation
+    over all curves, with the largest one over all thresholds of each permutation [2]_. With
+    probability 1 - p none of them is at most p if the groups do not differ, so that these p-values
+    need no other correction.
+
     References
     ----------
     .. [1] Phipson, Smyth, "Permutation P-values should never be zero", Statistical Applications in
        Genetics and Molecular Biology 9, 39, 2010, arXiv:1603.05766.
+    .. [2] Nichols, Holmes, "Nonparametric permutation tests for functional neuroimaging: a primer
+       with examples", Human Brain Mapping 15, 2002.
 
     Examples
     --------
@@ -238,22 +323,61 @@ def permutation_test(
             f"`first` and `second` must hold curves, got {len(ours)} and {len(theirs)}"
         )
     limits = n_permutations, levels.size, np.random.default_rng(rng)
+    sizes = len(ours), len(theirs)
     if paired:
         values = _pairs(ours, theirs, units)
+        sizes = len(values), len(values)
         permutations = sign_flips(len(values), *limits)
+        deviation = _deviation(values)
+        scale = np.sqrt((values**2).mean(axis=0))
     else:
         ours, theirs = _apart(ours, theirs, units)
+        sizes = len(ours), len(theirs)
         values = np.concatenate([ours, theirs])
         values -= values.mean(axis=0)  # less rounding
-        permutations = regroupings(len(ours), len(theirs), *limits)
-    statistic = float(norms(permutations.observed @ values, levels, metric))
-    null = np.concatenate(
-        [norms(block @ values, levels, metric) for block in permutations.permuted]
+        permutations = regroupings(sizes[0], sizes[1], *limits)
+        deviation = _deviation(ours, theirs)
+        scale = values.std(axis=0)
+    difference = permutations.observed @ values
+    statistic, largest = float(norms(difference, levels, metric)), _relative(difference, scale)
+    null, extremes = map(
+        np.concatenate,
+        zip(
+            *(
+                (norms(moved, levels, metric), _relative(moved, scale).max(axis=-1))
+                for moved in (block @ values for block in permutations.permuted)
+            ),
+            strict=True,
+        ),
     )
     rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
-    as_far = int(np.count_nonzero(null >= statistic - rounding))
+    as_far = np.count_nonzero(null >= statistic - rounding)
+    extremes.sort()
+    further = extremes.size - np.searchsorted(extremes, largest * (1 - ROUNDING) - ROUNDING)
     unseen = 0 if permutations.exact else 1  # the observed groups are not among random ones
-    return PermutationTest(statistic, (unseen + as_far) / (unseen + null.size), null)
+    pvalues = (unseen + further) / (unseen + null.size)
+    effect = _relative(difference, deviation, signed=True)
+    parts = [levels, difference, pvalues, effect]
+    if superlevel:
+        parts = [part[::-1] for part in (-levels, *parts[1:])]
+    at, difference, pvalues, effect = parts
+    pvalue, facts = float((unseen + as_far) / (unseen + null.size)), (sizes, permutations.exact)
+    return PermutationTest(statistic, pvalue, null, at, difference, pvalues, effect, *facts)
+
+
+def _deviation(*groups: Floats) -> Floats:
+    """Return the standard deviation within groups at each threshold, NaN for single curves."""
+    degrees = sum(len(values) - 1 for values in groups)
+    squares = sum(((values - values.mean(axis=0)) ** 2).sum(axis=0) for values in groups)
+    return np.sqrt(squares / degrees) if degrees else np.full(groups[0].shape[1:], np.nan)
+
+
+def _relative(difference: Floats, scale: Floats, *, signed: bool = False) -> Floats:
+    """Return differences in units of a scale; no difference is 0 of any scale."""
+    parts = difference if signed else np.abs(difference)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(parts == 0, 0.0, parts / scale)
+    return found
 
 
 def _apart(ours: Floats, theirs: Floats, units: Any) -> tuple[Floats, Floats]:

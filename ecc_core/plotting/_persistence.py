@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["plot_barcode", "plot_persistence"]
 
 MOST_BARS = 200
-NAMES = {1: ("components",), 2: ("components", "holes"), 3: ("components", "tunnels", "cavities")}
+NAMES = {
+    1: ("components", "circle"),
+    2: ("components", "holes", "torus"),
+    3: ("components", "tunnels", "cavities", "torus"),
+}
+"""Classes by number of axes and dimension; the last is that of a periodic image."""
 
 
 class _Classes(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import given_on_host, on_host
-from ecc_core._request.levels import Levels, round_to_levels
+from ecc_core._request.levels import count_entered, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
@@ -79,7 +79,7 @@ class BettiCurves(BettiResult[ArrayT]):
         Increasing.
     values : (..., d, n) int64 array
         ``values[..., k, i]`` is the k-th Betti number of the sublevel (or superlevel) set at
-        ``thresholds[i]``. Batch axes lead.
+        ``thresholds[i]``. Batch axes lead. (..., d + 1, n) for periodic images.
     connectivity : int or None
         As for :func:`ecc_core.betti_curves`. None where it is not known, as for all facts below.
     superlevel : bool
@@ -88,6 +88,7 @@ class BettiCurves(BettiResult[ArrayT]):
         Number of spatial axes of the image.
     units : str or None
         Unit of the thresholds, for the labels of axes.
+    boundary : {"closed", "periodic"}
 
     Examples
     --------
@@ -106,6 +107,7 @@ class BettiCurves(BettiResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("thresholds", "values")
 
 
@@ -215,7 +217,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         0 for components, 1 for holes (2-D) or tunnels (3-D), 2 for cavities. None: all dimensions.
     counts : tuple of int, or None
         Number of classes of each dimension, if `dimension` is None.
-    connectivity, superlevel, ndim
+    connectivity, superlevel, ndim, boundary
         As in :class:`BettiCurves`.
 
     Examples
@@ -241,6 +243,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
 
     def __post_init__(self) -> None:
@@ -339,9 +342,10 @@ class PersistencePairs(DiagramResult[ArrayT]):
         """
         host: Any = self.to_numpy()
         rows = host._rows()
-        if self.ndim is not None and len(rows) < self.ndim:
+        needed = (self.ndim or 0) + (self.boundary == "periodic")
+        if self.ndim is not None and len(rows) < needed:
             raise ValueError(
-                f"Betti curves need the pairs of all {self.ndim} dimensions, got those of "
+                f"Betti curves need the pairs of all {needed} dimensions, got those of "
                 f"{', '.join(map(str, rows))}: leave `dimension` out"
             )
         kept = host.essential | lasting(
@@ -355,13 +359,14 @@ class PersistencePairs(DiagramResult[ArrayT]):
         values = np.zeros((len(rows), at.size), np.int64)
         for k, span in rows.items():
             alive, dies = kept[span], (kept & ~host.essential)[span]
-            values[k] = _entered(host.births[span][alive], grid)
-            values[k] -= _entered(host.deaths[span][dies], grid)
+            values[k] = count_entered(host.births[span][alive], grid)
+            values[k] -= count_entered(host.deaths[span][dies], grid)
         if asked.exact:
             order = slice(None, None, -1 if self.superlevel else 1)
             jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
             at, values = at[jumps], values[:, jumps]
-        return BettiCurves(at, values, self.connectivity, self.superlevel, self.ndim)
+        facts = {name: f for name, f in self.facts.items() if name not in ("dimension", "counts")}
+        return BettiCurves(at, values, **facts)
 
     def euler_curve(
         self, thresholds: Thresholds = 256, min_persistence: float = 0
@@ -411,15 +416,6 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if self.dimension is not None:
             return diagram
         return [diagram[rows] for rows in self._rows().values()]
-
-
-def _entered(values: NDArray[Any], grid: Levels) -> NDArray[np.int64]:
-    """Count the values that have entered at each threshold."""
-    ranks = np.searchsorted(grid.values, values, side="right" if grid.superlevel else "left")
-    first = grid.values.size - ranks if grid.superlevel else ranks  # levels that do not hold them
-    counts = np.bincount(first, minlength=grid.values.size + 1)[: grid.values.size]
-    found: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)])[grid.entered]
-    return found
 
 
 def _finite_range(births: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, Any]:

@@ -165,7 +165,7 @@ def test_empty():
         (lambda: ecc.persistence_pairs(np.full(3, np.nan), 0), "nan="),
         (lambda: ecc.persistence_pairs(np.full((3, 3, 3), np.nan), 1), "nan="),
         (lambda: ecc.persistence_pairs(np.zeros((2, 4, 4)), axis=(1, 2)), "`axis`.*(2,)"),
-        (lambda: ecc.persistence_pairs(np.zeros((4, 4)), boundary="periodic"), "`boundary`"),
+        (lambda: ecc.persistence_pairs(np.zeros((4, 4)), boundary="half-open"), "`boundary`"),
         (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=-1), "`min_persistence`"),
         (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=np.nan), "`min_persistence`"),
         (lambda: ecc.persistence_pairs(np.zeros((3, 3)), 1).betti_curves(3), "all 2 dimensions"),

@@ -234,9 +234,9 @@ def join_basins(
     """Join basins along edges, in the given order.
 
     Where two components meet, the younger one ends. If no other block can have reached it before,
-    this is final: its end is counted in the histogram and, unless it ends at the key at which it
-    began, listed in `pairs` as (place of birth, place of death). Otherwise the number of the edge
-    is listed in `kept`. Returns the numbers of edges kept and of pairs.
+    this is final: its end is counted in the histogram and listed in `pairs` as (place of birth,
+    place of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
+    edges kept and of pairs.
     """
     keys, edges, order, kept = bare(keys), bare(edges), bare(order), bare(kept)
     places, births, opens, closed = bare(places), bare(births), bare(opens), bare(closed)
@@ -258,7 +258,7 @@ def join_basins(
         if opens[younger] > key or closed[younger]:
             if histogram.size:
                 histogram[key] -= 1
-            if pairs.size and births[younger] < key:
+            if pairs.size:
                 pairs[lives, 0], pairs[lives, 1] = places[younger], place
                 lives += 1
             merged[younger] = way  # the younger component is one class, with this root

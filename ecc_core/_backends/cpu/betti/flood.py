@@ -1,29 +1,38 @@
-"""Regions of the components that last: points are flooded in the order in which they enter.
+"""Regions of the components that last, as if points were flooded in the order in which they enter.
 
-Every minimum starts a basin. A point goes to the oldest basin beside it. Where components meet, all
-but the oldest one die; those that did not last become part of a basin of the older one. Basins are
-numbered by age, from 1.
+In such a flooding every minimum starts a basin, a point goes to the oldest basin beside it, and
+where components meet, those that do not last become part of the oldest basin there. So a point has
+the label of the oldest lasting minimum to which steps lead that go down to any lower neighbour, or
+from a minimum that does not last to the point where its component dies. These steps are followed
+backwards, from one lasting minimum after another, which needs no order of all points.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.order import entry_values, stable_order
+from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.launch import by_birth, forest_pairs
+from ecc_core._backends.cpu.betti.order import entry_values
+from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.cells import ordered_keys
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
+from ecc_core._request.persistence import lasting
 
 __all__ = ["Flooding", "persistent_regions"]
 
 Array = NDArray[Any]
-MOST = 27  # points of a neighbourhood
-MOST_GAP = 2**64 - 1  # between integers
+Points = NDArray[np.int64]
+
+CLOSED = np.iinfo(np.int32).max  # the label of points that get none; others have 0 before
 
 
 class Flooding(NamedTuple):
@@ -40,9 +49,18 @@ class Flooding(NamedTuple):
     """
 
     labels: NDArray[np.int32]
-    births: NDArray[np.int64]
-    deaths: NDArray[np.int64]
+    births: Points
+    deaths: Points
     merged_into: NDArray[np.int32]
+
+
+class _Components(NamedTuple):
+    """Points at which the components that last are born and die, oldest first, and the others."""
+
+    births: Points
+    deaths: Points
+    weak_births: Points
+    weak_deaths: Points
 
 
 def persistent_regions(
@@ -51,6 +69,8 @@ def persistent_regions(
     least: float,
     threshold: Any,
     filtration: Filtration,
+    *,
+    workers: int | None = None,
 ) -> Flooding:
     """Return the components of an image that last for at least `least`.
 
@@ -64,34 +84,61 @@ def persistent_regions(
     threshold : number or None
         Points that enter after it have no label.
     """
-    # Points around the image never enter, so that each one has all neighbours.
-    values = np.pad(entry_values(image, filtration.superlevel), 1)
-    order = stable_order(values.reshape(-1))
-    order = order[np.pad(shown, 1).reshape(-1)[order]]
-    limit = order.size
-    labelled = shown
+    found = _components(image, shown, least, filtration, workers)
+    values = entry_values(image, filtration.superlevel)
+    if values.dtype.kind == "f":
+        values = values + values.dtype.type(0)  # no -0.0
+    keys = np.pad(ordered_keys(values), 1)
+    steps = _steps(keys.shape, filtration.cubes)
+    everywhere = _flood(keys, shown, found, steps)
+    labels = everywhere
     if threshold is not None:
-        labelled = shown & _reaches(image, threshold, filtration.superlevel)
-        limit = int(np.count_nonzero(labelled))
-    codes = _codes(values).reshape(-1)
-    steps = _steps(values.shape, filtration.cubes)
-    room = order.size // 2 + 2
-    basins = np.zeros(values.size, np.int32)
-    parents, components, merged = (np.zeros(room, np.int32) for _ in range(3))
-    births, deaths = np.zeros(room, np.int64), np.full(room, -1)
-    forest = parents, components, merged, births, deaths
-    whole = codes.dtype.kind == "u"
-    lasting = np.uint64(MOST_GAP if least > MOST_GAP else math.ceil(least))
-    given = codes, steps, lasting if whole else np.float64(least)
-    count = _flood(order[:limit], *given, basins, forest, 0)
-    _follow(parents, count)
-    owners = parents.copy()
-    count = _flood(order[limit:], *given, basins, forest, count)
-    _follow(parents, count)
-    inner = basins.reshape(values.shape)[(slice(1, -1),) * image.ndim]
-    owned = np.where(labelled, owners[inner], 0)
-    points = [_inner(places, values.shape) for places in (births, deaths)]
-    return _numbered(owned, parents[: count + 1], merged, *points)
+        shown = shown & _reaches(image, threshold, filtration.superlevel)
+        born = shown.reshape(-1)[found.births]
+        found = found._replace(births=found.births[born], deaths=found.deaths[born])
+        labels = _flood(keys, shown, found, steps)
+    merged = np.arange(found.births.size + 1, dtype=np.int32)
+    dies = np.flatnonzero(found.deaths >= 0)
+    ends = found.deaths[dies]
+    dies = dies[np.lexsort((ends, values.reshape(-1)[ends]))]
+    places = _padded(found.deaths[dies], image.shape)
+    _merge(places, keys.reshape(-1), everywhere.reshape(-1), steps, merged.copy(), merged)
+    merged[merged == np.arange(merged.size)] = 0
+    inner = labels[(slice(1, -1),) * image.ndim]
+    return Flooding(np.where(shown & (inner > 0), inner, 0), found.births, found.deaths, merged[1:])
+
+
+def _components(
+    image: Array, shown: Array, least: float, filtration: Filtration, workers: int | None
+) -> _Components:
+    """Return where components begin and end."""
+    empty = np.empty(0, np.int64)
+    if not shown.any():
+        return _Components(empty, empty, empty, empty)
+    never, flat = ~shown.reshape(-1), image.reshape(-1)
+    mask = None if shown.all() else shown
+    omitted = replace(filtration, nan="omit")
+    births, deaths = forest_pairs(image, mask, never, False, omitted, workers)
+    births, deaths = births[~never[births]], deaths[~never[births]]
+    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
+    native = image.dtype.newbyteorder("=")
+    values = flat[births].astype(native), flat[deaths].astype(native)
+    lasts = (deaths < 0) | ((values[0] != values[1]) & lasting(*values, least))
+    strong = by_birth(flat, births[lasts], deaths[lasts], filtration.superlevel)
+    return _Components(*strong, births[~lasts], deaths[~lasts])
+
+
+def _flood(keys: Array, shown: Array, found: _Components, steps: Points) -> NDArray[np.int32]:
+    """Return the labels of the points shown, with a border of points that get none."""
+    labels = np.full(keys.shape, CLOSED, np.int32)
+    labels[(slice(1, -1),) * keys.ndim][shown] = 0
+    joined = shown.reshape(-1)[found.weak_deaths]
+    weak = found.weak_births[joined], found.weak_deaths[joined]
+    seeds, *ends = (_padded(points, shown.shape) for points in (found.births, *weak))
+    stack = np.empty(shown.size, np.int32 if keys.size < 2**31 else np.int64)
+    following = np.empty(ends[0].size, np.int32)
+    _spread(keys.reshape(-1), steps, seeds, *ends, labels.reshape(-1), stack, following)
+    return labels
 
 
 def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_]:
@@ -105,100 +152,81 @@ def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_
     return reached
 
 
-def _codes(values: Array) -> Array:
-    """Numbers with the differences of the values, which hold in uint64 or float64."""
-    if values.dtype.kind == "f":
-        return values.astype(np.float64)
-    if values.dtype.kind in "bu":
-        return values.astype(np.uint64)
-    return values.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)
-
-
-def _steps(padded: tuple[int, ...], cubes: bool) -> NDArray[np.int64]:
+def _steps(padded: tuple[int, ...], cubes: bool) -> Points:
     """Distances from a point to its neighbours in the memory of a padded image."""
     strides = [math.prod(padded[axis + 1 :]) for axis in range(len(padded))]
     offsets = [o for o in itertools.product((-1, 0, 1), repeat=len(padded)) if any(o)]
     near = [o for o in offsets if cubes or sum(map(abs, o)) == 1]
-    found: NDArray[np.int64] = np.array(near, np.int64) @ np.array(strides)
+    found: Points = np.array(near, np.int64) @ np.array(strides)
     return found
 
 
-def _inner(places: NDArray[np.int64], padded: tuple[int, ...]) -> NDArray[np.int64]:
-    """Numbers of points in an image from those in the padded one; -1 as it is."""
-    index = [part - 1 for part in np.unravel_index(np.maximum(places, 0), padded)]
-    shape = [n - 2 for n in padded]
-    found = np.ravel_multi_index(index, shape, mode="clip") if 0 not in shape else places
-    return np.where(places < 0, -1, found)
-
-
-def _numbered(
-    owners: NDArray[np.int32],
-    parents: NDArray[np.int32],
-    merged: NDArray[np.int32],
-    births: NDArray[np.int64],
-    deaths: NDArray[np.int64],
-) -> Flooding:
-    """Number the basins that last and have points."""
-    ids = np.arange(parents.size)
-    lasts = (parents == ids) & (np.bincount(owners.ravel(), minlength=ids.size)[: ids.size] > 0)
-    lasts[0] = False
-    numbers = np.where(lasts, np.cumsum(lasts), 0).astype(np.int32)
-    kept = np.flatnonzero(lasts)
-    return Flooding(numbers[owners], births[kept], deaths[kept], numbers[merged[kept]])
+def _padded(points: Points, shape: tuple[int, ...]) -> Points:
+    """Numbers of points in the padded image from those in the image."""
+    if points.size == 0:
+        return points
+    index = tuple(part + 1 for part in np.unravel_index(points, shape))
+    found: Points = np.ravel_multi_index(index, [n + 2 for n in shape])
+    return found
 
 
 @kernel()
-def _root(parents: Any, basin: Any) -> Any:
-    parent = parents[basin]
-    while parent != basin:
-        parents[basin] = parents[parent]
-        basin = parent
-        parent = parents[basin]
-    return basin
+def _spread(
+    keys: Any,
+    steps: Any,
+    seeds: Any,
+    births: Any,
+    deaths: Any,
+    labels: Any,
+    stack: Any,
+    following: Any,
+) -> None:
+    """Label the points from which steps lead to seeds, by the number of the first of these.
+
+    `births` and `deaths` are those of the components that do not last. Before a point of death gets
+    a label it holds ``-1 - k`` for the last of them, and `following` the same for the next ones.
+    """
+    keys, labels, stack = bare(keys), bare(labels), bare(stack)
+    for k in range(deaths.size):
+        following[k] = labels[deaths[k]]
+        labels[deaths[k]] = -1 - k
+    for number in range(seeds.size):
+        labels[seeds[number]] = number + 1
+        stack[0], size = seeds[number], np.uint64(1)
+        while size:
+            size -= ONE
+            place = stack[size]
+            key = keys[np.uint64(place)]
+            for step in steps:
+                beside = np.uint64(place + step)
+                label = labels[beside]
+                if label <= 0 and (keys[beside] > key or (keys[beside] == key and step > 0)):
+                    labels[beside] = number + 1
+                    stack[size] = beside
+                    size += ONE
+                    while label < 0:
+                        minimum = births[-1 - label]
+                        labels[minimum] = number + 1
+                        stack[size] = minimum
+                        size += ONE
+                        label = following[-1 - label]
 
 
 @kernel()
-def _follow(parents: Any, count: Any) -> None:
-    """Point all basins to their roots, which are older."""
-    for basin in range(1, count + 1):
-        parents[basin] = parents[parents[basin]]
-
-
-@kernel()
-def _flood(
-    order: Any, codes: Any, steps: Any, least: Any, basins: Any, forest: Any, count: Any
-) -> Any:
-    """Flood points in this order, and return the number of basins so far."""
-    parents, components, merged, births, deaths = forest
-    beside = np.empty(MOST, np.int32)  # the basins around a point
-    for point in order:
-        near, last = 0, np.int32(0)
-        home = np.int32(count + 1)
+def _merge(places: Any, keys: Any, labels: Any, steps: Any, parents: Any, merged: Any) -> None:
+    """Write which label each one joins, for the places at which they end, in their order."""
+    for place in places:
+        oldest = merged.size
         for step in steps:
-            basin = basins[point + step]
-            if basin == 0 or basin == last:
-                continue
-            last = basin
-            basin = _root(parents, basin)
-            if near == 0 or basin != home:
-                beside[near] = basin
-                near += 1
-                home = min(home, basin)
-        if near == 0:
-            count += 1
-            parents[home] = components[home] = home
-            births[home] = point
-        basins[point] = home
-        if near > 1:
-            oldest = _root(components, home)
-            for i in range(near):
-                oldest = min(oldest, _root(components, beside[i]))
-            for i in range(near):
-                younger = _root(components, beside[i])
+            label = labels[place + step]
+            beside, key = keys[place + step], keys[place]
+            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
+                oldest = min(oldest, find(parents, label))
+        for step in steps:
+            label = labels[place + step]
+            beside, key = keys[place + step], keys[place]
+            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
+                younger = find(parents, label)
                 if younger != oldest:
-                    components[younger] = oldest
-                    deaths[younger], merged[younger] = point, oldest
-                    first, last_code = codes[births[younger]], codes[point]
-                    if first == last_code or last_code - first < least:
-                        parents[younger] = home
-    return count
+                    parents[younger] = oldest
+                    merged[younger] = oldest

@@ -5,7 +5,9 @@ with one point of halo on each side. A cell belongs to its last vertex, the poin
 enters, and the cells of a point are its *lower star* (Robins, Wood and Sheppard, 2011). Each of
 them is matched with another one of the same star or is critical: the star collapses onto as few
 cells as its topology allows. A halo of ranks behind all others adds no cells, one of ranks before
-all others is a set that is there from the beginning.
+all others is a set that is there from the beginning. For a periodic volume the halo has the ranks
+of the opposite sides, and `home` tells for each place the one of the same point in the volume;
+otherwise it is None.
 
 A point or a cell is numbered by its lowest corner c: edges along axis a are ``3 * c + a``, squares
 normal to axis a likewise. The gradient consists of
@@ -26,7 +28,7 @@ import numpy as np
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["IGNORED", "MOST_CRITICAL", "PAIRED", "match_stars"]
+__all__ = ["IGNORED", "MOST_CRITICAL", "PAIRED", "at_home", "match_stars"]
 
 IGNORED = -1
 PAIRED = -2
@@ -52,6 +54,14 @@ _FACES = np.array(
 
 
 @kernel()
+def at_home(home: Any, place: Any) -> Any:
+    """Return the place in the volume of a point that may be in the halo."""
+    if home is None:
+        return place
+    return home[place]
+
+
+@kernel()
 def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
     """Return the cells of the lower star of a point as a set of bits, its own among them."""
     rank = ranks[place]
@@ -70,13 +80,13 @@ def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
 
 
 @kernel()
-def match_cubes(star: Any, place: Any, steps: Any, cubes: Any) -> Any:
+def match_cubes(star: Any, place: Any, steps: Any, home: Any, cubes: Any) -> Any:
     """Match the cubes of a star with squares that belong to no other cube left; return the rest."""
     left = 0
     for k in range(8):
         left |= (star >> _CUBES[k] & 1) << k
     if left == 255:  # a maximum
-        corner = place - steps[0] - steps[1] - steps[2]
+        corner = at_home(home, place - steps[0] - steps[1] - steps[2])
         cubes[corner] = corner
         left ^= 1
     while left:
@@ -87,7 +97,8 @@ def match_cubes(star: Any, place: Any, steps: Any, cubes: Any) -> Any:
                     corner = place
                     for a in range(3):
                         corner -= 0 if k >> a & 1 else steps[a]
-                    cubes[corner] = corner + (-steps[axis] if k >> axis & 1 else steps[axis])
+                    beside = corner + (-steps[axis] if k >> axis & 1 else steps[axis])
+                    cubes[at_home(home, corner)] = at_home(home, beside)
                     left ^= 1 << k
                     star ^= 1 << face
     return star
@@ -95,7 +106,14 @@ def match_cubes(star: Any, place: Any, steps: Any, cubes: Any) -> Any:
 
 @kernel()
 def match_edges(
-    star: Any, place: Any, steps: Any, points: Any, edges: Any, critical: Any, count: Any
+    star: Any,
+    place: Any,
+    steps: Any,
+    home: Any,
+    points: Any,
+    edges: Any,
+    critical: Any,
+    count: Any,
 ) -> Any:
     """Match the edges of a star with squares, along a tree in each component of the link.
 
@@ -109,9 +127,10 @@ def match_edges(
             continue
         step = steps[root >> 1]
         if seen == 0:
-            points[place] = place + (step if root & 1 else -step)
+            points[place] = at_home(home, place + (step if root & 1 else -step))
         else:
-            edge = 3 * (place if root & 1 else place - step) + (root >> 1)
+            corner = at_home(home, place if root & 1 else place - step)
+            edge = 3 * corner + (root >> 1)
             critical[count, 0], critical[count, 1] = place, edge
             count += 1
         seen |= 1 << root
@@ -123,7 +142,7 @@ def match_edges(
                 front ^= 1 << v
                 for w in range(6):
                     if star >> _SQUARES[v, w] & 1 and not seen >> w & 1:
-                        corner = place if w & 1 else place - steps[w >> 1]
+                        corner = at_home(home, place if w & 1 else place - steps[w >> 1])
                         edges[3 * corner + (w >> 1)] = PAIRED - v
                         star ^= 1 << _SQUARES[v, w]
                         seen |= 1 << w
@@ -136,6 +155,7 @@ def match_stars(
     ranks: Any,
     shape: Any,
     steps: Any,
+    home: Any,
     first: Any,
     last: Any,
     points: Any,
@@ -156,9 +176,9 @@ def match_stars(
             row = (z + 1) * steps[0] + (y + 1) * steps[1] + 1
             for place in range(row, row + shape[2]):
                 star = lower_star(ranks, place, steps)
-                star = match_cubes(star, place, steps, cubes)
+                star = match_cubes(star, place, steps, home, cubes)
                 star, found_edges = match_edges(
-                    star, place, steps, points, edges, critical_edges, found_edges
+                    star, place, steps, home, points, edges, critical_edges, found_edges
                 )
                 for v in range(4):
                     for w in range((v | 1) + 1, 6):
@@ -168,6 +188,7 @@ def match_stars(
                             corner -= 0 if w & 1 else steps[w >> 1]
                             critical_squares[found_squares, 0] = place
                             normal = 3 - (v >> 1) - (w >> 1)
-                            critical_squares[found_squares, 1] = 3 * corner + normal
+                            square = 3 * at_home(home, corner) + normal
+                            critical_squares[found_squares, 1] = square
                             found_squares += 1
     return found_edges, found_squares

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import LINKS
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
@@ -75,18 +75,10 @@ def _numbers(field: Field, plan: Plan, filtration: Filtration) -> Values:
     found = np.zeros((field.ndim + 2, int(plan.entered.max()) + 1), np.int64)
     order = np.empty(field.source.array.size, index)
     _sort_points(keys, staged.layout, found[0], order)
-    near = _neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
+    near = neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
     offsets = near[0] @ staged.steps
     _join(order, offsets, near[1], np.zeros(staged.size, index), _sides(field, staged), found)
     return found
-
-
-def _neighbours(ndim: int, connectivity: int) -> tuple[Values, NDArray[np.uint64]]:
-    """Return the neighbours of a point, nearest first, and the set not adjacent to each of them."""
-    link = LINKS[3 if ndim == 3 else 2, connectivity]
-    ends = sorted(link.ends, key=lambda i: sum(map(abs, link.members[i])))
-    apart = [sum((~link.near[i] >> j & 1) << k for k, j in enumerate(ends)) for i in ends]
-    return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
 
 
 def _sides(field: Field, staged: Staged) -> NDArray[np.uint8]:

@@ -15,6 +15,7 @@ from ecc_core._backends.cpu.betti.blocks import Field, Worker
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
 from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
+from ecc_core._backends.cpu.betti.torus import never_of, torus_curves, torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
@@ -24,7 +25,9 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
     "betti_curves",
+    "by_birth",
     "exact_betti_curves",
+    "forest_pairs",
     "grow",
     "laid_out",
     "persistence_pairs",
@@ -47,9 +50,14 @@ def betti_curves(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> Values:
-    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
+    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64.
+
+    (batch, d + 1, n) for periodic images.
+    """
     count, ndim = image.shape[0], filtration.ndim
     result = np.zeros((count, ndim, thresholds.size), np.int64)
+    if filtration.boundary.wraps:
+        return torus_curves(image, thresholds, filtration, mask=mask, workers=workers)
     if result.size == 0 or image.size == 0:
         return result
     euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
@@ -154,7 +162,7 @@ def exact_betti_curves(
     image = as_booleans(image) if image.dtype.kind == "b" else image
     options: dict[str, Any] = {"mask": mask, "workers": workers}
     levels = [launch.exact_curve(image, filtration, **options)[0]]
-    for dimension in {0, filtration.ndim - 1}:
+    for dimension in {0, filtration.ndim - 1, filtration.classes - 1}:
         births, deaths = persistence_pairs(image, dimension, filtration, **options)
         flat = image.reshape(-1)
         levels += [flat[births], flat[deaths[deaths >= 0]]]
@@ -182,23 +190,24 @@ def persistence_pairs(
     none = np.empty(0, np.int64)
     if values.size == 0:
         return none, none
-    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
-    if values.dtype.kind == "f":
-        nans = np.isnan(values).reshape(-1)
-        if filtration.nan == "raise" and (nans & ~never).any():
+    never = never_of(values, shown)
+    if filtration.nan == "raise" and values.dtype.kind == "f":
+        known = values if shown is None else values[shown]
+        if np.isnan(known).any():
             raise ValueError(NAN_MESSAGE)
-        never = never | nans
-    if 0 < dimension < filtration.ndim - 1:
+    if filtration.boundary.wraps:
+        births, deaths = torus_pairs(values, never, dimension, filtration)
+    elif 0 < dimension < filtration.ndim - 1:
         births, deaths = tunnel_pairs(values, never, filtration)
     else:
-        births, deaths = _pairs_of_forest(values, shown, never, dimension > 0, filtration, workers)
+        births, deaths = forest_pairs(values, shown, never, dimension > 0, filtration, workers)
     deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
     flat = values.reshape(-1)
     lives = ~never[births] & ((deaths < 0) | (flat[births] != flat[deaths]))
-    return _by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
+    return by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
 
 
-def _by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
+def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
     """Sort classes by the value at birth, then by the points of birth and death."""
     if values.size < 1 << 32:  # integers that contain both points are sorted much faster
         keys = births.astype(np.uint64) << 32 | (deaths + 1).astype(np.uint64)
@@ -211,7 +220,7 @@ def _by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> 
     return births[order], deaths[order]
 
 
-def _pairs_of_forest(
+def forest_pairs(
     values: Array,
     shown: Array | None,
     never: Array,

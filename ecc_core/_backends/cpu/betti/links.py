@@ -14,10 +14,11 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["LINKS", "MOST", "Link", "compare_links", "link_of"]
+__all__ = ["LINKS", "MOST", "Link", "compare_links", "link_of", "neighbours"]
 
 LANES = 64
 MOST = 32  # members of a link, and room between two sets of planes
@@ -67,6 +68,14 @@ def _link(ndim: int, connectivity: int) -> Link:
 ORIGIN = (0, 0, 0)
 LINKS = {(n, connectivity): _link(n, connectivity) for n in (2, 3) for connectivity in (1, n)}
 _BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
+
+
+def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the neighbours of a point, nearest first, and the set not adjacent to each of them."""
+    link = LINKS[3 if ndim == 3 else 2, connectivity]
+    ends = sorted(link.ends, key=lambda i: sum(map(abs, link.members[i])))
+    apart = [sum((~link.near[i] >> j & 1) << k for k, j in enumerate(ends)) for i in ends]
+    return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""The order in which values enter."""
+"""The order in which points enter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.cells import ordered_keys
 
-__all__ = ["entry_values", "stable_order"]
+__all__ = ["entry_order", "entry_values", "stable_order"]
 
 Array = NDArray[Any]
 
@@ -20,6 +20,15 @@ def entry_values(image: Array, superlevel: bool) -> Array:
     if not superlevel:
         return native
     return -native if native.dtype.kind == "f" else ~native
+
+
+def entry_order(image: Array, never: Array, superlevel: bool) -> Array:
+    """Return the points, in C order, in the order in which they enter; those that never do last."""
+    order = stable_order(entry_values(image.reshape(-1), superlevel))
+    if not never.any():
+        return order
+    last = never[order]
+    return np.concatenate([order[~last], order[last]])
 
 
 def stable_order(values: Array) -> Array:

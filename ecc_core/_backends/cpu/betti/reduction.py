@@ -2,19 +2,27 @@
 
 Points that are closed cubes (T-construction) are the vertices of the dual complex, in which they
 enter in the opposite order, after all that is around the image. Its pairs of an edge and a square
-are those of the image, with births and deaths exchanged.
+are those of the image, with births and deaths exchanged, and of what is left on a torus its squares
+are tunnels of the image.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.gradient import IGNORED, MOST_CRITICAL, PAIRED, match_stars
-from ecc_core._backends.cpu.betti.order import entry_values, stable_order
+from ecc_core._backends.cpu.betti.gradient import (
+    IGNORED,
+    MOST_CRITICAL,
+    PAIRED,
+    at_home,
+    match_stars,
+)
+from ecc_core._backends.cpu.betti.order import entry_order, stable_order
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
@@ -31,49 +39,65 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     """Return the points at which the tunnels of a volume are born and die, in C order.
 
     `never` tells which points, in C order, never enter: they enter after all others here. Tunnels
-    that are born and die at one point are left out, and there are no others that never die.
+    that are born and die at one point are left out. Those that never die, of which a periodic
+    volume without axes of length 1 has three, have the death -1.
     """
     shape = np.array(image.shape)
     steps = np.array([(shape[1] + 2) * (shape[2] + 2), shape[2] + 2, 1])
     ranks = _ranks(image, never, filtration)
-    links, edges, squares = _critical_cells(ranks, shape, steps)
+    home = _home(image.shape, ranks.dtype) if filtration.boundary.wraps else None
+    links, edges, squares = _critical_cells(ranks, shape, steps, home)
     for cells in (edges, squares):
         cells[:] = cells[stable_order(ranks[cells[:, 0]])]
     del ranks
     points, cubes, faces = links
-    edges = edges[~join(points, edges[:, 1], steps)]
-    squares = squares[~join(cubes, squares[::-1, 1], -steps)[::-1]]
+    edges = edges[~join(points, edges[:, 1], steps, home)]
+    squares = squares[~join(cubes, squares[::-1, 1], -steps, home)[::-1]]
     del points, cubes, links
     faces[edges[:, 1]] = np.arange(len(edges))[::-1]  # the last one comes first
     cells = np.ascontiguousarray(squares[:, 1])
-    columns = boundaries(cells, stable_order(cells), faces, steps)
+    columns = boundaries(cells, stable_order(cells), faces, steps, home)
     del faces
     pivots = reduce(*columns, len(edges))[::-1]
-    pairs = np.stack([edges[:, 0], squares[pivots, 0]])
+    paired = pivots >= 0
+    left = np.delete(squares, pivots[paired], axis=0) if filtration.cubes else edges[~paired]
+    pairs = np.stack([edges[paired, 0], squares[pivots[paired], 0]])
     pairs = pairs[:, pairs[0] != pairs[1]]
-    index = np.stack(np.unravel_index(pairs, shape + 2)) - 1
-    births, deaths = np.ravel_multi_index(tuple(index), image.shape)
-    return (deaths, births) if filtration.cubes else (births, deaths)
+    births, deaths = _inner(pairs[::-1] if filtration.cubes else pairs, image.shape)
+    births = np.append(births, _inner(left[:, 0], image.shape))
+    return births, np.append(deaths, np.full(len(left), -1))
+
+
+def _inner(places: Array, shape: tuple[int, ...]) -> Array:
+    """Convert places in a volume with a halo to places in the volume."""
+    index = np.unravel_index(places, [n + 2 for n in shape])
+    inner: Array = np.ravel_multi_index(tuple(i - 1 for i in index), shape)
+    return inner
+
+
+def _home(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return the place in a periodic volume of each one of the volume with a halo."""
+    places = np.arange(math.prod(n + 2 for n in shape), dtype=dtype)
+    inner = places.reshape([n + 2 for n in shape])[1:-1, 1:-1, 1:-1]
+    return np.pad(inner, 1, mode="wrap").reshape(-1)
 
 
 def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
     """Return the order in which the vertices enter, flat and with a halo of one point."""
-    order = stable_order(entry_values(image.reshape(-1), filtration.superlevel))
-    if never.any():
-        last = never[order]
-        order = np.concatenate([order[~last], order[last]])
+    order = entry_order(image, never, filtration.superlevel)
     shape = np.array(image.shape) + 2
     size, cubes = order.size, filtration.cubes
     dtype = np.int32 if 3 * np.prod(shape) < 2**31 else np.int64
     ranks = np.empty(size, dtype)
     ranks[order[::-1] if cubes else order] = np.arange(size, dtype=dtype)
-    staged = np.full(shape, -1 if cubes else size, dtype)
-    staged[1:-1, 1:-1, 1:-1] = ranks.reshape(image.shape)
-    return staged.reshape(-1)
+    inner = ranks.reshape(image.shape)
+    if filtration.boundary.wraps:
+        return np.pad(inner, 1, mode="wrap").reshape(-1)
+    return np.pad(inner, 1, constant_values=-1 if cubes else size).reshape(-1)
 
 
 def _critical_cells(
-    ranks: Array, shape: Array, steps: Array
+    ranks: Array, shape: Array, steps: Array, home: Array | None
 ) -> tuple[tuple[Array, Array, Array], Array, Array]:
     """Return a gradient, and its critical edges and squares with their points, in C order."""
     points, cubes = np.zeros((2, ranks.size), ranks.dtype)
@@ -84,7 +108,8 @@ def _critical_cells(
     found: tuple[list[Array], list[Array]] = [], []
     for first in range(0, shape[0], depth):
         last = min(first + depth, shape[0])
-        counts = match_stars(ranks, shape, steps, first, last, points, cubes, faces, *rooms)
+        gradient = points, cubes, faces
+        counts = match_stars(ranks, shape, steps, home, first, last, *gradient, *rooms)
         for cells, room, count in zip(found, rooms, counts, strict=True):
             cells.append(room[:count].copy())
     edges, squares = map(np.concatenate, found)
@@ -92,7 +117,7 @@ def _critical_cells(
 
 
 @kernel()
-def join(parents: Any, cells: Any, steps: Any) -> Any:
+def join(parents: Any, cells: Any, steps: Any, home: Any) -> Any:
     """Join what lies on both sides of cells, in the given order; return which of them join trees.
 
     For edges the sides are points, for squares, with steps downwards, cubes.
@@ -101,7 +126,7 @@ def join(parents: Any, cells: Any, steps: Any) -> Any:
     for i in range(cells.size):
         place = cells[i] // 3
         first = find(parents, place)
-        second = find(parents, place + steps[cells[i] % 3])
+        second = find(parents, at_home(home, place + steps[cells[i] % 3]))
         if first != second:
             parents[first] = second
             joins[i] = True
@@ -109,25 +134,25 @@ def join(parents: Any, cells: Any, steps: Any) -> Any:
 
 
 @kernel()
-def side_of(square: Any, steps: Any, k: Any) -> Any:
+def side_of(square: Any, steps: Any, home: Any, k: Any) -> Any:
     """Return one of the four edges of a square."""
     corner, normal = square // 3, square % 3
     axis, other = (normal + 1) % 3, (normal + 2) % 3
     if k & 1:
         axis, other = other, axis
-    return 3 * (corner + (steps[other] if k & 2 else 0)) + axis
+    return 3 * at_home(home, corner + (steps[other] if k & 2 else 0)) + axis
 
 
 @kernel()
-def square_at(edge: Any, direction: Any, steps: Any) -> Any:
+def square_at(edge: Any, direction: Any, steps: Any, home: Any) -> Any:
     """Return the square that an edge spans with a direction."""
     axis = direction >> 1
     corner = edge // 3 - (0 if direction & 1 else steps[axis])
-    return 3 * corner + 3 - edge % 3 - axis
+    return 3 * at_home(home, corner) + 3 - edge % 3 - axis
 
 
 @kernel()
-def boundary(square: Any, faces: Any, steps: Any, states: Any, queue: Any) -> Any:
+def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue: Any) -> Any:
     """Return the critical edges to which an odd number of gradient paths lead from a square.
 
     They are the first so many of the list returned. `states` has for each edge the number of
@@ -136,7 +161,7 @@ def boundary(square: Any, faces: Any, steps: Any, states: Any, queue: Any) -> An
     """
     size = 0
     for k in range(4):
-        edge = side_of(square, steps, k)
+        edge = side_of(square, steps, home, k)
         if faces[edge] != IGNORED:
             states[edge] = 2
             queue[size] = edge
@@ -149,9 +174,9 @@ def boundary(square: Any, faces: Any, steps: Any, states: Any, queue: Any) -> An
             continue
         if size + 4 > queue.size:
             queue = np.concatenate((queue, np.empty_like(queue)))
-        below = square_at(edge, PAIRED - faces[edge], steps)
+        below = square_at(edge, PAIRED - faces[edge], steps, home)
         for k in range(4):
-            side = side_of(below, steps, k)
+            side = side_of(below, steps, home, k)
             if side != edge and faces[side] != IGNORED:
                 if states[side] == 0:
                     queue[size] = side
@@ -179,9 +204,9 @@ def boundary(square: Any, faces: Any, steps: Any, states: Any, queue: Any) -> An
                 reached += 1
                 ready += 1
             continue
-        below = square_at(edge, PAIRED - faces[edge], steps)
+        below = square_at(edge, PAIRED - faces[edge], steps, home)
         for k in range(4):
-            side = side_of(below, steps, k)
+            side = side_of(below, steps, home, k)
             if side != edge and faces[side] != IGNORED:
                 states[side] ^= odd
                 states[side] -= 2
@@ -215,7 +240,7 @@ def first_row(tree: Any, levels: Any) -> Any:
 
 
 @kernel()
-def boundaries(squares: Any, order: Any, faces: Any, steps: Any) -> Any:
+def boundaries(squares: Any, order: Any, faces: Any, steps: Any, home: Any) -> Any:
     """Return the boundaries of critical squares: the rows of all, and those of each (first, end).
 
     They are computed in the given order, in which squares that follow each other should be near.
@@ -227,7 +252,7 @@ def boundaries(squares: Any, order: Any, faces: Any, steps: Any) -> Any:
     spans = np.empty((squares.size, 2), np.int64)
     size = 0
     for j in order:
-        queue, count = boundary(squares[j], faces, steps, states, queue)
+        queue, count = boundary(squares[j], faces, steps, home, states, queue)
         while size + count > entries.size:
             entries = np.concatenate((entries, np.empty_like(entries)))
         for k in range(count):
@@ -241,6 +266,7 @@ def boundaries(squares: Any, order: Any, faces: Any, steps: Any) -> Any:
 def reduce(entries: Any, size: Any, spans: Any, rows: Any) -> Any:
     """Reduce columns over Z/2 from the first one on; return for each row the column it is first in.
 
+    That is -1 for a row that is first in none. Columns may become 0, or be 0 from the beginning.
     `entries` has the rows of all columns, and a place for more behind the first `size`; `spans`
     tells which of them are those of each column.
     """
@@ -254,6 +280,8 @@ def reduce(entries: Any, size: Any, spans: Any, rows: Any) -> Any:
     tree = np.zeros(total, np.uint64)
     owners = np.full(rows, -1, np.int64)
     for j in range(len(spans)):
+        if spans[j, 0] == spans[j, 1]:
+            continue
         pivot = entries[spans[j, 0]]
         for k in range(spans[j, 0] + 1, spans[j, 1]):
             pivot = min(pivot, entries[k])
@@ -265,8 +293,9 @@ def reduce(entries: Any, size: Any, spans: Any, rows: Any) -> Any:
             for k in range(spans[other, 0], spans[other, 1]):
                 toggle(tree, levels, entries[k])
             pivot = first_row(tree, levels)
-            other = owners[pivot]
-        owners[pivot] = j
+            other = owners[pivot] if pivot >= 0 else -1
+        if pivot >= 0:
+            owners[pivot] = j
         spans[j, 0] = size
         while pivot >= 0:
             if size == entries.size:

@@ -1,0 +1,232 @@
+"""Betti curves and persistence of periodic images, which are functions on a torus.
+
+Components are joined point by point, in the order in which points enter. Each point of a tree knows
+across which sides of the image the path to its parent leads, in three bits, one for each axis. An
+edge within a tree closes a loop, whose sides tell to which class of the torus it belongs, with
+coefficients in Z/2.
+
+By Alexander duality on a torus, components of the complement are classes of dimension d - 1, which
+end as it shrinks; only the last one is the class of dimension d, the torus itself. A class of loops
+that the complement loses is one of dimension d - 1 that begins and never ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.components import kind_of
+from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti.links import neighbours
+from ecc_core._backends.cpu.betti.order import entry_order
+from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
+from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import as_booleans
+from ecc_core._request.levels import count_entered, round_to_levels
+
+__all__ = ["never_of", "torus_curves", "torus_pairs"]
+
+Array = NDArray[Any]
+Points = NDArray[np.int64]
+
+MOST_NARROW = 1 << 28  # points whose paths fit in 32 bits
+
+
+def torus_pairs(
+    image: Array, never: Array, dimension: int, filtration: Filtration
+) -> tuple[Points, Points]:
+    """Return the points at which classes are born and die, in any order; -1 for no death.
+
+    `never` tells which points, in C order, never enter: they enter after all others here.
+    """
+    order = entry_order(image, never, filtration.superlevel)
+    if dimension == filtration.ndim:
+        return order[-1:].astype(np.int64), np.array([-1])
+    if dimension == 0:
+        births, deaths, _ = _joined(order, image.shape, filtration, complement=False)
+        births = np.append(births, np.int64(order[0]))
+        return births, np.append(deaths, -1)
+    if dimension == filtration.ndim - 1:
+        deaths, births, loops = _joined(order[::-1], image.shape, filtration, complement=True)
+        births = np.append(births, loops)
+        return births, np.append(deaths, np.full(loops.size, -1))
+    if 1 not in image.shape:
+        return tunnel_pairs(image, never, filtration)
+    return _thin_pairs(image, never, filtration)
+
+
+def _thin_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Points, Points]:
+    """Return the tunnels of a volume with axes of length 1.
+
+    Each such axis is a circle, by which the rest is multiplied (Künneth's formula): a class of the
+    rest stays one, and becomes another one of the next dimension.
+    """
+    rest = np.atleast_1d(image.squeeze())
+    components, loops = (torus_pairs(rest, never, k, filtration.in_axes(rest.ndim)) for k in (0, 1))
+    parts = [loops] + [components] * (3 - rest.ndim)
+    births, deaths = map(np.concatenate, zip(*parts, strict=True))
+    return births, deaths
+
+
+def torus_curves(
+    image: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> NDArray[np.int64]:
+    """Betti numbers of each image of a batch at sorted thresholds: (batch, d + 1, n) int64.
+
+    One of them follows from the Euler characteristic.
+    """
+    ndim = filtration.ndim
+    image = as_booleans(image) if image.dtype.kind == "b" else image
+    native = image.dtype.newbyteorder("=")
+    levels = round_to_levels(thresholds, native, filtration.superlevel)
+    values = np.zeros((len(image), ndim + 1, thresholds.size), np.int64)
+    if image.size == 0 or thresholds.size == 0:
+        return values
+    euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
+    known = [k for k in (0, 2, 3) if k <= ndim]
+
+    def each(queue: Iterator[int]) -> None:
+        for i in queue:
+            never = never_of(image[i], None if mask is None else mask[i])
+            flat = image[i].reshape(-1)
+            for k in known:
+                births, deaths = torus_pairs(image[i], never, k, filtration)
+                deaths = deaths[deaths >= 0]
+                born, died = (flat[p[~never[p]]].astype(native) for p in (births, deaths))
+                values[i, k] = count_entered(born, levels) - count_entered(died, levels)
+
+    share(range(len(image)), each, worker_count(workers, image.size, 1))
+    signs = (-1) ** np.arange(ndim + 1)
+    values[:, 1] = (values * signs[:, None]).sum(axis=1) - euler
+    return values
+
+
+def never_of(image: Array, shown: Array | None) -> NDArray[np.bool_]:
+    """Return which points never enter, in C order: those that are masked or NaN."""
+    never = np.zeros(image.size, np.bool_) if shown is None else ~shown.reshape(-1)
+    if image.dtype.kind == "f":
+        never = never | np.isnan(image).reshape(-1)
+    return never
+
+
+def _joined(
+    order: Array, shape: tuple[int, ...], filtration: Filtration, *, complement: bool
+) -> tuple[Points, Points, Points]:
+    """Return the points at which components begin and end, and those that close new loops."""
+    shape = (1,) * (2 - len(shape)) + shape  # rows count as planes
+    offsets, apart = neighbours(len(shape), kind_of(filtration, complement=complement).connectivity)
+    if 1 in shape:  # a point is its own neighbour, and all edges of a loop must be seen
+        apart[:] = ALL
+    extent = (1,) * (3 - len(shape)) + shape
+    size = order.size
+    ends = np.empty((size // 2 + 1, 2), np.int64)
+    loops = np.empty(3, np.int64)
+    paths = np.full(size, -1, np.int32 if size < MOST_NARROW else np.int64)
+    ranks = np.empty(size, np.uint32 if size < 1 << 32 else np.uint64)
+    ranks[order] = np.arange(size, dtype=ranks.dtype)
+    count, closed = _join(order, ranks, paths, extent, offsets, apart, ends, loops)
+    births, deaths = ends[:count].T
+    return births, deaths, loops[:closed]
+
+
+@kernel()
+def _root(paths: Any, place: Any) -> Any:
+    """Return the root of a point and the sides that the path to it crosses; halve the path.
+
+    A path has 8 times the place of the parent, and the sides in the last three bits.
+    """
+    crossed = np.int64(0)
+    path = np.int64(paths[place])
+    while path >> 3 != place:
+        above = np.int64(paths[path >> 3])
+        path = above ^ (path & 7)
+        paths[place] = path
+        crossed ^= path & 7
+        place = path >> 3
+        path = np.int64(paths[place])
+    return place, crossed
+
+
+@kernel()
+def _beside(index: Any, step: Any, length: Any) -> Any:
+    """Return a neighbour's index along an axis, and whether it is across a side of the image."""
+    index += step
+    if index < 0:
+        return index + length, 1
+    if index >= length:
+        return index - length, 1
+    return index, 0
+
+
+@kernel()
+def _join(
+    order: Any,
+    ranks: Any,
+    paths: Any,
+    shape: Any,
+    offsets: Any,
+    apart: Any,
+    ends: Any,
+    loops: Any,
+) -> Any:
+    """Join points in this order, and list where components begin and end.
+
+    `paths` are -1 before points enter. Of the neighbours of a point, those adjacent to one that has
+    entered are joined with it already. Lists also the points that close a loop of a class that
+    those before do not span; returns the numbers of both.
+    """
+    ranks, paths, ends = bare(ranks), bare(paths), bare(ends)
+    steps = offsets[:, 0] * shape[1] * shape[2] + offsets[:, 1] * shape[2] + offsets[:, 2]
+    flat = not offsets[:, 0].any()
+    count, closed, spanned = 0, 0, 1  # a bit for each of the 8 classes
+    for place in order:
+        place = np.int64(place)
+        paths[place] = place << 3
+        root, turn = place, np.int64(0)
+        z, rest = divmod(place, shape[1] * shape[2])
+        y, x = divmod(rest, shape[2])
+        inside = flat or 0 < z < shape[0] - 1
+        inside = inside and 0 < y < shape[1] - 1 and 0 < x < shape[2] - 1
+        left = (ONE << np.uint64(apart.size)) - ONE
+        while left:
+            k = np.uint64(count_trailing_zeros(left))
+            left &= left - ONE
+            beside, edge = place + steps[k], np.int64(0)
+            if not inside:
+                v, across_z = _beside(z, offsets[k, 0], shape[0])
+                u, across_y = _beside(y, offsets[k, 1], shape[1])
+                w, across_x = _beside(x, offsets[k, 2], shape[2])
+                beside = (v * shape[1] + u) * shape[2] + w
+                edge = across_z | across_y << 1 | across_x << 2
+            if paths[beside] < 0:
+                continue
+            left &= apart[k]
+            other, crossed = _root(paths, beside)
+            crossed ^= turn ^ edge
+            if other == root:
+                if not spanned >> crossed & 1:
+                    for known in range(8):
+                        if spanned >> known & 1 and not spanned >> (known ^ crossed) & 1:
+                            spanned |= 1 << (known ^ crossed)
+                    loops[closed] = place
+                    closed += 1
+                continue
+            if ranks[other] < ranks[root]:
+                root, other, turn = other, root, turn ^ crossed
+            paths[other] = root << 3 | crossed
+            if other != place:
+                ends[count, 0], ends[count, 1] = other, place
+                count += 1
+    return count, closed

@@ -1,0 +1,236 @@
+"""``ecc compare``: whether two groups of the curves of a table differ, and where."""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecc_core._cli import options
+from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
+from ecc_core._cli.values import positive
+from ecc_core.errors import InputFileError
+from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
+from ecc_core.io import CurveTable, read_table, write_figure, write_table
+from ecc_core.plotting import COLUMN
+from ecc_core.plotting._figures import EULER
+
+__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
+
+HELP = "test whether two groups of the curves of a table differ"
+DESCRIPTION = (
+    "Compare the mean curves of two groups in a table of ecc curve, ecc stack or ecc batch by a "
+    "permutation test, and say at which thresholds they differ. P-values of thresholds are "
+    "corrected for their number. Independent units are permuted, such as wells or animals: curves "
+    "of one unit are averaged first."
+)
+LEVEL = 0.05
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
+    parser.add_argument(
+        "--by", required=True, metavar="COLUMN", help="column that names the group of each curve"
+    )
+    parser.add_argument(
+        "--groups", metavar="A,B", help="the groups to compare, if the column has more than two"
+    )
+    parser.add_argument(
+        "--unit",
+        help="column that names the independent unit of each curve, such as a well or an animal "
+        "(default: each curve is one)",
+        metavar="COLUMN",
+    )
+    parser.add_argument(
+        "--paired", action="store_true", help="with --unit: each unit is in both groups"
+    )
+    parser.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="which curves, if the table has several: euler, b0, b1, area, perimeter, ... "
+        "(default: euler)",
+        default="euler",
+    )
+    parser.add_argument(
+        "--permutations",
+        type=positive,
+        default=9999,
+        metavar="N",
+        help="take all permutations up to this number, or else so many random ones (default: 9999)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these (default: 0)")
+    options.add(parser, "--out", "--plot")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compare, and write the result."""
+    check_outputs(arguments, [str(arguments.input)], printed=True)
+    table = _table(arguments)
+    names = _groups(table, arguments)
+    parts = [table.select(_texts(table, arguments.by) == name) for name in names]
+    units = None
+    if arguments.unit:
+        first, second = (_texts(part, arguments.unit).tolist() for part in parts)
+        units = first, second
+    elif arguments.paired:
+        raise InputFileError("--paired needs --unit, which says which curves belong together")
+    try:
+        test = permutation_test(
+            parts[0],
+            parts[1],
+            units=units,
+            paired=arguments.paired,
+            n_permutations=arguments.permutations,
+            functional=_functional(table, arguments.measure),
+            rng=arguments.seed,
+        )
+    except ValueError as error:
+        raise InputFileError(f"{arguments.input}: {error}") from None
+    counts = [len(part.metadata) for part in parts]
+    sys.stdout.write("\n".join(_statement(test, names, counts, arguments)) + "\n")
+    if arguments.out:
+        columns = {
+            "threshold": test.thresholds,
+            "difference": test.difference,
+            "pvalue": test.pvalues,
+            "effect_size": test.effect_size,
+        }
+        groups = {
+            name: {"units": number, "curves": count}
+            for name, number, count in zip(names, test.units, counts, strict=True)
+        }
+        found = {"statistic": test.statistic, "pvalue": test.pvalue}
+        permutations = {"permutations": test.null.size, "all_permutations": test.exact}
+        facts = {"groups": groups, **found, **permutations}
+        settings = settings_of(arguments) | {"table": str(arguments.input)}
+        write_table(arguments.out, columns, metadata=metadata_of(settings, **facts))
+    if arguments.plot:
+        _plot(arguments.plot, test, dict(zip(names, parts, strict=True)), arguments)
+
+
+def _table(arguments: argparse.Namespace) -> CurveTable:
+    """Read the table."""
+    name = arguments.measure
+    measure: Any = "euler" if name == "euler" else "betti" if name[1:].isdigit() else "minkowski"
+    if not arguments.input.is_file():
+        raise InputFileError(f"{arguments.input}: no such file")
+    try:
+        table = read_table(arguments.input, measure)
+    except ValueError as error:
+        raise InputFileError(str(error).replace("`measure`", "--measure")) from None
+    for option in ("by", "unit"):
+        column = getattr(arguments, option)
+        if column is not None and column not in table.metadata:
+            known = ", ".join(map(str, table.metadata.columns))
+            raise InputFileError(
+                f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known}"
+            )
+    return table
+
+
+def _functional(table: CurveTable, measure: str) -> str | None:
+    return None if np.ndim(table.curves.values) == 2 else measure
+
+
+def _texts(table: CurveTable, column: str) -> Any:
+    return table.metadata[column].astype(str).to_numpy()
+
+
+def _groups(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the two groups."""
+    known = sorted(set(_texts(table, arguments.by).tolist()))
+    names = arguments.groups.split(",") if arguments.groups else known
+    if len(names) != 2:
+        raise InputFileError(
+            f"--by must name a column of two groups, or --groups two of them, got {len(names)} in "
+            f"{arguments.by}: {', '.join(names[:8])}"
+        )
+    if missing := [name for name in names if name not in known]:
+        raise InputFileError(
+            f"--groups must be in the column {arguments.by}, got {missing[0]!r}: it has "
+            f"{', '.join(known[:8])}"
+        )
+    return [*names]
+
+
+def _statement(
+    test: PermutationTest, names: list[str], counts: list[int], arguments: argparse.Namespace
+) -> list[str]:
+    """Say what was compared, and what came out."""
+    sizes = [
+        f"{name} ({f'{number} x {arguments.unit}, ' if arguments.unit else ''}{count} curves)"
+        for name, number, count in zip(names, test.units, counts, strict=True)
+    ]
+    permuted = arguments.unit or "curve"
+    drawn = "all" if test.exact else "random"
+    lines = [
+        " and ".join(sizes),
+        f"p = {test.pvalue:.4g} ({drawn} {test.null.size} permutations, by {permuted})",
+    ]
+    least = _least_pvalue(test, arguments.paired)
+    if least > LEVEL:
+        lines.append(
+            f"no result can be significant: with so few units p is at least {least:.2g}, whatever "
+            "the curves are"
+        )
+    where = test.pvalues <= LEVEL
+    found = ", ".join(_ranges(test.thresholds, where)) or "none"
+    lines.append(f"thresholds that differ (p <= {LEVEL}, corrected): {found}")
+    if where.any():
+        best = np.flatnonzero(where)[np.abs(test.effect_size[where]).argmax()]
+        size, at = test.effect_size[best], test.thresholds[best]
+        lines.append(f"largest effect there: {size:.3g} standard deviations at {at:g}")
+    return lines
+
+
+def _least_pvalue(test: PermutationTest, paired: bool) -> float:
+    """Return the smallest p-value that any curves of so many units can have."""
+    if not test.exact:
+        return 1 / (1 + test.null.size)
+    first, second = test.units
+    # Exchanging the groups as a whole gives the same distance.
+    return 2 / 2**first if paired else (1 + (first == second)) / math.comb(first + second, first)
+
+
+def _ranges(thresholds: Any, where: Any) -> list[str]:
+    """Return ranges of thresholds that follow each other."""
+    edges = np.diff(np.concatenate([[False], where, [False]]).astype(int))
+    begins, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) - 1
+    pairs = zip(thresholds[begins].tolist(), thresholds[ends].tolist(), strict=True)
+    return [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in pairs]
+
+
+def _plot(
+    path: Path, test: PermutationTest, parts: dict[str, CurveTable], arguments: argparse.Namespace
+) -> None:
+    """Draw the mean curves of the groups with bands, above their difference."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.5 * COLUMN, 1.5 * COLUMN), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    for name, part in parts.items():
+        _band(part, arguments).plot(above, label=name)
+    above.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    above.set(ylabel=EULER if arguments.measure == "euler" else arguments.measure)
+    test.plot(below, level=LEVEL, color="black", linewidth=0.8)
+    below.set(xlabel="threshold", ylabel="difference")
+    for ax in (above, below):
+        ax.spines[["top", "right"]].set_visible(False)
+    write_figure(path, figure)
+
+
+def _band(part: CurveTable, arguments: argparse.Namespace) -> CurveBand:
+    """Return the mean curve of the units and its band, which is empty for a single one."""
+    at, values = (np.asarray(array, np.float64) for array in part.curves)
+    if values.ndim > 2:
+        functional: Any = part.curves
+        values = values[:, functional._functionals.index(arguments.measure)]
+    if arguments.unit:
+        units = _texts(part, arguments.unit)
+        values = np.stack([values[units == unit].mean(axis=0) for unit in np.unique(units)])
+    if len(values) == 1:
+        return CurveBand(at, values[0], values[0], values[0])
+    return mean_band((at, values), superlevel=part.curves.superlevel, rng=arguments.seed)

@@ -1,0 +1,313 @@
+"""Read the tables of the command, and turn them into curves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
+from ecc_core._optional import import_optional
+from ecc_core.results import BettiCurves, CurveResult, EulerCurve, MinkowskiCurves
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["CurveTable", "curves_of_table", "read_table"]
+
+Measure = Literal["euler", "betti", "minkowski"]
+
+FACTS = {
+    "connectivity": "connectivity",
+    "superlevel": "superlevel",
+    "boundary": "boundary",
+    "direction": "direction",
+    "direction_scale": "direction_scale",
+    "estimator": "estimator",
+    "unit": "spacing_units",
+}
+"""Columns that tell how curves were computed, and what results call these facts."""
+FUNCTIONALS = ("length",), ("area", "perimeter"), ("volume", "surface", "mean_breadth")
+MEASURES = "|".join(["b[0-3]", *(name for names in FUNCTIONALS for name in names)])
+HEADER = re.compile(rf"(?:({MEASURES}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
+"""A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
+
+
+@dataclass(frozen=True)
+class CurveTable:
+    """Curves of a table, and what else the table says of each of them.
+
+    Attributes
+    ----------
+    curves : EulerCurve, BettiCurves or MinkowskiCurves
+        With one batch axis, a row of the table each.
+    metadata : pandas.DataFrame
+        One row for each curve: its input, and indices, labels, wells or other columns.
+    """
+
+    curves: CurveResult[NDArray[Any]]
+    metadata: DataFrame
+
+    def select(self, rows: ArrayLike) -> CurveTable:
+        """Return some of the curves.
+
+        Parameters
+        ----------
+        rows : (k,) bool array, or int array
+            Which curves, such as ``table.metadata["well"] == "A1"``.
+
+        Returns
+        -------
+        CurveTable
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ecc_core.io import curves_of_table
+        >>> frame = pd.DataFrame({"well": ["A1", "A2"], "0.5": [3, 4], "1.0": [2, 1]})
+        >>> table = curves_of_table(frame)
+        >>> table.select(table.metadata["well"] == "A2").curves.values
+        array([[4, 1]])
+        """
+        at = np.asarray(rows)
+        kind: Any = type(self.curves)
+        thresholds, values = self.curves
+        chosen = kind(thresholds, values[at], **self.curves.facts)
+        return CurveTable(chosen, self.metadata[at] if at.dtype == bool else self.metadata.iloc[at])
+
+
+def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> CurveTable:
+    """Read the curves of a table that ``ecc curve``, ``ecc stack`` or ``ecc batch`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.csv``, ``.parquet`` or ``.json`` file.
+    measure : {"euler", "betti", "minkowski"}, optional
+        Which curves. Default: Betti or Minkowski curves if the table has them, otherwise Euler
+        characteristic curves. Required if it has both.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    ValueError
+        If the table has no curves or not those, curves have different thresholds, rows differ in
+        how they were computed, or the suffix is not supported.
+    OSError
+        If the file cannot be read.
+    ImportError
+        If pandas is not installed, or pyarrow for a Parquet file.
+
+    See Also
+    --------
+    read_result : one result, as it was written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ecc_core.io import read_table, write_table
+    >>> columns = {"input": ["a", "a", "b", "b"], "threshold": [1, 2] * 2, "euler_number": range(4)}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "curves.csv")
+    ...     write_table(path, columns)
+    ...     table = read_table(path)
+    >>> table.curves.thresholds, table.curves.values
+    (array([1, 2]), array([[0, 1],
+           [2, 3]]))
+    >>> table.metadata["input"].tolist()
+    ['a', 'b']
+    """
+    path = Path(path)
+    readers = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise ValueError(f"{path}: type not supported, must be one of {', '.join(TABLE_SUFFIXES)}")
+    try:
+        frame, metadata = readers[path.suffix.lower()](path)
+        return _table(frame, measure, _recorded(metadata))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTable:
+    """Return the curves of a data frame with the columns of such a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As of :func:`read_table`: with a row for each threshold of each curve and the columns
+        ``threshold`` and ``euler_number``, ``b0``, ... or ``area``, ...; or with a row for each
+        curve, and columns such as ``12.5`` and ``b0 12.5``. The columns connectivity, superlevel,
+        boundary, direction, estimator and unit tell how curves were computed; all others are
+        metadata.
+    measure
+        As for :func:`read_table`.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    ValueError
+        As for :func:`read_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ecc_core.io import curves_of_table
+    >>> frame = pd.DataFrame({"well": ["A1", "A2"], "b0 1": [3, 4], "b1 1": [2, 1]})
+    >>> curves_of_table(frame).curves
+    BettiCurves(thresholds=[1], values=<int64 (2, 2, 1)>)
+    """
+    return _table(frame, measure, {})
+
+
+def _read_csv(path: Path) -> tuple[DataFrame, dict[str, Any]]:
+    pandas = import_optional("pandas", extra="features", purpose="reading tables")
+    frame = pandas.read_csv(path, keep_default_na=False, na_values=["nan"])
+    for name in frame.select_dtypes(["object", "string"]):
+        frame[name] = [_without_apostrophe(cell) for cell in frame[name]]
+    return frame, {}
+
+
+def _without_apostrophe(cell: Any) -> Any:
+    marked = isinstance(cell, str) and cell.startswith("'") and FORMULA.match(cell[1:])
+    return cell[1:] if marked else cell
+
+
+def _read_json(path: Path) -> tuple[DataFrame, dict[str, Any]]:
+    pandas = import_optional("pandas", extra="features", purpose="reading tables")
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    columns = {
+        name: [float(c) if c in ("inf", "-inf", "nan") else c for c in cells]
+        for name, cells in whole["columns"].items()
+    }
+    return pandas.DataFrame(columns), whole["metadata"]
+
+
+def _read_parquet(path: Path) -> tuple[DataFrame, dict[str, Any]]:
+    import_optional("pandas", extra="features", purpose="reading tables")
+    parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="reading Parquet files")
+    table = parquet.read_table(path)
+    metadata = json.loads((table.schema.metadata or {}).get(b"ecc", b"{}"))
+    return table.to_pandas(), metadata
+
+
+def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts in which all results of a table agree, as its metadata has them."""
+    described = [one.get("result") for one in (metadata, *metadata.get("inputs", ()))]
+    facts = [one["facts"] for one in described if one]
+    if not facts:
+        settings = metadata.get("settings", {})
+        return {name: settings[name] for name in FACTS if settings.get(name) is not None}
+    first = facts[0].items()
+    return {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
+
+
+def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) -> CurveTable:
+    frame = frame.reset_index(drop=True)
+    facts = recorded | {
+        fact: _only(frame, column) for column, fact in FACTS.items() if column in frame
+    }
+    frame = frame.drop(columns=[column for column in FACTS if column in frame])
+    found, metadata = _from_rows(frame) if "threshold" in frame else _from_columns(frame)
+    return CurveTable(_result(*found, measure, facts), metadata)
+
+
+def _only(frame: DataFrame, column: str) -> Any:
+    """Return the only value of a column, None if it is empty."""
+    values = frame[column].unique().tolist()
+    if len(values) > 1:
+        raise ValueError(f"curves must agree in `{column}`, got {values[0]!r} and {values[1]!r}")
+    if not values or values[0] == "":
+        return None
+    if column == "direction" and isinstance(values[0], str):
+        return tuple(map(float, values[0].split(",")))
+    return values[0]
+
+
+def _from_rows(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
+    """Return thresholds, measures (k, n) and metadata of a table with a row for each threshold."""
+    pattern = re.compile(f"euler_number|{MEASURES}")
+    names = [name for name in frame if pattern.fullmatch(str(name))]
+    heads = frame.drop(columns=["threshold", *names])
+    thresholds = frame["threshold"].to_numpy()
+    begins = np.ones(len(frame), bool)
+    begins[1:] = thresholds[1:] <= thresholds[:-1]
+    if heads.shape[1]:
+        begins[1:] |= (heads != heads.shift()).any(axis=1).to_numpy()[1:]
+    count = int(begins.sum())
+    at = thresholds.reshape(count, -1) if count and len(frame) % count == 0 else None
+    if count and (at is None or (at != at[0]).any()):
+        raise ValueError(
+            "curves must have the same thresholds, but these have their own: write the table with "
+            "--range, or align them (`ecc_core.features.align_curves`)"
+        )
+    values = {name: frame[name].to_numpy().reshape(count, -1) for name in names}
+    return (thresholds[:0] if at is None else at[0], values), heads[begins].reset_index(drop=True)
+
+
+def _from_columns(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
+    """Return the same of a table with a row for each curve."""
+    parts = {name: HEADER.fullmatch(str(name)) for name in frame}
+    columns: dict[str, list[str]] = {}
+    for name, part in parts.items():
+        if part:
+            columns.setdefault(part[1] or "euler_number", []).append(name)
+    texts = [[parts[name][2] for name in names] for names in columns.values()]  # type: ignore[index]
+    if any(text != texts[0] for text in texts):
+        raise ValueError(
+            "all measures must have the same thresholds, got columns of different ones"
+        )
+    values = {name: frame[own].to_numpy() for name, own in columns.items()}
+    metadata = frame.drop(columns=[name for name, part in parts.items() if part])
+    return (np.array([_number(text) for text in (texts or [[]])[0]]), values), metadata
+
+
+def _number(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+
+
+def _result(
+    thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
+) -> CurveResult[Any]:
+    """Return the curves of one measure."""
+    betti = [name for name in values if re.fullmatch("b[0-3]", name)]
+    functionals = next((names for names in FUNCTIONALS if names[0] in values), ())
+    held: dict[str, Any] = {
+        "euler": ("euler_number",) if "euler_number" in values else (),
+        "betti": tuple(sorted(betti)),
+        "minkowski": (*functionals, "euler_number") if functionals else (),
+    }
+    several = [name for name in ("betti", "minkowski") if held[name]]
+    if measure is None and len(several) < 2:
+        measure = "betti" if betti else "minkowski" if functionals else "euler"
+    if measure is None or not held.get(measure):
+        one_of = " or ".join(repr(name) for name, columns in held.items() if columns)
+        if not one_of:
+            raise ValueError(
+                'has no curves: neither the columns "threshold" and "euler_number", nor one for '
+                "each threshold (read tables of objects with pandas)"
+            )
+        raise ValueError(f"`measure` must be {one_of}, got {measure!r}")
+    names = held[measure]
+    parts = [values[name] for name in names]
+    kinds = {"euler": EulerCurve, "betti": BettiCurves, "minkowski": MinkowskiCurves}
+    kind: Any = kinds[measure]
+    if measure != "euler":
+        facts = facts | {"ndim": len(names) - (measure == "minkowski")}
+    known = {field.name for field in fields(kind)}
+    array = parts[0] if measure == "euler" else np.stack(parts, axis=1)
+    return kind(thresholds, array, **{k: v for k, v in facts.items() if k in known})  # type: ignore[no-any-return]

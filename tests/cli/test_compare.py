@@ -1,0 +1,88 @@
+"""``ecc compare``: the numbers of the library, and what it says of them."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ecc_core.cli import main
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    at = np.linspace(0, 1, 11)
+    rows = []
+    for treatment, well in [("control", i) for i in range(4)] + [("drug", i) for i in range(4)]:
+        shift = rng.normal()
+        for _ in range(3):
+            values = rng.normal(shift, 1, at.size) + 30 * (treatment == "drug") * (at > 0.75)
+            head = {"treatment": treatment, "well": f"{treatment[0]}{well}"}
+            rows.append(head | dict(zip(map(str, at.tolist()), values.tolist(), strict=True)))
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+def test_wells_are_permuted(table, tmp_path, capsys):
+    out, plot = tmp_path / "test.json", tmp_path / "test.png"
+    flags = ["--by", "treatment", "--unit", "well", "--out", str(out), "--plot", str(plot)]
+    assert main(["compare", str(table), *flags]) == 0
+    text = capsys.readouterr().out
+    assert "control (4 x well, 12 curves) and drug (4 x well, 12 curves)" in text
+    assert "all 70 permutations, by well" in text
+    assert "thresholds that differ (p <= 0.05, corrected): 0.8 to 1\n" in text
+    assert "no result can be significant" not in text
+    found = json.loads(out.read_text())
+    wells = pd.read_csv(table).groupby(["treatment", "well"]).mean()
+    first, second = wells.loc["control"].to_numpy(), wells.loc["drug"].to_numpy()
+    np.testing.assert_allclose(
+        found["columns"]["difference"], first.mean(axis=0) - second.mean(axis=0)
+    )
+
+    def distance(a, b):
+        return np.sqrt(((a.mean(axis=0) - b.mean(axis=0))[:-1] ** 2 * 0.1).sum())
+
+    both = np.concatenate([first, second])
+    groups = [np.isin(range(8), own) for own in itertools.combinations(range(8), 4)]
+    null = np.array([distance(both[own], both[~own]) for own in groups])
+    observed = distance(first, second)
+    assert found["metadata"]["pvalue"] == np.mean(null >= observed - 1e-9)
+    assert found["metadata"]["statistic"] == pytest.approx(observed)
+    assert found["metadata"]["settings"]["unit"] == "well"
+    assert plot.stat().st_size > 10_000
+
+
+def test_too_few_units(table, capsys):
+    flags = ["--by", "well", "--groups", "c0,d1", "--unit", "well"]
+    assert main(["compare", str(table), *flags]) == 0
+    text = capsys.readouterr().out
+    assert "p is at least 1" in text
+    assert "corrected): none" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--by", "dose"], "--by must be a column of .*, got 'dose': it has treatment, well"),
+        (["--by", "well"], "got 8 in well"),
+        (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),
+        (["--by", "treatment", "--measure", "b0"], "--measure must be 'euler'"),
+        (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),
+        (["--by", "treatment", "--paired"], "--paired needs --unit"),
+        (["--by", "treatment", "--unit", "well", "--paired"], "both groups"),
+    ],
+)
+def test_bad_input(table, capsys, flags, message):
+    assert main(["compare", str(table), *flags]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert re.search(message, error)
+
+
+def test_no_table(tmp_path, capsys):
+    assert main(["compare", str(tmp_path / "none.csv"), "--by", "x"]) == 2
+    assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,98 @@
+"""P-values of thresholds by the maximum statistic, against plain loops, SciPy and simulation."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ecc_core as ecc
+from ecc_core.features import mean_band, permutation_test
+
+T = np.array([0.0, 1, 3, 4, 8])
+
+
+def maximum_statistic(first, second):
+    """Corrected p-values over all regroupings, one at a time."""
+    both = np.concatenate([first, second])
+    scale = both.std(axis=0)
+    members = itertools.combinations(range(len(both)), len(first))
+    groups = [np.isin(np.arange(len(both)), chosen) for chosen in members]
+    moved = [np.abs(both[own].mean(axis=0) - both[~own].mean(axis=0)) / scale for own in groups]
+    observed = np.abs(first.mean(axis=0) - second.mean(axis=0)) / scale
+    largest = np.max(moved, axis=1)
+    return np.array([np.mean(largest >= one - 1e-9) for one in observed])
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 3), (4, 4), (3, 5)])
+def test_equal_to_loops(k, n):
+    rng = np.random.default_rng(k + n)
+    first, second = rng.normal(size=(k, 5)), rng.normal([0, 0, 1, 3, 0], size=(n, 5))
+    found = permutation_test((T, first), (T, second))
+    assert found.exact
+    assert found.units == (k, n)
+    assert_allclose(found.pvalues, maximum_statistic(first, second))
+    assert_allclose(found.difference, first.mean(axis=0) - second.mean(axis=0))
+    pooled = ((k - 1) * first.var(axis=0, ddof=1) + (n - 1) * second.var(axis=0, ddof=1)) / (
+        k + n - 2
+    )
+    assert_allclose(found.effect_size, found.difference / np.sqrt(pooled))
+    assert_array_equal(found.thresholds, T)
+
+
+def test_pairs():
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=(5, 5))
+    second = first + rng.normal(size=(5, 5)) + [0, 0, 2, 0, 0]
+    found = permutation_test((T, first), (T, second), paired=True)
+    gaps = first - second
+    scale = np.sqrt((gaps**2).mean(axis=0))
+    signs = np.array([*itertools.product((-1, 1), repeat=5)])
+    largest = np.abs(signs @ gaps / 5 / scale).max(axis=1)
+    observed = np.abs(gaps.mean(axis=0)) / scale
+    assert_allclose(found.pvalues, [(largest >= one - 1e-9).mean() for one in observed])
+    assert_allclose(found.effect_size, gaps.mean(axis=0) / gaps.std(axis=0, ddof=1))
+
+
+def test_superlevel_curves_keep_their_order():
+    rng = np.random.default_rng(2)
+    images = rng.integers(0, 50, (8, 9, 10)) + np.array([0] * 4 + [9] * 4)[:, None, None]
+    at = np.arange(0, 60, 5)
+    curves = ecc.euler_curve(images, at, axis=(1, 2), superlevel=True)
+    first, second = ((at, curves.values[rows]) for rows in (slice(0, 4), slice(4, 8)))
+    found = permutation_test(first, second, superlevel=True)
+    assert_array_equal(found.thresholds, at)
+    assert_allclose(found.difference, first[1].mean(axis=0) - second[1].mean(axis=0))
+    scale = curves.values.std(axis=0) > 0
+    expected = maximum_statistic(first[1][:, scale], second[1][:, scale])
+    assert_allclose(found.pvalues[scale], expected)
+    assert (found.pvalues[~scale] == 1).all()
+    assert (found.effect_size[~scale] == 0).all()
+
+
+def test_no_threshold_differs_too_often_by_chance():
+    rng = np.random.default_rng(3)
+    least = [
+        permutation_test((T, rng.normal(size=(4, 5))), (T, rng.normal(size=(4, 5)))).pvalues.min()
+        for _ in range(400)
+    ]
+    share = np.mean(np.array(least) <= 0.05)
+    assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert share > 0
+
+
+def test_plots():
+    rng = np.random.default_rng(4)
+    first, second = rng.normal(size=(6, 5)), rng.normal([0, 0, 9, 9, 0], size=(6, 5))
+    test = permutation_test((T, first), (T, second))
+    ax = test.plot()
+    assert_array_equal(ax.lines[-1].get_ydata(), test.difference)
+    shaded = np.concatenate([path.vertices[:, 0] for path in ax.collections[0].get_paths()])
+    assert 1 < shaded.min() <= 3
+    assert 4 <= shaded.max() < 8
+    band = mean_band((T, first), rng=0)
+    ax = band.plot(label="mean")
+    assert_array_equal(ax.lines[0].get_ydata(), band.mean)
+    assert ax.collections[0].get_datalim(ax.transData).y1 == pytest.approx(band.upper.max())
+    with pytest.raises(ValueError, match="`level`"):
+        test.plot(level=2)

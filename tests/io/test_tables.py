@@ -1,0 +1,166 @@
+"""Tables of the command, read as curves: those of scikit-image, GUDHI's numbers and pandas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from skimage import io
+from skimage.measure import euler_number, label
+
+import ecc_core as ecc
+from ecc_core.cli import main
+from ecc_core.features import descriptor_table, distance_matrix, mean_band, permutation_test
+from ecc_core.io import curves_of_table, read_table, write_table
+
+SUFFIXES = [".csv", ".parquet", ".json"]
+AT = [40, 100.5, 200]
+
+
+@pytest.fixture
+def images(tmp_path):
+    rng = np.random.default_rng(0)
+    found = {}
+    for name in ("a", "b", "=c"):
+        image = rng.integers(0, 256, (12, 9), np.uint8)
+        io.imsave(tmp_path / f"{name}.png", image, check_contrast=False)
+        found[str(tmp_path / f"{name}.png")] = image
+    return found
+
+
+def sets(image, superlevel):
+    return [image >= t if superlevel else image <= t for t in AT]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("command", ["curve", "batch"])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves_are_those_of_the_images(images, tmp_path, monkeypatch, command, suffix, superlevel):
+    path = tmp_path / f"table{suffix}"
+    flags = ["--superlevel"] if superlevel else []
+    flags += ["--connectivity", "1", "--betti", "--minkowski", "crofton-4"]
+    given = [command, *images, "--thresholds", ",".join(map(str, AT)), *flags]
+    assert main([*given, "--out", str(path)]) == 0
+    tables = {measure: read_table(path, measure) for measure in ("euler", "betti", "minkowski")}
+    for table in tables.values():
+        assert sorted(table.metadata["input"]) == sorted(images)
+        assert_array_equal(table.curves.thresholds, AT)
+        assert (table.curves.connectivity, table.curves.superlevel) == (1, superlevel)
+        assert table.curves.boundary == "closed"
+    for i, name in enumerate(tables["euler"].metadata["input"]):
+        found = sets(images[name], superlevel)
+        euler = [euler_number(inside, 1) for inside in found]
+        components = [label(inside, connectivity=1).max() for inside in found]
+        assert_array_equal(tables["euler"].curves.values[i], euler)
+        assert_array_equal(tables["betti"].curves.values[i, 0], components)
+        assert_array_equal(tables["betti"].curves.euler[i], euler)
+        assert_array_equal(tables["minkowski"].curves.area[i], [s.sum() for s in found])
+        assert_array_equal(tables["minkowski"].curves.euler[i], euler)
+    assert tables["minkowski"].curves.estimator == "crofton-4"
+    with pytest.raises(ValueError, match="`measure` must be 'euler' or 'betti' or 'minkowski'"):
+        read_table(path)
+
+
+def test_units_and_estimator(images, tmp_path):
+    path = tmp_path / "t.csv"
+    flags = ["--minkowski", "exact", "--spacing", "2", "--unit", "mm", "--range", "0,255"]
+    assert main(["batch", *images, "--thresholds", "4", *flags, "--out", str(path)]) == 0
+    curves = read_table(path).curves
+    assert (curves.spacing_units, curves.estimator, curves.ndim) == ("millimeter", "exact", 2)
+    image = images[read_table(path).metadata["input"][0]]
+    inside = image <= 85
+    assert curves.area[0, 1] == 4 * inside.sum()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_labels_and_indices_are_metadata(tmp_path, suffix):
+    rng = np.random.default_rng(1)
+    stack = rng.integers(0, 9, (2, 8, 9), np.uint8)
+    regions = np.zeros((8, 9), np.uint8)
+    regions[:4], regions[5:] = 3, 7
+    np.save(tmp_path / "s.npy", stack)
+    io.imsave(tmp_path / "labels.tif", regions, check_contrast=False)
+    path = tmp_path / f"t{suffix}"
+    given = ["curve", str(tmp_path / "s.npy"), "--axes", "TYX", "--time", "1"]
+    flags = ["--labels", str(tmp_path / "labels.tif"), "--thresholds", "2,5", "--out", str(path)]
+    assert main([*given, *flags]) == 0
+    table = read_table(path)
+    assert_array_equal(table.metadata["label"], [3, 7])
+    expected = [
+        [euler_number((stack[1] <= t) & (regions == one), 2) for t in (2, 5)] for one in (3, 7)
+    ]
+    assert_array_equal(table.curves.values, expected)
+    chosen = table.select(table.metadata["label"] == 7)
+    assert_array_equal(chosen.curves.values, expected[1:])
+    assert_array_equal(table.select([1, 0]).curves.values, expected[::-1])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_stack_without_columns_besides_the_curve(tmp_path, suffix):
+    volume = np.random.default_rng(2).integers(0, 99, (6, 7, 8), np.uint8)
+    np.save(tmp_path / "v.npy", volume)
+    path = tmp_path / f"t{suffix}"
+    flags = ["--thresholds", "10,50", "--superlevel", "--direction", "1,0,0", "--out", str(path)]
+    assert main(["stack", str(tmp_path / "v.npy"), *flags, "--spacing", "1"]) == 0
+    curves = read_table(path).curves
+    heights = np.arange(6)[:, None, None] - 2.5
+    assert_array_equal(curves.values, [[euler_number(volume + heights >= t, 3) for t in (10, 50)]])
+    assert (curves.superlevel, tuple(curves.direction)) == (True, (1, 0, 0))
+
+
+def test_statistics_take_tables_and_frames():
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 9, (6, 4))
+    frame = pd.DataFrame(values, columns=["0.5", "1.0", "2.0", "4.0"]).assign(well=list("aabbcc"))
+    table = curves_of_table(frame)
+    at = np.array([0.5, 1, 2, 4])
+    assert_array_equal(table.curves.thresholds, at)
+    assert_array_equal(distance_matrix(frame), distance_matrix((at, values)))
+    assert_array_equal(mean_band(table, rng=1).mean, values.mean(axis=0))
+    first, second = frame.iloc[:3], table.select(np.arange(3, 6))
+    expected = permutation_test((at, values[:3]), (at, values[3:]))
+    assert permutation_test(first, second).pvalue == expected.pvalue
+    assert_array_equal(descriptor_table(frame)["maximum"], values.max(axis=1))
+    both = pd.DataFrame({"1": [1, 2], "b0 1": [3, 5], "b1 1": [2, 3], "area 1": [1.0, 2.0]})
+    assert (
+        distance_matrix(
+            both.assign(**{"2": 0, "b0 2": 0, "b1 2": 0, "area 2": 0}), functional="b0", metric="L1"
+        )[0, 1]
+        == 2
+    )
+
+
+def test_bad_tables(tmp_path):
+    objects = pd.DataFrame({"label": [1], "birth": [3.0]})
+    with pytest.raises(ValueError, match="has no curves"):
+        curves_of_table(objects)
+    ragged = pd.DataFrame({"input": list("aab"), "threshold": [1, 2, 1], "euler_number": [0, 1, 2]})
+    with pytest.raises(ValueError, match="must have the same thresholds"):
+        curves_of_table(ragged)
+    mixed = pd.DataFrame({"connectivity": [1, 2], "1.5": [0, 1]})
+    with pytest.raises(ValueError, match="must agree in `connectivity`, got 1 and 2"):
+        curves_of_table(mixed)
+    with pytest.raises(ValueError, match="different ones"):
+        curves_of_table(pd.DataFrame({"b0 1": [1], "b1 2": [2]}))
+    with pytest.raises(ValueError, match=r"t\.txt: type not supported"):
+        read_table(tmp_path / "t.txt")
+    path = tmp_path / "t.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"t\.json: "):
+        read_table(path)
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv")
+
+
+def test_infinite_thresholds_and_booleans(tmp_path):
+    for suffix in SUFFIXES:
+        path = tmp_path / f"t{suffix}"
+        columns = {
+            "input": ["x"] * 3,
+            "threshold": [-np.inf, 0.5, np.inf],
+            "euler_number": [0, 1, 2],
+        }
+        write_table(path, columns)
+        assert_array_equal(read_table(path).curves.thresholds, [-np.inf, 0.5, np.inf])
+    wide = curves_of_table(pd.DataFrame({"False": [1], "True": [2]}))
+    assert_array_equal(wide.curves.thresholds, [False, True])
+    assert isinstance(wide.curves, ecc.EulerCurve)
