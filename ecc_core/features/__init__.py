@@ -4,8 +4,9 @@
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
 - :func:`expected_gaussian_curve`: what theory expects of noise
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
-- :class:`EulerCurveTransformer`, :class:`EulerTransformTransformer`,
-  :class:`RegionTransformsTransformer`: curves and transforms as steps of a scikit-learn pipeline
+- :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
+  :class:`EulerTransformTransformer`, :class:`RegionTransformsTransformer`: curves and transforms as
+  steps of a scikit-learn pipeline
 - :func:`to_anndata`: curves and transforms of objects as an AnnData table
 
 Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its
@@ -31,6 +32,7 @@ __all__ = [
     "EulerTransformTransformer",
     "ExpectedCurve",
     "PermutationTest",
+    "RegionCurvesTransformer",
     "RegionTransformsTransformer",
     "align_curves",
     "curve_descriptors",
@@ -48,7 +50,7 @@ def __getattr__(name: str) -> Any:
     """Import scikit-learn when a transformer is first used."""
     if name in __all__:
         import_optional("sklearn", extra="features", purpose=name)
-        from ecc_core.features import transformers
+        from ecc_core.features import region_curves, transformers
 
-        return getattr(transformers, name)
+        return getattr(region_curves if name in region_curves.__all__ else transformers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,7 +25,7 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _negative: ClassVar[bool] = True
     """Whether images can have negative values."""
     image_shape: tuple[int, ...] | None
-    image_shape_: tuple[int, ...]
+    image_shape_: tuple[int, ...] | None
 
     def _images(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         array: NDArray[Any] = validate_data(
@@ -76,6 +76,9 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._set(self._images(X, reset=True))
         return self
 
+    def _names(self) -> list[str]:
+        return [f"{self._prefix}{i}" for i in np.arange(self._count())]
+
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: a prefix and a number.
 
@@ -86,10 +89,11 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (m,) array of str
-            Such as ``ecc0``, ``ecc1``, ... for curves and ``ect0``, ``ect1``, ... for transforms.
+            Such as ``ecc0``, ``ecc1``, ... for curves, ``region7_ecc0``, ... for the curves of
+            regions, and ``ect0``, ``ect1``, ... for transforms.
         """
         check_is_fitted(self)
-        return np.array([f"{self._prefix}{i}" for i in np.arange(self._count())], dtype=object)
+        return np.array(self._names(), dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,7 @@ import ecc_core as ecc
 from ecc_core.features import (
     EulerCurveTransformer,
     EulerTransformTransformer,
+    RegionCurvesTransformer,
     RegionTransformsTransformer,
 )
 
@@ -44,6 +45,9 @@ def images():
         EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
         EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
         EulerTransformTransformer(3, 5, threshold=0.5),
+        RegionCurvesTransformer(),
+        RegionCurvesTransformer([0.0, 1.0], ids=[7, 1], superlevel=True, workers=1),
+        RegionCurvesTransformer(9, missing="zero", range=(-1, 1), connectivity=1),
         RegionTransformsTransformer(3, 5),
         RegionTransformsTransformer(2, [-1.0, 0.0, 1.0], connectivity=1, normalize=None),
     ],
@@ -98,6 +102,27 @@ def test_pandas_output(images):
     table = transformer.fit_transform(images)
     assert list(table.columns) == ["ecc0", "ecc1", "ecc2"]
     assert table.shape == (10, 3)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "names"),
+    [
+        (EulerCurveTransformer(2), ["ecc0", "ecc1"]),
+        (EulerTransformTransformer(1, 2), ["ect0", "ect1"]),
+        (RegionTransformsTransformer(1, 2), ["ect0", "ect1"]),
+        (RegionCurvesTransformer([1], ids=[7, 1]), ["region7_ecc0", "region1_ecc0"]),
+    ],
+)
+def test_pandas_output_keeps_the_index(transformer, names):
+    rng = np.random.default_rng(3)
+    flat = pd.DataFrame(rng.integers(0, 3, (4, 20)), index=list("abcd"))
+    if "image_shape" in transformer.get_params():
+        transformer.set_params(image_shape=(4, 5))
+    expected = clone(transformer).fit_transform(flat)
+    table = transformer.set_output(transform="pandas").fit_transform(flat)
+    assert list(table.columns) == names
+    assert list(table.index) == list("abcd")
+    assert_array_equal(table.to_numpy(), expected)
 
 
 def test_in_a_pipeline_it_tells_textures_apart():
