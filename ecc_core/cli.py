@@ -130,8 +130,7 @@ def _run(argv: Sequence[str] | None) -> int:
                 _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
             )
             with redirect_stderr(StringIO()) if arguments.quiet else nullcontext():
-                arguments.run(arguments)
-            return 0
+                return arguments.run(arguments) or 0
         finally:
             sys.stdout.flush()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Images larger than memory: the arguments of their curves, and how they are opened."""
+"""Images as the commands open them, in blocks that fit in memory."""
 
 import argparse
 import math
@@ -71,7 +71,7 @@ class Means(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """An image on disk, in blocks that fit in memory.
+    """An image, in blocks that fit in memory.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ def _direction(
 def _means(
     blocks: Blocks, ndim: int, arguments: argparse.Namespace, share: int | None = None
 ) -> Means:
-    """Return the blocks of an image.
+    """Return the shape of the blocks of an image, and how many of them fit in memory.
 
     An image that is in memory takes a `share` besides, or that of a single block.
     """
@@ -270,7 +270,7 @@ def thresholds_of(stack: Stack, arguments: argparse.Namespace, *, sampled: bool 
     except ValueError as error:
         raise InputFileError(one_line(error)) from None
     dtype = stack.blocks.dtype
-    if dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
+    if sampled and dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
         raise InputFileError(f"--range {low},{high} has no value of {dtype}")
     return even_thresholds(low, high, wanted)
 

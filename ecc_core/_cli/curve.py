@@ -42,8 +42,6 @@ DESCRIPTION = (
     "the column unit. A connectivity, direction, boundary or superlevel sets that are asked for have "
     "columns, too. Without --out it is printed as CSV, or as JSON with --json."
 )
-
-
 SMALL = 1 << 26  # bytes of an image
 
 

@@ -133,7 +133,7 @@ def open_single(
     if always or (arguments.smooth and arguments.unit):
         calibration = lengths.of(stored, axes)
     elif arguments.spacing or arguments.unit:
-        raise InputFileError("--spacing and --unit need --smooth and --unit, or have no effect")
+        raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
     with blame(path):
         blocks = open_blocks(path, (stored, view, axes), calibration, arguments)
     return blocks, axes, calibration

@@ -75,6 +75,9 @@ def check_together(arguments: argparse.Namespace) -> None:
     if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
         other = "--betti" if arguments.betti else "--labels"
         raise InputFileError(f"--boundary must be closed together with {other}")
+    for name in ("labels", "minkowski"):
+        if isinstance(arguments.thresholds, str) and getattr(arguments, name):
+            raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
     if arguments.direction is None and arguments.direction_scale is not None:
         raise InputFileError("--direction-scale needs --direction, without which it has no effect")
     for name in ("spacing", "unit"):

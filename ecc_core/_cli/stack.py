@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
     whole = needs_memory(arguments)
     if whole:
-        raise InputFileError(f"{whole}, or the image must be in memory: use ecc curve or ecc batch")
+        raise InputFileError(
+            f"{whole}, since the image is not in memory: use ecc curve or ecc batch"
+        )
     check_together(arguments)
     path = arguments.input
     check_outputs(arguments, [path, *check_pairs([path], arguments)])

@@ -1,4 +1,4 @@
-"""The curves of a stack, summed over its blocks; partial sums are kept on the disk."""
+"""The curves of an image, summed over its blocks; partial sums are kept on the disk."""
 
 import argparse
 import logging

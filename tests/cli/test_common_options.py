@@ -276,6 +276,13 @@ class TestLargeImages:
         ]
         assert [int(row["euler_number"]) for row in rows] == expected
 
+    def test_a_range_beyond_the_values(self, tmp_path, capsys):
+        path = write(tmp_path / "a.zarr", noise(20, 20))
+        flags = ["--betti", "--range", "300,400", "--thresholds", "2"]
+        assert main(["curve", path, *flags]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert [row["b0"] for row in rows] == ["1", "1"]
+
     def test_errors_name_the_image(self, tmp_path, capsys):
         image = noise(40, 42).astype(np.float32)
         image[30, 30] = np.nan
@@ -386,12 +393,15 @@ class TestMeasures:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["stack", "--thresholds", "exact"], "or the image must be in memory: use ecc curve"),
+            (["stack", "--thresholds", "exact"], "since the image is not in memory: use ecc curve"),
             (
                 ["stack", "--betti", "--persistence", "3"],
-                "--persistence must not be given, or the image must",
+                "--persistence must not be given, since the image is",
             ),
             (["stack", "--betti", "--labels", "x"], "must not be given together with --labels"),
+            (["batch", "--thresholds", "exact", "--labels", "x"], "a list together with --labels"),
+            (["curve", "--thresholds", "exact", "--minkowski"], "a list together with --minkow"),
+            (["objects", "--unit", "um"], "--spacing and --unit need --smooth"),
             (["curve", "--device", "cuda"], "--device: ecc curve computes in this process"),
             (["curve", "--resume"], "--resume: ecc curve computes in this process"),
             (["curve", "--json"], "--json must not be given together with --out"),
@@ -404,7 +414,8 @@ class TestMeasures:
     def test_why_not(self, tmp_path, capsys, arguments, message):
         np.save(tmp_path / "a.npy", noise(5, 6))
         command, *flags = arguments
-        suffix = "npz" if command == "transform" else "csv"
+        flags += ["--persistence", "3"] if command == "objects" else []
+        suffix = {"transform": "npz", "objects": "npy"}.get(command, "csv")
         out = ["--out", str(tmp_path / f"o.{suffix}")]
         try:
             code = main([command, str(tmp_path / "a.npy"), *out, *flags])
