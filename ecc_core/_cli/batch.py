@@ -179,7 +179,8 @@ def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: P
 
 def _names(stack: Stack, arguments: argparse.Namespace) -> list[str]:
     """Return the names of the measures other than the Euler characteristic."""
-    names = [f"b{k}" for k in range(stack.ndim)] if arguments.betti else []
+    count = stack.filtration.classes if arguments.betti else 0
+    names = [f"b{k}" for k in range(count)]
     return names + [*MEASURES[stack.ndim][:-1]] * bool(arguments.minkowski)
 
 

@@ -39,8 +39,8 @@ DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
     "label (with --labels), threshold, euler_number, b0, b1, ... (with --betti), and area and "
     "perimeter, or volume, surface and mean_breadth (with --minkowski), whose unit of length is in "
-    "the column unit. A connectivity, direction, boundary or superlevel sets that are asked for have "
-    "columns, too. Without --out it is printed as CSV, or as JSON with --json."
+    "the column unit. What differs from the defaults, such as the connectivity, has columns, too. "
+    "Without --out it is printed as CSV, or as JSON with --json."
 )
 SMALL = 1 << 26  # bytes of an image
 

@@ -5,6 +5,7 @@ import io
 import json
 
 import imageio.v3 as imageio
+import gudhi
 import numpy as np
 import pytest
 import tifffile
@@ -62,3 +63,20 @@ def test_of_regions(files, tmp_path, capsys):
     assert [int(row["euler_number"]) for row in rows] == known.euler.ravel().tolist()
     for k in range(2):
         assert [int(row[f"b{k}"]) for row in rows] == known.values[:, k].ravel().tolist()
+
+
+@pytest.mark.parametrize("command", ["curve", "batch"])
+def test_periodic_images(tmp_path, command):
+    field = np.random.default_rng(3).random((5, 6, 7)).astype(np.float32)
+    np.save(tmp_path / "field.npy", field)
+    out = tmp_path / "t.parquet"
+    flags = ["--betti", "--boundary", "periodic", "--thresholds", "0.25,0.5,2"]
+    assert main([command, str(tmp_path / "field.npy"), *flags, "--out", str(out)]) == 0
+    periodic = {"periodic_dimensions": [True] * 3}
+    cubical = gudhi.PeriodicCubicalComplex(top_dimensional_cells=field.astype(float), **periodic)
+    cubical.compute_persistence(homology_coeff_field=2)
+    curves = ecc.io.read_table(out).curves
+    assert curves.boundary == "periodic"
+    for k, values in enumerate(curves.values[0]):
+        births, deaths = cubical.persistence_intervals_in_dimension(k).reshape(-1, 2).T
+        assert values.tolist() == [((births <= t) & (t < deaths)).sum() for t in (0.25, 0.5, 2)]
