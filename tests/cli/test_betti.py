@@ -4,8 +4,8 @@ import csv
 import io
 import json
 
-import imageio.v3 as imageio
 import gudhi
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
