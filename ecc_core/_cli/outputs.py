@@ -57,6 +57,8 @@ def needs_memory(arguments: argparse.Namespace) -> str:
         return "--thresholds must be a number or a list"
     if arguments.persistence is not None:
         return "--persistence must not be given"
+    if arguments.betti and arguments.boundary != "closed":
+        return "--boundary must be closed together with --betti"
     both = arguments.betti and arguments.labels
     return "--betti must not be given together with --labels" if both else ""
 
@@ -72,9 +74,10 @@ def check_together(arguments: argparse.Namespace) -> None:
         raise InputFileError("--persistence must be given together with --betti")
     if arguments.persistence is not None and arguments.labels:
         raise InputFileError("--persistence must not be given together with --labels")
-    if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
-        other = "--betti" if arguments.betti else "--labels"
-        raise InputFileError(f"--boundary must be closed together with {other}")
+    if arguments.boundary != "closed" and arguments.labels:
+        raise InputFileError("--boundary must be closed together with --labels")
+    if arguments.boundary == "half-open" and arguments.betti:
+        raise InputFileError("--boundary must be closed or periodic together with --betti")
     for name in ("labels", "minkowski"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")

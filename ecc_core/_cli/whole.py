@@ -39,9 +39,8 @@ def curves_in_memory(stack: Stack, arguments: argparse.Namespace) -> Curves:
         if stack.blocks.labels:
             found.append(_of_regions(of_regions, stack, image, kept[0], options))
             continue
-        if quantity != "betti":
-            options["boundary"] = arguments.boundary
-        elif arguments.persistence is not None:
+        options["boundary"] = arguments.boundary
+        if quantity == "betti" and arguments.persistence is not None:
             options["min_persistence"] = arguments.persistence
         axes = tuple(range(image.ndim - stack.ndim, image.ndim))
         mask = kept[0] if kept else None

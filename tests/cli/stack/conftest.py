@@ -81,7 +81,8 @@ def columns() -> Callable[[Path], Columns]:
     def read(path: Path) -> Columns:
         with path.open() as file:
             rows = list(csv.DictReader(file))
-        numbers = [name for name in rows[0] if name not in ("unit", "estimator")]
+        texts = ("unit", "estimator", "superlevel", "boundary", "direction")
+        numbers = [name for name in rows[0] if name not in texts]
         return {name: [float(row[name]) for row in rows] for name in numbers}
 
     return read

@@ -147,7 +147,7 @@ def test_batch(tmp_path, noise, write_zarr):
         rows = list(csv.DictReader(file))
     names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
     columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
-    assert list(rows[0]) == ["input", "unit", "estimator", *columns]
+    assert list(rows[0]) == ["input", "boundary", "estimator", "unit", *columns]
     for row, image in zip(rows, images.values(), strict=True):
         known = ecc.minkowski_curves(image, [2, 5], boundary="periodic")
         assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
