@@ -48,12 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
+    check_together(arguments)
     whole = needs_memory(arguments)
     if whole:
         raise InputFileError(
             f"{whole}, since the image is not in memory: use ecc curve or ecc batch"
         )
-    check_together(arguments)
     path = arguments.input
     check_outputs(arguments, [path, *check_pairs([path], arguments)])
     settle_estimator(arguments)
