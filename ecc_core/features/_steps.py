@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._io.tables import CurveTable, curves_of_table
+from ecc_core.features._transforms import flattened, sampling_of
 from ecc_core.results import CurveResult, check_agreement, functionals_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def comparable(superlevel: bool | None, functional: str | None, **given: Curves)
         If curves do not agree, or if `functional` does not name one of theirs.
     """
     given = {name: from_table(curves, functional) for name, curves in given.items()}
+    if any(map(sampling_of, given.values())):
+        return False, *flattened(superlevel, functional, **given)
     chosen = [_one_functional(curves, functional, name) for name, curves in given.items()]
     return check_agreement(superlevel, functional, **given), *chosen
 
@@ -164,9 +167,11 @@ def join(a: Steps, b: Steps) -> tuple[Floats, Floats, Floats]:
     return levels, evaluate(a, levels), evaluate(b, levels)
 
 
-def check_metric(metric: str) -> None:
+def check_metric(metric: str, curves: Any = None) -> None:
     if metric not in ("L1", "L2", "W1"):
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
+    if metric == "W1" and sampling_of(curves):
+        raise ValueError(f'`metric` must be "L1" or "L2" for transforms, got {metric!r}')
 
 
 def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:

@@ -154,9 +154,11 @@ def distance_matrix(
 
     Parameters
     ----------
-    a : result of k curves, (thresholds, values) with values (k, n), or list of curves
+    a : result of k curves, (thresholds, values) with values (k, n), list of curves, or table
         Such as EulerCurve of a batch, or RegionCurves. The curves of a list may have different
-        thresholds; see :func:`align_curves`.
+        thresholds; see :func:`align_curves`. A table is as for :func:`mean_band`. Transforms with
+        the same directions and heights, as RegionTransforms or a list of EulerTransform, have the
+        distances of :func:`ecc_core.transform_distance`.
     b : the same, optional
         Default: `a` itself.
     metric, functional, superlevel
@@ -180,7 +182,7 @@ def distance_matrix(
            [2., 0., 6.],
            [4., 6., 0.]])
     """
-    check_metric(metric)
+    check_metric(metric, a)
     given = {"a": a} if b is None else {"a": a, "b": b}
     superlevel, a, *other = comparable(superlevel, functional, **given)
     rows = rows_of(a, superlevel, "a")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ecc_core._optional import import_optional
+from ecc_core.features._differences import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
     blocks,
     differences,
@@ -26,104 +27,12 @@ from ecc_core.features._steps import (
     norms,
     rows_of,
 )
-from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
+from ecc_core.features._transforms import sampling_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["CurveBand", "PermutationTest", "draw_band", "mean_band", "permutation_test"]
+__all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
 
 Seed = int | np.random.Generator | None
 ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
-
-
-class CurveBand(NamedTuple):
-    """Thresholds, the mean curve, and a band around it."""
-
-    thresholds: Floats
-    mean: Floats
-    lower: Floats
-    upper: Floats
-
-    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
-        """Plot the mean curve and the band.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        ax = _axes("mean curve") if ax is None else ax
-        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
-
-
-class PermutationTest(NamedTuple):
-    """The distance between two groups, its p-value, and where the groups differ."""
-
-    statistic: float
-    """Distance between the mean curves."""
-    pvalue: float
-    null: Floats
-    """(k,), the distances of the permutations."""
-    thresholds: Floats
-    """(n,), of both groups."""
-    difference: Floats
-    """(n,), mean curve of the first group minus that of the second."""
-    pvalues: Floats
-    """(n,), p-values of the thresholds, corrected for their number."""
-    effect_size: Floats
-    """(n,), the difference in standard deviations (Cohen's d): those of the units within groups,
-    or of the differences of pairs."""
-    units: tuple[int, int]
-    """Numbers of units of the groups; the same for pairs."""
-    exact: bool
-    """Whether all permutations were taken, and not random ones."""
-
-    def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
-        """Plot the difference of the mean curves, with the thresholds at which groups differ.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        level : float, default 0.05
-            Thresholds with a corrected p-value of at most this are shaded.
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        ax = _axes("difference of means") if ax is None else ax
-        ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
-        ax.plot(self.thresholds, self.difference, **line)
-        where = self.pvalues <= check_level(level)
-        across: Any = {"transform": ax.get_xaxis_transform(), "step": "mid", "zorder": 0}
-        ax.fill_between(self.thresholds, 0, 1, where=where, color=FAINT, alpha=0.4, lw=0, **across)
-        return ax
-
-
-def draw_band(
-    ax: Axes, thresholds: Floats, middle: Floats, lower: Floats, upper: Floats, **line: Any
-) -> Axes:
-    """Draw a curve and the band around it in one colour."""
-    (drawn,) = ax.plot(thresholds, middle, **line)
-    ax.fill_between(thresholds, lower, upper, color=drawn.get_color(), alpha=0.2, lw=0)
-    return ax
-
-
-def _axes(what: str) -> Axes:
-    ax = new_axes(COLUMN)
-    ax.set(xlabel="threshold", ylabel=what)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def mean_band(
@@ -144,7 +53,8 @@ def mean_band(
         A group of at least 2 independent curves, such as the mean curve of each well or animal
         rather than those of its cells. The curves of a list may have different thresholds; see
         :func:`align_curves`. A table is a CurveTable or a data frame with the columns of one, see
-        :func:`ecc_core.io.curves_of_table`.
+        :func:`ecc_core.io.curves_of_table`. Transforms, as RegionTransforms or a list of
+        EulerTransform, must have the same directions and heights.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
@@ -189,6 +99,7 @@ def mean_band(
     True
     """
     check_level(level)
+    sampling = sampling_of(curves)
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
@@ -209,6 +120,8 @@ def mean_band(
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
     lower, upper = mean - q * spread, mean + q * spread
+    if sampling:
+        return CurveBand(sampling.heights, *map(sampling.unflatten, (mean, lower, upper)))
     if superlevel:
         return CurveBand(*(part[::-1] for part in (-levels, mean, lower, upper)))
     return CurveBand(levels, mean, lower, upper)
@@ -313,7 +226,8 @@ def permutation_test(
     >>> permutation_test(few, many, units=wells).pvalue
     0.1
     """
-    check_metric(metric)
+    check_metric(metric, first)
+    sampling = sampling_of(first)
     n_permutations = _check_positive(n_permutations, "n_permutations")
     superlevel, first, second = comparable(superlevel, functional, first=first, second=second)
     rows = rows_of(first, superlevel, "first"), rows_of(second, superlevel, "second")
@@ -360,6 +274,8 @@ def permutation_test(
     parts = [levels, difference, pvalues, effect]
     if superlevel:
         parts = [part[::-1] for part in (-levels, *parts[1:])]
+    if sampling:
+        parts = [sampling.heights, *map(sampling.unflatten, parts[1:])]
     at, difference, pvalues, effect = parts
     pvalue, facts = float((unseen + as_far) / (unseen + null.size)), (sizes, permutations.exact)
     return PermutationTest(statistic, pvalue, null, at, difference, pvalues, effect, *facts)
