@@ -1,0 +1,41 @@
+"""The jobs run from files to a statement, each in an empty folder."""
+
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+JOBS = Path(__file__).parents[2] / "examples" / "jobs"
+SAID = {
+    "plate": ["no (4 x well, 8 curves) and yes (4 x well, 8 curves)", "p = 0.02857 (all 70 perm"],
+    "rock": ["specific surface 0.0250 per micrometer", "pores percolate along x from"],
+    "brain": ["region 1: 50%", "region 2: 100%"],
+    "field": ["loops of the torus itself: 3", "most at 1.7"],
+    "shapes": ["distance within a kind", "p = 0.0"],
+}
+WRITTEN = {
+    "plate": ["groups.png", "plate.parquet", "test.json"],
+    "rock": ["rock.csv", "rock.png"],
+    "brain": ["regions.csv"],
+    "field": ["field.png"],
+    "shapes": [],
+}
+
+
+def test_every_job_is_tested():
+    assert sorted(path.stem for path in JOBS.glob("*.py")) == sorted(SAID) == sorted(WRITTEN)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_job(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other libraries
+        runpy.run_path(str(JOBS / f"{name}.py"))
+    text = capsys.readouterr().out
+    for statement in SAID[name]:
+        assert statement in text
+    for file in WRITTEN[name]:
+        assert (tmp_path / file).stat().st_size > 500
+    assert len((JOBS / f"{name}.py").read_text().splitlines()) <= 40
