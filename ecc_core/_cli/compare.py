@@ -1,4 +1,4 @@
-"""``ecc compare``: whether two groups of the curves of a table differ, and where."""
+"""``ecc compare``: whether groups of the curves of a table differ, and where."""
 
 import argparse
 import math
@@ -19,10 +19,10 @@ from ecc_core.plotting._figures import EULER
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
-HELP = "test whether two groups of the curves of a table differ"
+HELP = "test whether groups of the curves of a table differ"
 DESCRIPTION = (
-    "Compare the mean curves of two groups in a table of ecc curve, ecc stack or ecc batch by a "
-    "permutation test, and say at which thresholds they differ. P-values of thresholds are "
+    "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
+    "by a permutation test, and say at which thresholds they differ. P-values of thresholds are "
     "corrected for their number. Independent units are permuted, such as wells or animals: curves "
     "of one unit are averaged first."
 )
@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", required=True, metavar="COLUMN", help="column that names the group of each curve"
     )
-    parser.add_argument(
-        "--groups", metavar="A,B", help="the groups to compare, if the column has more than two"
-    )
+    parser.add_argument("--groups", metavar="A,B,...", help="the groups to compare (default: all)")
     parser.add_argument(
         "--unit",
         help="column that names the independent unit of each curve, such as a well or an animal "
@@ -45,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
     )
     parser.add_argument(
-        "--paired", action="store_true", help="with --unit: each unit is in both groups"
+        "--paired", action="store_true", help="with --unit: each unit is in both of two groups"
     )
     parser.add_argument(
         "--measure",
@@ -73,14 +71,12 @@ def run(arguments: argparse.Namespace) -> None:
     parts = [table.select(_texts(table, arguments.by) == name) for name in names]
     units = None
     if arguments.unit:
-        first, second = (_texts(part, arguments.unit).tolist() for part in parts)
-        units = first, second
+        units = tuple(_texts(part, arguments.unit).tolist() for part in parts)
     elif arguments.paired:
         raise InputFileError("--paired needs --unit, which says which curves belong together")
     try:
         test = permutation_test(
-            parts[0],
-            parts[1],
+            *parts,
             units=units,
             paired=arguments.paired,
             n_permutations=arguments.permutations,
@@ -140,13 +136,13 @@ def _texts(table: CurveTable, column: str) -> Any:
 
 
 def _groups(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the two groups."""
+    """Return the names of the groups."""
     known = sorted(set(_texts(table, arguments.by).tolist()))
     names = arguments.groups.split(",") if arguments.groups else known
-    if len(names) != 2:
+    if len(names) < 2 or len(set(names)) < len(names):
+        option = "--groups" if arguments.groups else "--by"
         raise InputFileError(
-            f"--by must name a column of two groups, or --groups two of them, got {len(names)} in "
-            f"{arguments.by}: {', '.join(names[:8])}"
+            f"{option} must name two or more groups in {arguments.by}, got {', '.join(names[:8])}"
         )
     if missing := [name for name in names if name not in known]:
         raise InputFileError(
@@ -167,7 +163,7 @@ def _statement(
     permuted = arguments.unit or "curve"
     drawn = "all" if test.exact else "random"
     lines = [
-        " and ".join(sizes),
+        f"{', '.join(sizes[:-1])} and {sizes[-1]}",
         f"p = {test.pvalue:.4g} ({drawn} {test.null.size} permutations, by {permuted})",
     ]
     least = _least_pvalue(test, arguments.paired)
@@ -190,9 +186,11 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
     """Return the smallest p-value that any curves of so many units can have."""
     if not test.exact:
         return 1 / (1 + test.null.size)
-    first, second = test.units
-    # Exchanging the groups as a whole gives the same distance.
-    return 2 / 2**first if paired else (1 + (first == second)) / math.comb(first + second, first)
+    if paired:
+        return float(2 / 2 ** test.units[0])
+    # Groups of one size can be exchanged as a whole, which gives the same distance.
+    same = math.prod(math.factorial(test.units.count(size)) for size in set(test.units))
+    return same / test.null.size
 
 
 def _ranges(thresholds: Any, where: Any) -> list[str]:

@@ -45,7 +45,7 @@ class CurveBand(NamedTuple):
 
 
 class PermutationTest(NamedTuple):
-    """The distance between two groups, its p-value, and where the groups differ.
+    """The distance between groups, its p-value, and where they differ.
 
     Of transforms, thresholds are heights, and what is (n,) has the shape (directions, heights).
     """
@@ -58,13 +58,14 @@ class PermutationTest(NamedTuple):
     thresholds: Floats
     """(n,), of both groups."""
     difference: Floats
-    """(n,), mean curve of the first group minus that of the second."""
+    """(n,), mean curve of the first group minus that of the second; of more than two groups the
+    standard deviation of their means."""
     pvalues: Floats
     """(n,), p-values of the thresholds, corrected for their number."""
     effect_size: Floats
-    """(n,), the difference in standard deviations (Cohen's d): those of the units within groups,
-    or of the differences of pairs."""
-    units: tuple[int, int]
+    """(n,), the difference in standard deviations (Cohen's d; f for more than two groups): those of
+    the units within groups, or of the differences of pairs."""
+    units: tuple[int, ...]
     """Numbers of units of the groups; the same for pairs."""
     exact: bool
     """Whether all permutations were taken, and not random ones."""

@@ -18,12 +18,12 @@ BLOCK = 2**22  # resampled values held at a time
 
 
 class Permutations(NamedTuple):
-    """Weights of curves, whose weighted sum is the difference of two groups."""
+    """Weights of curves: their weighted sums are the differences of groups."""
 
     observed: Floats
-    """(n,), of the groups as they are."""
+    """(g, n), of the groups as they are."""
     permuted: Iterator[Floats]
-    """Blocks (k, n)."""
+    """Blocks (k, g, n)."""
     exact: bool
     """Whether the blocks contain all permutations once, and not a random sample of them."""
 
@@ -36,57 +36,67 @@ def blocks(count: int, width: int) -> Iterator[int]:
 
 
 def regroupings(
-    first: int, second: int, most: int, width: int, generator: np.random.Generator
+    sizes: Sequence[int], most: int, width: int, generator: np.random.Generator
 ) -> Permutations:
-    """Divide n = first + second curves into groups of these sizes, in at most `most` ways."""
-    total = math.comb(first + second, first)
-    observed = np.repeat([1 / first, -1 / second], [first, second])
-    sizes = blocks(min(total, most), max(width, observed.size))
+    """Divide curves into groups of these sizes, in at most `most` ways.
+
+    The weighted sum is the difference of two groups. For more groups there is one for each, which
+    is how far its mean is from that of all curves (0), by the square root of its share of curves.
+    """
+    count = sum(sizes)
+    means = np.repeat(np.diag([1 / size for size in sizes]), sizes, axis=1)
+    if len(sizes) == 2:
+        weights = means[:1] - means[1:]
+    else:
+        weights = np.sqrt(np.array(sizes) / count)[:, None] * means
+    ways = [math.comb(sum(sizes[i:]), size) for i, size in enumerate(sizes)]
+    total = math.prod(ways)
+    parts = blocks(min(total, most), max(width, count) * len(weights))
     if total > most:
-        shuffled = (
-            generator.permuted(np.broadcast_to(observed, (size, observed.size)).copy(), axis=1)
-            for size in sizes
-        )
-        return Permutations(observed, shuffled, exact=False)
-    return Permutations(observed, _all_regroupings(first, second, sizes), exact=True)
+        each = np.arange(count)
+        orders = (generator.permuted(np.tile(each, (size, 1)), axis=1) for size in parts)
+    else:
+        every = _arrangements(sizes, range(count), 0)
+        orders = (np.array([*itertools.islice(every, size)]) for size in parts)
+    permuted = (np.moveaxis(weights[:, order], 0, 1) for order in orders)
+    return Permutations(weights, permuted, exact=total <= most)
 
 
-def _all_regroupings(first: int, second: int, sizes: Iterator[int]) -> Iterator[Floats]:
-    groups = itertools.combinations(range(first + second), first)
-    for size in sizes:
-        members = np.array(list(itertools.islice(groups, size)))
-        weights = np.full((size, first + second), -1 / second)
-        np.put_along_axis(weights, members, 1 / first, axis=1)
-        yield weights
+def _arrangements(sizes: Sequence[int], left: Sequence[int], first: int) -> Iterator[list[int]]:
+    """Yield, for each way to fill groups with the curves left, a curve of the group of each."""
+    if len(sizes) == 1:
+        yield [first] * len(left)
+        return
+    for own in itertools.combinations(range(len(left)), sizes[0]):
+        rest = [i for i in range(len(left)) if i not in own]
+        for others in _arrangements(sizes[1:], rest, first + sizes[0]):
+            found = dict(zip(rest, others, strict=True)) | dict.fromkeys(own, first)
+            yield [found[i] for i in range(len(left))]
 
 
 def sign_flips(count: int, most: int, width: int, generator: np.random.Generator) -> Permutations:
     """Reverse the signs of differences, in at most `most` ways."""
     total = 2**count
-    observed = np.full(count, 1 / count)
+    observed = np.full((1, count), 1 / count)
     sizes = blocks(min(total, most), max(width, count))
     if total > most:
-        flipped = (generator.integers(2, size=(size, count)) for size in sizes)
+        flipped = (generator.integers(2, size=(size, 1, count)) for size in sizes)
         return Permutations(observed, ((1 - 2 * bits) / count for bits in flipped), exact=False)
     ends = itertools.accumulate(sizes, initial=0)
     numbers = (np.arange(begin, end) for begin, end in itertools.pairwise(ends))
-    flipped = (at[:, None] >> np.arange(count) & 1 for at in numbers)
+    flipped = (at[:, None, None] >> np.arange(count) & 1 for at in numbers)
     return Permutations(observed, ((1 - 2 * bits) / count for bits in flipped), exact=True)
 
 
-def unit_means(
-    groups: tuple[Floats, Floats], units: Any
-) -> tuple[dict[Any, Floats], dict[Any, Floats]]:
-    """Return the mean curve of each unit in each of the groups `first` and `second`."""
-    if not isinstance(units, tuple | list) or len(units) != 2:
+def unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
+    """Return the mean curve of each unit in each of the groups, which are given by name."""
+    if not isinstance(units, tuple | list) or len(units) != len(groups):
         got = f"{len(units)} of them" if isinstance(units, tuple | list) else type(units).__name__
-        raise TypeError(
-            f"`units` must be two sequences of ids, for `first` and for `second`, got {got}"
-        )
-    first, second = (
-        _means(*given) for given in zip(groups, units, ("first", "second"), strict=True)
-    )
-    return first, second
+        names = " and for ".join(f"`{name}`" for name in groups)
+        count = "two" if len(groups) == 2 else len(groups)
+        raise TypeError(f"`units` must be {count} sequences of ids, for {names}, got {got}")
+    given = zip(groups.items(), units, strict=True)
+    return [_means(values, ids, name) for (name, values), ids in given]
 
 
 def _means(values: Floats, ids: Any, name: str) -> dict[Any, Floats]:

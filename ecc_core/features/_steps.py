@@ -159,12 +159,13 @@ def rows_of(curves: Any, superlevel: bool, name: str) -> Steps:
     return batch
 
 
-def join(a: Steps, b: Steps) -> tuple[Floats, Floats, Floats]:
-    """Return the union of the levels of two batches, and the values of each at them."""
-    if np.array_equal(a.levels, b.levels):
-        return a.levels, a.values, b.values
-    levels = np.union1d(a.levels, b.levels)
-    return levels, evaluate(a, levels), evaluate(b, levels)
+def join(*batches: Steps) -> tuple[Floats, list[Floats]]:
+    """Return the union of the levels of batches, and the values of each at them."""
+    levels = batches[0].levels
+    if all(np.array_equal(batch.levels, levels) for batch in batches):
+        return levels, [batch.values for batch in batches]
+    levels = np.unique(np.concatenate([batch.levels for batch in batches]))
+    return levels, [evaluate(batch, levels) for batch in batches]
 
 
 def check_metric(metric: str, curves: Any = None) -> None:

@@ -191,7 +191,7 @@ def distance_matrix(
         for i, curve in enumerate(rows.values[1:], 1):
             square[i, :i] = norms(rows.values[:i] - curve, rows.levels, metric)
         return square + square.T
-    levels, ours, theirs = join(rows, rows_of(other[0], superlevel, "b"))
+    levels, (ours, theirs) = join(rows, rows_of(other[0], superlevel, "b"))
     result = np.empty((len(ours), len(theirs)))
     for i, curve in enumerate(ours):
         result[i] = norms(theirs - curve, levels, metric)

@@ -10,6 +10,7 @@ import numpy as np
 from ecc_core._optional import import_optional
 from ecc_core.features._differences import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
+    Permutations,
     blocks,
     differences,
     regroupings,
@@ -136,8 +137,8 @@ def _student(normal: Floats, degrees: int) -> Floats:
 def permutation_test(
     first: Curves,
     second: Curves,
-    *,
-    units: tuple[Any, Any] | None = None,
+    *more: Curves,
+    units: tuple[Any, ...] | None = None,
     paired: bool = False,
     metric: Metric = "L2",
     n_permutations: int = 9999,
@@ -145,9 +146,9 @@ def permutation_test(
     superlevel: bool | None = None,
     rng: Seed = None,
 ) -> PermutationTest:
-    """Test whether two groups of curves come from the same population.
+    """Test whether groups of curves come from the same population.
 
-    The statistic is the distance between the mean curves of the groups. It is compared with its
+    The statistic is the distance between the mean curves of two groups. It is compared with its
     values after permuting what is exchangeable under the null hypothesis. **What is permuted must
     be independent**: the wells or animals that a treatment was assigned to, not the nuclei or
     fields of view within them. Nuclei of one well resemble each other, so that a test that permutes
@@ -156,17 +157,17 @@ def permutation_test(
 
     Parameters
     ----------
-    first, second : as `curves` of :func:`mean_band`
+    first, second, *more : as `curves` of :func:`mean_band`
         The groups. Their thresholds may differ; see :func:`align_curves`.
-    units : (ids, ids), optional
-        For each curve of `first` and for each of `second`, the id of the independent unit that it
+    units : (ids, ids, ...), optional
+        For each curve of `first`, of `second` and so on, the id of the independent unit that it
         comes from, such as the name of a well or the number of an animal. Curves are averaged
         within units, and units are permuted. A unit is in one group, or, if `paired`, in both.
         Default: each curve is a unit.
     paired : bool, default False
         Whether each unit is in both groups, such as animals before and after a treatment. Only the
         two curves of the same unit are then exchanged. Without `units`, the curves of `first` and
-        `second` are pairs in their order.
+        `second` are pairs in their order. For two groups only.
     metric : {"L2", "L1", "W1"}
         As for :func:`curve_distance`.
     n_permutations : int, default 9999
@@ -203,6 +204,10 @@ def permutation_test(
     probability 1 - p none of them is at most p if the groups do not differ, so that these p-values
     need no other correction.
 
+    For more than two groups, the difference at a threshold is the standard deviation of the means
+    of the groups, weighted by their sizes, and the effect size is Cohen's f. The statistic is the
+    root of the weighted mean of the squared distances between these means and that of all curves.
+
     References
     ----------
     .. [1] Phipson, Smyth, "Permutation P-values should never be zero", Statistical Applications in
@@ -229,56 +234,86 @@ def permutation_test(
     check_metric(metric, first)
     sampling = sampling_of(first)
     n_permutations = _check_positive(n_permutations, "n_permutations")
-    superlevel, first, second = comparable(superlevel, functional, first=first, second=second)
-    rows = rows_of(first, superlevel, "first"), rows_of(second, superlevel, "second")
-    levels, ours, theirs = join(*rows)
-    if not (len(ours) and len(theirs)):
-        raise ValueError(
-            f"`first` and `second` must hold curves, got {len(ours)} and {len(theirs)}"
-        )
+    named = {"first": first, "second": second}
+    named |= {f"more[{i}]": group for i, group in enumerate(more)}
+    superlevel, *chosen = comparable(superlevel, functional, **named)
+    rows = [rows_of(group, superlevel, name) for name, group in zip(named, chosen, strict=True)]
+    levels, parts = join(*rows)
+    groups = _check_groups(dict(zip(named, parts, strict=True)), paired)
     limits = n_permutations, levels.size, np.random.default_rng(rng)
-    sizes = len(ours), len(theirs)
     if paired:
-        values = _pairs(ours, theirs, units)
-        sizes = len(values), len(values)
+        values = _pairs(groups, units)
+        sizes: tuple[int, ...] = (len(values), len(values))
         permutations = sign_flips(len(values), *limits)
-        deviation = _deviation(values)
-        scale = np.sqrt((values**2).mean(axis=0))
+        deviation, scale = _deviation(values), np.sqrt((values**2).mean(axis=0))
     else:
-        ours, theirs = _apart(ours, theirs, units)
-        sizes = len(ours), len(theirs)
-        values = np.concatenate([ours, theirs])
+        apart = _apart(groups, units)
+        sizes = tuple(map(len, apart))
+        values = np.concatenate(apart)
         values -= values.mean(axis=0)  # less rounding
-        permutations = regroupings(sizes[0], sizes[1], *limits)
-        deviation = _deviation(ours, theirs)
-        scale = values.std(axis=0)
-    difference = permutations.observed @ values
-    statistic, largest = float(norms(difference, levels, metric)), _relative(difference, scale)
-    null, extremes = map(
-        np.concatenate,
-        zip(
-            *(
-                (norms(moved, levels, metric), _relative(moved, scale).max(axis=-1))
-                for moved in (block @ values for block in permutations.permuted)
-            ),
-            strict=True,
-        ),
+        permutations = regroupings(sizes, *limits)
+        deviation, scale = _deviation(*apart), values.std(axis=0)
+    statistic, pvalue, null, difference, pvalues = _compared(
+        values, permutations, scale, levels, metric
     )
-    rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
-    as_far = np.count_nonzero(null >= statistic - rounding)
-    extremes.sort()
-    further = extremes.size - np.searchsorted(extremes, largest * (1 - ROUNDING) - ROUNDING)
-    unseen = 0 if permutations.exact else 1  # the observed groups are not among random ones
-    pvalues = (unseen + further) / (unseen + null.size)
-    effect = _relative(difference, deviation, signed=True)
-    parts = [levels, difference, pvalues, effect]
+    curves = [levels, difference, pvalues, _relative(difference, deviation)]
     if superlevel:
-        parts = [part[::-1] for part in (-levels, *parts[1:])]
+        curves = [part[::-1] for part in (-levels, *curves[1:])]
     if sampling:
-        parts = [sampling.heights, *map(sampling.unflatten, parts[1:])]
-    at, difference, pvalues, effect = parts
-    pvalue, facts = float((unseen + as_far) / (unseen + null.size)), (sizes, permutations.exact)
-    return PermutationTest(statistic, pvalue, null, at, difference, pvalues, effect, *facts)
+        curves = [sampling.heights, *map(sampling.unflatten, curves[1:])]
+    at, difference, pvalues, effect = curves
+    found = statistic, pvalue, null, at, difference, pvalues, effect
+    return PermutationTest(*found, sizes, permutations.exact)
+
+
+def _compared(
+    values: Floats, permutations: Permutations, scale: Floats, levels: Floats, metric: Metric
+) -> tuple[float, float, Floats, Floats, Floats]:
+    """Return the statistic, its p-value and null values; and differences and p-values by level."""
+
+    def distance(moved: Floats) -> Floats:
+        return _size(norms(moved, levels, metric)[..., None])[..., 0]
+
+    observed = permutations.observed @ values
+    difference = observed[0] if len(observed) == 1 else _size(observed)
+    null, extremes = [], []
+    for block in permutations.permuted:
+        moved = block @ values
+        null.append(distance(moved))
+        extremes.append(_relative(_size(moved), scale).max(axis=-1))
+    every, largest = np.concatenate(null), np.sort(np.concatenate(extremes))
+    statistic = float(distance(observed))
+    rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
+    as_far = np.count_nonzero(every >= statistic - rounding)
+    own = _relative(np.abs(difference), scale) * (1 - ROUNDING) - ROUNDING
+    further = largest.size - np.searchsorted(largest, own)
+    unseen = 0 if permutations.exact else 1  # the observed groups are not among random ones
+    total = unseen + every.size
+    return (
+        statistic,
+        float((unseen + as_far) / total),
+        every,
+        difference,
+        (unseen + further) / total,
+    )
+
+
+def _size(parts: Floats) -> Floats:
+    """Return the root of the sum of squares over groups, the last axis but one."""
+    if parts.shape[-2] == 1:
+        return np.abs(parts[..., 0, :])
+    size: Floats = np.sqrt((parts**2).sum(axis=-2))
+    return size
+
+
+def _check_groups(groups: dict[str, Floats], paired: bool) -> dict[str, Floats]:
+    if not all(map(len, groups.values())):
+        names = " and ".join(f"`{name}`" for name in groups)
+        got = " and ".join(str(len(values)) for values in groups.values())
+        raise ValueError(f"{names} must hold curves, got {got}")
+    if paired and len(groups) > 2:
+        raise ValueError(f"`paired` must be False for more than two groups, got {len(groups)}")
+    return groups
 
 
 def _deviation(*groups: Floats) -> Floats:
@@ -288,30 +323,34 @@ def _deviation(*groups: Floats) -> Floats:
     return np.sqrt(squares / degrees) if degrees else np.full(groups[0].shape[1:], np.nan)
 
 
-def _relative(difference: Floats, scale: Floats, *, signed: bool = False) -> Floats:
+def _relative(difference: Floats, scale: Floats) -> Floats:
     """Return differences in units of a scale; no difference is 0 of any scale."""
-    parts = difference if signed else np.abs(difference)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(parts == 0, 0.0, parts / scale)
+        found: Floats = np.where(difference == 0, 0.0, difference / scale)
     return found
 
 
-def _apart(ours: Floats, theirs: Floats, units: Any) -> tuple[Floats, Floats]:
+def _apart(groups: dict[str, Floats], units: Any) -> list[Floats]:
     """Return the curves of the units of each group."""
     if units is None:
-        return ours, theirs
-    first, second = unit_means((ours, theirs), units)
-    if both := [unit for unit in first if unit in second]:
-        raise ValueError(
-            f"`units` must have each unit in one group unless `paired`, got {both[0]!r} in both"
-        )
-    return np.stack([*first.values()]), np.stack([*second.values()])
+        return [*groups.values()]
+    means = unit_means(groups, units)
+    seen: set[Any] = set()
+    for own in means:
+        if both := [unit for unit in own if unit in seen]:
+            raise ValueError(
+                f"`units` must have each unit in one group unless `paired`, got {both[0]!r} in both"
+            )
+        seen |= set(own)
+    return [np.stack([*own.values()]) for own in means]
 
 
-def _pairs(ours: Floats, theirs: Floats, units: Any) -> Floats:
+def _pairs(groups: dict[str, Floats], units: Any) -> Floats:
     """Return the differences of the units of both groups."""
+    ours, theirs = groups.values()
     if units is not None:
-        return differences(*unit_means((ours, theirs), units))
+        first, second = unit_means(groups, units)
+        return differences(first, second)
     if len(ours) != len(theirs):
         raise ValueError(
             "`first` and `second` must hold as many curves if `paired` without `units`, "

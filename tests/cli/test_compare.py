@@ -64,11 +64,23 @@ def test_too_few_units(table, capsys):
     assert "corrected): none" in text
 
 
+def test_more_than_two_groups(table, capsys):
+    groups = ["--by", "well", "--groups", "c0,c1,d0", "--permutations", "99"]
+    assert main(["compare", str(table), *groups]) == 0
+    text = capsys.readouterr().out
+    assert "c0 (3 curves), c1 (3 curves) and d0 (3 curves)\n" in text
+    assert "random 99 permutations, by curve" in text
+    groups[3] = "c0,c1,c2"
+    assert main(["compare", str(table), *groups[:4], "--unit", "well"]) == 0
+    assert "p is at least 1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--by", "dose"], "--by must be a column of .*, got 'dose': it has treatment, well"),
-        (["--by", "well"], "got 8 in well"),
+        (["--by", "treatment", "--groups", "drug"], "--groups must name two or more .*got drug"),
+        (["--by", "well", "--groups", "c0,c1,d0", "--unit", "well", "--paired"], "--paired must"),
         (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),
         (["--by", "treatment", "--measure", "b0"], "--measure must be 'euler'"),
         (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),

@@ -40,6 +40,67 @@ def test_equal_to_loops(k, n):
     assert_array_equal(found.thresholds, T)
 
 
+def partitions(sizes, left):
+    """All ways to divide numbers into groups of these sizes."""
+    if not sizes:
+        return [[]]
+    return [
+        [list(own), *rest]
+        for own in itertools.combinations(left, sizes[0])
+        for rest in partitions(sizes[1:], [i for i in left if i not in own])
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 3), (3, 3, 3), (1, 2, 2, 2)])
+def test_several_groups(sizes):
+    rng = np.random.default_rng(sum(sizes))
+    shifts = np.array([0, 0, 2, 3, 0])
+    groups = [rng.normal(i * shifts, 1, (n, 5)) for i, n in enumerate(sizes)]
+    found = permutation_test(*[(T, values) for values in groups])
+    assert found.exact
+    assert found.units == sizes
+    both = np.concatenate(groups)
+    grand, total = both.mean(axis=0), sum(sizes)
+
+    def spread(parts):
+        """Standard deviation of the means, and the statistic."""
+        gaps = [np.sqrt(len(own) / total) * (own.mean(axis=0) - grand) for own in parts]
+        return np.sqrt(np.sum(np.square(gaps), axis=0)), np.sqrt(
+            sum((gap[:-1] ** 2 * np.diff(T)).sum() for gap in gaps)
+        )
+
+    each = [spread([both[own] for own in way]) for way in partitions(sizes, range(total))]
+    difference, statistic = spread(groups)
+    assert_allclose(found.difference, difference)
+    assert found.statistic == pytest.approx(statistic)
+    assert found.null.size == len(each)
+    assert found.pvalue == pytest.approx(np.mean([s >= statistic - 1e-9 for _, s in each]))
+    largest = np.array([(moved / both.std(axis=0)).max() for moved, _ in each])
+    expected = [(largest >= one - 1e-9).mean() for one in difference / both.std(axis=0)]
+    assert_allclose(found.pvalues, expected)
+    within = sum(((own - own.mean(axis=0)) ** 2).sum(axis=0) for own in groups)
+    assert_allclose(found.effect_size, difference / np.sqrt(within / (total - len(sizes))))
+    drawn = permutation_test(*[(T, values) for values in groups], n_permutations=60, rng=0)
+    assert not drawn.exact
+    assert drawn.null.size == 60
+    assert set(np.round(drawn.null, 9)) <= set(np.round(found.null, 9))
+
+
+def test_several_groups_of_units():
+    rng = np.random.default_rng(5)
+    groups = [(T, rng.normal(size=(6, 5))) for _ in range(3)]
+    units = [list("aabbcc"), list("ddeeff"), list("gghhii")]
+    found = permutation_test(*groups, units=units)
+    means = [values.reshape(3, 2, 5).mean(axis=1) for _, values in groups]
+    assert found.pvalue == permutation_test(*[(T, values) for values in means]).pvalue
+    with pytest.raises(TypeError, match="`units` must be 3 sequences of ids, for `first` and for"):
+        permutation_test(*groups, units=units[:2])
+    with pytest.raises(ValueError, match="got 'a' in both"):
+        permutation_test(*groups, units=[units[0], units[1], units[0]])
+    with pytest.raises(ValueError, match="`paired` must be False for more than two groups"):
+        permutation_test(*groups, paired=True)
+
+
 def test_pairs():
     rng = np.random.default_rng(1)
     first = rng.normal(size=(5, 5))
