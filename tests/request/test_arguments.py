@@ -93,13 +93,7 @@ SPECIAL = {
 }
 # What a function takes that must not change its result, and a value that it refuses.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
-CLOSED = (
-    "betti_curves",
-    "region_curves",
-    "euler_transform",
-    "region_transforms",
-    "persistence_pairs",
-)
+CLOSED = ("region_curves", "euler_transform", "region_transforms")
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
 
 NAMES = [
