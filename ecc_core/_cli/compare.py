@@ -15,7 +15,7 @@ from ecc_core.errors import InputFileError
 from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
 from ecc_core.io import CurveTable, read_table, write_figure, write_table
 from ecc_core.plotting import COLUMN
-from ecc_core.plotting._figures import EULER
+from ecc_core.plotting._figures import EULER, new_figure
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -124,7 +124,16 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
             raise InputFileError(
                 f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known}"
             )
+        if column is not None and (missing := int(_missing(table, column).sum())):
+            raise InputFileError(
+                f"--{option} must have a value for each curve, but {column} is empty for {missing}"
+            )
     return table
+
+
+def _missing(table: CurveTable, column: str) -> Any:
+    cells = table.metadata[column]
+    return (cells.isna() | (cells.astype(str) == "")).to_numpy()
 
 
 def _functional(table: CurveTable, measure: str) -> str | None:
@@ -205,9 +214,7 @@ def _plot(
     path: Path, test: PermutationTest, parts: dict[str, CurveTable], arguments: argparse.Namespace
 ) -> None:
     """Draw the mean curves of the groups with bands, above their difference."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1.5 * COLUMN, 1.5 * COLUMN), layout="constrained")
+    figure = new_figure(figsize=(1.5 * COLUMN, 1.5 * COLUMN), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for name, part in parts.items():
         _band(part, arguments).plot(above, label=name)

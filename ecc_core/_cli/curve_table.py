@@ -260,7 +260,8 @@ def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: st
         facts["boundary"] = arguments.boundary
     if arguments.direction is not None:
         facts["direction"] = ",".join(map(str, map(float, arguments.direction)))
-        facts["direction_scale"] = float(arguments.direction_scale or 1)
+        given = arguments.direction_scale
+        facts["direction_scale"] = 1.0 if given is None else float(given)
     if arguments.minkowski:
         facts["estimator"] = arguments.minkowski
     if arguments.minkowski or arguments.direction is not None:

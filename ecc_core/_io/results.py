@@ -18,7 +18,14 @@ from ecc_core._io.write import TABLE_SUFFIXES, atomic_file, check_output, write_
 from ecc_core._optional import import_optional
 from ecc_core.results import Result, columns
 
-__all__ = ["RESULT_SUFFIXES", "describe_result", "read_result", "write_result"]
+__all__ = [
+    "RESULT_SUFFIXES",
+    "describe_result",
+    "read_json",
+    "read_parquet",
+    "read_result",
+    "write_result",
+]
 
 RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 """Suffixes of the files that can hold a result."""
@@ -159,7 +166,7 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
         If pyarrow is not installed and the file is a Parquet file.
     """
     path = Path(path)
-    reader = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet, ".npz": _read_npz}
+    reader = {".csv": _read_csv, ".json": read_json, ".parquet": read_parquet, ".npz": _read_npz}
     if path.suffix.lower() not in reader:
         types = ", ".join(RESULT_SUFFIXES)
         raise ValueError(f"{path}: type not supported, must be one of {types}")
@@ -250,12 +257,12 @@ def _read_csv(path: Path) -> tuple[Table, dict[str, Any]]:
     return table, {"result": json.loads(told)}
 
 
-def _read_json(path: Path) -> tuple[Table, dict[str, Any]]:
+def read_json(path: Path) -> tuple[Table, dict[str, Any]]:
     whole = json.loads(path.read_text(encoding="utf-8"))
     return whole["columns"], whole["metadata"]
 
 
-def _read_parquet(path: Path) -> tuple[Table, dict[str, Any]]:
+def read_parquet(path: Path) -> tuple[Table, dict[str, Any]]:
     parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="reading Parquet files")
     found = parquet.read_table(path)
     metadata = json.loads((found.schema.metadata or {}).get(b"ecc", b"{}"))

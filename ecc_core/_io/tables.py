@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._io.results import read_json, read_parquet
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
+from ecc_core._request.estimator import MEASURES
 from ecc_core.results import BettiCurves, CurveResult, EulerCurve, MinkowskiCurves
 
 if TYPE_CHECKING:
@@ -34,9 +36,9 @@ FACTS = {
     "unit": "spacing_units",
 }
 """Columns that tell how curves were computed, and what results call these facts."""
-FUNCTIONALS = ("length",), ("area", "perimeter"), ("volume", "surface", "mean_breadth")
-MEASURES = "|".join(["b[0-3]", *(name for names in FUNCTIONALS for name in names)])
-HEADER = re.compile(rf"(?:({MEASURES}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
+FUNCTIONALS = [names[:-1] for names in MEASURES.values()]
+COLUMNS = "|".join(["b[0-3]", *itertools.chain(*FUNCTIONALS)])
+HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
 """A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
 
 
@@ -128,11 +130,10 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
     ['a', 'b']
     """
     path = Path(path)
-    readers = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
+    if path.suffix.lower() not in TABLE_SUFFIXES:
         raise ValueError(f"{path}: type not supported, must be one of {', '.join(TABLE_SUFFIXES)}")
     try:
-        frame, metadata = readers[path.suffix.lower()](path)
+        frame, metadata = _read_csv(path) if path.suffix.lower() == ".csv" else _read(path)
         return _table(frame, measure, _recorded(metadata))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -185,22 +186,15 @@ def _without_apostrophe(cell: Any) -> Any:
     return cell[1:] if marked else cell
 
 
-def _read_json(path: Path) -> tuple[DataFrame, dict[str, Any]]:
+def _read(path: Path) -> tuple[DataFrame, dict[str, Any]]:
+    """Read a JSON file, in which infinity and NaN are text, or a Parquet file."""
     pandas = import_optional("pandas", extra="features", purpose="reading tables")
-    whole = json.loads(path.read_text(encoding="utf-8"))
-    columns = {
-        name: [float(c) if c in ("inf", "-inf", "nan") else c for c in cells]
-        for name, cells in whole["columns"].items()
+    columns, metadata = (read_json if path.suffix.lower() == ".json" else read_parquet)(path)
+    cells = {
+        name: [float(c) if c in ("inf", "-inf", "nan") else c for c in column]
+        for name, column in columns.items()
     }
-    return pandas.DataFrame(columns), whole["metadata"]
-
-
-def _read_parquet(path: Path) -> tuple[DataFrame, dict[str, Any]]:
-    import_optional("pandas", extra="features", purpose="reading tables")
-    parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="reading Parquet files")
-    table = parquet.read_table(path)
-    metadata = json.loads((table.schema.metadata or {}).get(b"ecc", b"{}"))
-    return table.to_pandas(), metadata
+    return pandas.DataFrame(cells), metadata
 
 
 def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,7 +232,7 @@ def _only(frame: DataFrame, column: str) -> Any:
 
 def _from_rows(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
     """Return thresholds, measures (k, n) and metadata of a table with a row for each threshold."""
-    pattern = re.compile(f"euler_number|{MEASURES}")
+    pattern = re.compile(f"euler_number|{COLUMNS}")
     names = [name for name in frame if pattern.fullmatch(str(name))]
     heads = frame.drop(columns=["threshold", *names])
     thresholds = frame["threshold"].to_numpy()

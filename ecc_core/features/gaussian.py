@@ -24,7 +24,9 @@ from ecc_core.features._gaussian import (
     kinematic_curve,
     lattice_curve,
 )
+from ecc_core.features._group_results import axes_of, draw_band
 from ecc_core.features._steps import Floats, check_level
+from ecc_core.plotting._figures import EULER
 from ecc_core.results import CurveResult, agree, curve_facts, meaning
 
 if TYPE_CHECKING:
@@ -94,20 +96,17 @@ class ExpectedCurve(CurveResult[Any]):
             If curves that :func:`ecc_core.plotting.plot_curve` has drawn on the axes are of the
             other direction (sublevel or superlevel sets), connectivity or boundary.
         """
-        if ax is None:
-            figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
-            ax = figures.Figure(figsize=(3.5, 2.4), layout="constrained").add_subplot()
-            ax.set(xlabel="threshold", ylabel="Euler characteristic")
+        ax = axes_of(EULER) if ax is None else ax
         drawn = (getattr(there, "ecc_meaning", {}) for there in ax.lines)
         agree(
             {"the expected curve": meaning(self)}
             | {f"line {i} of the axes": known for i, known in enumerate(drawn)}
         )
-        (middle,) = ax.plot(self.thresholds, self.mean, **{"label": "expected", **line})
-        if self.lower is not None and self.upper is not None:
-            colour = middle.get_color()
-            ax.fill_between(self.thresholds, self.lower, self.upper, color=colour, alpha=0.2, lw=0)
-        return ax
+        line = {"label": "expected", **line}
+        if self.lower is None or self.upper is None:
+            ax.plot(self.thresholds, self.mean, **line)
+            return ax
+        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
 
 
 def expected_gaussian_curve(

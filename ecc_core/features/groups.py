@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ecc_core._optional import import_optional
-from ecc_core.features._differences import CurveBand, PermutationTest
+from ecc_core.features._group_results import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
     Permutations,
     blocks,

@@ -95,6 +95,15 @@ def test_bad_input(table, capsys, flags, message):
     assert re.search(message, error)
 
 
+@pytest.mark.parametrize("column", ["treatment", "well"])
+def test_empty_cells(table, capsys, column):
+    frame = pd.read_csv(table)
+    frame.loc[3, column] = None
+    frame.to_csv(table, index=False)
+    assert main(["compare", str(table), "--by", "treatment", "--unit", "well"]) == 2
+    assert f"for each curve, but {column} is empty for 1" in capsys.readouterr().err
+
+
 def test_no_table(tmp_path, capsys):
     assert main(["compare", str(tmp_path / "none.csv"), "--by", "x"]) == 2
     assert "no such file" in capsys.readouterr().err

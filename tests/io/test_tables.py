@@ -99,9 +99,13 @@ def test_stack_without_columns_besides_the_curve(tmp_path, suffix):
     volume = np.random.default_rng(2).integers(0, 99, (6, 7, 8), np.uint8)
     np.save(tmp_path / "v.npy", volume)
     path = tmp_path / f"t{suffix}"
-    flags = ["--thresholds", "10,50", "--superlevel", "--direction", "1,0,0", "--out", str(path)]
-    assert main(["stack", str(tmp_path / "v.npy"), *flags, "--spacing", "1"]) == 0
+    flags = ["--thresholds", "10,50", "--superlevel", "--direction", "1,0,0", "--spacing", "1"]
+    given = ["stack", str(tmp_path / "v.npy"), *flags, "--out", str(path)]
+    assert main([*given, "--direction-scale", "0"]) == 0
+    assert read_table(path).curves.direction_scale == 0
+    assert main(given) == 0
     curves = read_table(path).curves
+    assert curves.direction_scale == 1
     heights = np.arange(6)[:, None, None] - 2.5
     assert_array_equal(curves.values, [[euler_number(volume + heights >= t, 3) for t in (10, 50)]])
     assert (curves.superlevel, tuple(curves.direction)) == (True, (1, 0, 0))

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from topology_helpers import connectivities, reduced_pairs, sorted_pairs
 
 import ecc_core as ecc
+from ecc_core._backends.cpu.betti import torus
 
 DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64]
 SHAPES = [(1,), (2,), (7,), (1, 4), (2, 5), (6, 7), (1, 1, 4), (1, 3, 4), (2, 2, 2), (3, 4, 5)]
@@ -171,6 +172,15 @@ def test_shifts_do_not_matter():
         for shift in ((7, 0, 0), (0, 11, 3)):
             assert ecc.betti_curves(np.roll(image, shift, (0, 1, 2)), at, **options) == curves
         assert_array_equal(curves.values, numbers(diagrams(image, connectivity), at))
+
+
+def test_images_whose_paths_need_64_bits(monkeypatch):
+    image = np.random.default_rng(7).random((6, 7, 8))
+    narrow = ecc.persistence_pairs(image, boundary="periodic")
+    monkeypatch.setattr(torus, "MOST_NARROW", 0)
+    assert ecc.persistence_pairs(image, boundary="periodic") == narrow
+    for found, part in zip(narrow.to_gudhi(), diagrams(image, 3), strict=True):
+        assert_array_equal(sorted_pairs(*found.T), sorted_pairs(*part.T))
 
 
 def test_results_say_what_they_are():

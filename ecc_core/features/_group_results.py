@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ecc_core.features._steps import Floats, check_level
-from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
+from ecc_core.plotting._figures import FAINT, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CurveBand", "PermutationTest"]
+__all__ = ["CurveBand", "PermutationTest", "axes_of", "draw_band"]
+
+HEIGHT = 2.4  # inches
 
 
 class CurveBand(NamedTuple):
@@ -40,8 +42,8 @@ class CurveBand(NamedTuple):
         -------
         matplotlib.axes.Axes
         """
-        ax = _axes("mean curve") if ax is None else ax
-        return _draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
+        ax = axes_of("mean curve") if ax is None else ax
+        return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
 
 
 class PermutationTest(NamedTuple):
@@ -86,7 +88,7 @@ class PermutationTest(NamedTuple):
         -------
         matplotlib.axes.Axes
         """
-        ax = _axes("difference of means") if ax is None else ax
+        ax = axes_of("difference of means") if ax is None else ax
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
         where = np.atleast_2d(self.pvalues <= check_level(level)).any(axis=0)
@@ -95,7 +97,7 @@ class PermutationTest(NamedTuple):
         return ax
 
 
-def _draw_band(
+def draw_band(
     ax: Axes, thresholds: Floats, middle: Floats, lower: Floats, upper: Floats, **line: Any
 ) -> Axes:
     """Draw a curve and the band around it in one colour."""
@@ -105,8 +107,9 @@ def _draw_band(
     return ax
 
 
-def _axes(what: str) -> Axes:
-    ax = new_axes(COLUMN)
-    ax.set(xlabel="threshold", ylabel=what)
+def axes_of(quantity: str) -> Axes:
+    """Return the only axes of a new figure."""
+    ax = new_axes(HEIGHT)
+    ax.set(xlabel="threshold", ylabel=quantity)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
