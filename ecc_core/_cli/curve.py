@@ -39,7 +39,7 @@ DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
     "label (with --labels), threshold, euler_number, b0, b1, ... (with --betti), and area and "
     "perimeter, or volume, surface and mean_breadth (with --minkowski), whose unit of length is in "
-    "the column unit. What differs from the defaults, such as the connectivity, has columns, too. "
+    "the column unit. Settings other than the defaults, such as a connectivity, have columns, too. "
     "Without --out it is printed as CSV, or as JSON with --json."
 )
 SMALL = 1 << 26  # bytes of an image

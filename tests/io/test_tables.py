@@ -133,6 +133,11 @@ def test_statistics_take_tables_and_frames():
     )
 
 
+def test_curves_without_a_name():
+    frame = pd.DataFrame({"threshold": [1, 2, 1, 2], "euler_number": [3, 4, 5, 6]})
+    assert_array_equal(curves_of_table(frame).curves.values, [[3, 4], [5, 6]])
+
+
 def test_bad_tables(tmp_path):
     objects = pd.DataFrame({"label": [1], "birth": [3.0]})
     with pytest.raises(ValueError, match="has no curves"):
