@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import copy_within, count_bits, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
 from ecc_core._backends.cpu.minkowski.vector_fields import (
     CARRIES,
     PLANES,
@@ -21,16 +21,14 @@ from ecc_core._backends.cpu.minkowski.vector_fields import (
     fields_3d,
 )
 from ecc_core._backends.cpu.scans.kernels import (
-    ALL,
     NONE,
     ONE,
     ROWS,
-    close_in_plane,
+    compare_slice,
     fill,
-    mirror,
+    repeat_borders,
     valid_bits,
 )
-from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
 
 __all__ = ["SUBTABLES", "scan_fields_2d", "scan_fields_3d"]
 
@@ -83,143 +81,85 @@ def _add_points(
                 wanted &= wanted - ONE
 
 
-@kernel()
-def scan_fields_2d(
-    keys: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    planes: Any,
-    block: Any,
-    carry: Any,
-    expanded: Any,
-    points: Any,
-    fields: Any,
-) -> None:
-    """Add a stack of images to histograms.
+def _scan_fields(volume: bool) -> Any:
+    """Return the kernel that scans a stack of images, or a volume."""
+    first_slice = -1 if volume else 0
 
-    The arguments are those of ``scan_2d``, and:
+    @kernel()
+    def scan(
+        keys: Any,
+        geometry: Any,
+        low: Any,
+        high: Any,
+        cubes: Any,
+        planes: Any,
+        block: Any,
+        carry: Any,
+        expanded: Any,
+        points: Any,
+        fields: Any,
+    ) -> None:
+        """Add images to histograms.
 
-    expanded : (512,) int8 array
-        Scratch memory for the fields of 64 points.
-    points, fields : (slices or 1, 4 * bins), (slices or 1, 4 * bins, 8) integer arrays
-        Histograms of points and of fields, in four parts. Every point is either in the first
-        histogram, or counted by the first field.
-    """
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    words = lead + (columns + 63) // 64
-    column_stride = rows + 2 * ROWS
-    kind_stride = words * column_stride
-    if cubes:
-        mirror(keys, geometry, low, high, 0)
-    for z in range(slices):
-        image = z % points.shape[0]
-        for word in range(words):
-            start = (z + 1) * slice_stride + 64 * word
-            planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
-        close_in_plane(planes, geometry, low, high, cubes)
-        fill(carry, 0, carry.size, NONE)
-        for word in range(words):
-            valid = valid_bits(word, words, lead, columns)
-            edge = ONE if cubes and low[2] and word == 0 else NONE
-            for row in range(0, rows, ROWS):
-                at = word * column_stride + row + 1
-                own = min(ROWS, rows - row)
-                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                fields_2d(planes, at, kind_stride, carry, CARRIES * row, edge, block)
-                if word >= lead:
-                    size = own, min(64, columns - 64 * (word - lead))
-                    _add_points(
-                        keys,
-                        block,
-                        valid,
-                        size,
-                        point,
-                        pitch,
-                        expanded,
-                        points[image],
-                        fields[image],
-                    )
+        The arguments are those of ``scan_2d``, and:
 
-
-@kernel()
-def scan_fields_3d(
-    keys: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    planes: Any,
-    block: Any,
-    carry: Any,
-    expanded: Any,
-    points: Any,
-    fields: Any,
-) -> None:
-    """As :func:`scan_fields_2d`, for one volume."""
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    words = lead + (columns + 63) // 64
-    column_stride = rows + 2 * ROWS
-    kind_stride = words * column_stride
-    inside = ALL if cubes else NONE
-    if cubes:
-        mirror(keys, geometry, low, high, 1)
-        if low[0]:
-            copy_within(keys, slice_stride, 0, slice_stride)
-    for z in range(-1, slices):
-        current = ((z + 1) & 1) * 7 * kind_stride
-        previous = 7 * kind_stride - current
-        between = current + 3 * kind_stride
-        if z == -1 and low[0]:
-            fill(planes, between, 4 * kind_stride, ~inside)
-            continue
-        for word in range(words):
-            start = (z + 1) * slice_stride + 64 * word
-            planes_3d(
-                keys,
-                start,
-                start + slice_stride,
-                pitch,
-                rows + 1,
-                planes,
-                current + word * column_stride,
-                kind_stride,
+        expanded : (512,) int8 array
+            Scratch memory for the fields of 64 points.
+        points, fields : (slices or 1, 4 * bins), (slices or 1, 4 * bins, 8) integer arrays
+            Histograms of points and of fields, in four parts. Every point is either in the first
+            histogram, or counted by the first field.
+        """
+        slices, rows, columns, lead, pitch, slice_stride = geometry
+        words = lead + (columns + 63) // 64
+        column_stride = rows + 2 * ROWS
+        kind_stride = words * column_stride
+        if cubes:
+            repeat_borders(keys, geometry, low, high, volume)
+        for z in range(first_slice, slices):
+            here, between, before = compare_slice(
+                keys, geometry, low, high, cubes, planes, z, volume
             )
-        if z == -1:
-            continue
-        if z == slices - 1 and high[0]:
-            fill(planes, between, 4 * kind_stride, inside)
-        close_in_plane(planes[current:], geometry, low, high, cubes)
-        fill(carry, 0, carry.size, NONE)
-        for word in range(words):
-            valid = valid_bits(word, words, lead, columns)
-            edge = ONE if cubes and low[2] and word == 0 else NONE
-            for row in range(0, rows, ROWS):
-                at = word * column_stride + row + 1
-                own = min(ROWS, rows - row)
-                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                fields_3d(
-                    planes,
-                    current + at,
-                    between + at,
-                    previous + 3 * kind_stride + at,
-                    kind_stride,
-                    carry,
-                    CARRIES * row,
-                    edge,
-                    block,
-                )
-                if word >= lead:
-                    size = own, min(64, columns - 64 * (word - lead))
-                    _add_points(
-                        keys,
-                        block,
-                        valid,
-                        size,
-                        point,
-                        pitch,
-                        expanded,
-                        points[0],
-                        fields[0],
-                    )
+            if z < 0:
+                continue
+            image = z % points.shape[0]
+            fill(carry, 0, carry.size, NONE)
+            for word in range(words):
+                valid = valid_bits(word, words, lead, columns)
+                edge = ONE if cubes and low[2] and word == 0 else NONE
+                for row in range(0, rows, ROWS):
+                    at = word * column_stride + row + 1
+                    own = min(ROWS, rows - row)
+                    point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                    place = CARRIES * row
+                    if volume:
+                        fields_3d(
+                            planes,
+                            here + at,
+                            between + at,
+                            before + at,
+                            kind_stride,
+                            carry,
+                            place,
+                            edge,
+                            block,
+                        )
+                    else:
+                        fields_2d(planes, at, kind_stride, carry, place, edge, block)
+                    if word >= lead:
+                        size = own, min(64, columns - 64 * (word - lead))
+                        _add_points(
+                            keys,
+                            block,
+                            valid,
+                            size,
+                            point,
+                            pitch,
+                            expanded,
+                            points[image],
+                            fields[image],
+                        )
+
+    return scan
+
+
+scan_fields_2d, scan_fields_3d = _scan_fields(volume=False), _scan_fields(volume=True)

@@ -219,7 +219,6 @@ class Scanner:
         low, high = sides_of(self._layout.low, self._layout.high, self.boundary)
         keys, *others = _kept.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
-        into = histograms[0] if self.ndim == 3 else histograms
         _, height, width = self.source.shape
         place = first, height * width, width
-        scan(keys, geometry, low, high, self.cubes, *others, into, out, place)
+        scan(keys, geometry, low, high, self.cubes, *others, histograms, out, place)

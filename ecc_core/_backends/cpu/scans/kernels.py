@@ -31,9 +31,9 @@ __all__ = [
     "ONE",
     "QUEUE_ROOM",
     "ROWS",
-    "close_in_plane",
+    "compare_slice",
     "fill",
-    "mirror",
+    "repeat_borders",
     "scan_2d",
     "scan_3d",
     "valid_bits",
@@ -73,6 +73,15 @@ def mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
         if high[1]:
             end = start + (rows + 1) * pitch
             copy_within(keys, end - pitch, end, pitch)
+
+
+@kernel()
+def repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) -> None:
+    """Repeat the outermost points behind the closed borders of the T-construction."""
+    mirror(keys, geometry, low, high, int(volume))
+    if volume and low[0]:
+        slice_stride = geometry[5]
+        copy_within(keys, slice_stride, 0, slice_stride)
 
 
 @kernel()
@@ -170,175 +179,147 @@ def shift_left(carry: Any, count: Any) -> None:
         carry[i] <<= np.uint64(count)
 
 
-@kernel()
-def scan_2d(
-    keys: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    planes: Any,
-    block: Any,
-    carry: Any,
-    queue: Any,
-    event_keys: Any,
-    event_coefficients: Any,
-    histograms: Any,
-    out: Any,
-    place: Any,
-) -> None:
-    """Compute curves or coefficients of a stack of images.
+@kernel(inline="always")
+def compare_slice(
+    keys: Any, geometry: Any, low: Any, high: Any, cubes: Any, planes: Any, z: Any, volume: Any
+) -> Any:
+    """Write the planes of a slice, z = -1 being the one before a block of a volume.
 
-    Parameters
-    ----------
-    keys : uint array
-        Staged keys, with an unused slice before and behind the `slices` images.
-    geometry : tuple of int
-        (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
-        precedes every row, and the strides of `keys` in elements.
-    low, high : tuple of bool
-        Which sides of the block are closed borders of the image (z, y, x). If the first column is
-        none of them and no halo precedes it, rows are periodic.
-    cubes : bool
-        Whether borders are those of the T-construction.
-    planes, block, carry, queue, event_keys, event_coefficients : arrays
-        Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and the
-        keys and coefficients of their points. All are arguments of their own: numba would count
-        references to the members of a tuple at every use, atomically.
-    histograms : (slices or 1, bins) int64 array
-        Signed histograms to add to, one an image, or one for all.
-    out : int8 array
-        Coefficients to write instead of histograms, unless empty.
-    place : tuple of int
-        (first, slice step, row step) of the block's own points in `out`.
+    Returns the offsets of the planes within the slice, and of those between the slice and the next
+    and the previous one. The latter are kept: two sets of 7 kinds take turns.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
-    first = first_turn(lead, low)
-    if cubes:
-        mirror(keys, geometry, low, high, 0)
-    for z in range(slices):
-        for word in range(words):
-            start = (z + 1) * slice_stride + 64 * word
-            planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
-        close_in_plane(planes, geometry, low, high, cubes)
-        histogram = histograms[z % histograms.shape[0]]
-        fill(carry, 0, carry.size, NONE)
-        queued = 0
-        for turn in range(first, words):
-            word = turn if turn >= 0 else words - 1
-            valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
-            edge = ONE if cubes and low[2] and word == 0 else NONE
-            for row in range(0, rows, ROWS):
-                at = word * column_stride + row + 1
-                own = min(ROWS, rows - row)
-                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                into = (queue, queued, valid, own, point, pitch)
-                some, queued = coefficients_2d(
-                    planes, at, kind_stride, carry, 3 * row, edge, block, into
-                )
-                if out.size:
-                    queued, x = 0, 64 * (word - lead)
-                    if x >= 0:
-                        _write(block, own, columns - x, event_coefficients, out, place, z, row, x)
-                elif HAS_COMPRESS:
-                    if queued > QUEUE_FLUSH:
-                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
-                        queued = 0
-                elif some & valid:
-                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
-            if turn < 0:
-                shift_left(carry, 63 - (columns - 1) % 64)
-        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
-
-
-@kernel()
-def scan_3d(
-    keys: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    planes: Any,
-    block: Any,
-    carry: Any,
-    queue: Any,
-    event_keys: Any,
-    event_coefficients: Any,
-    histogram: Any,
-    out: Any,
-    place: Any,
-) -> None:
-    """As :func:`scan_2d` for one volume and one (bins,) histogram."""
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    words = lead + (columns + 63) // 64
-    column_stride = rows + 2 * ROWS
-    kind_stride = words * column_stride
+    here = ((z + 1) & 1) * 7 * kind_stride if volume else 0
+    between = here + 3 * kind_stride
     inside = ALL if cubes else NONE
-    if cubes:
-        mirror(keys, geometry, low, high, 1)
-        if low[0]:
-            copy_within(keys, slice_stride, 0, slice_stride)
-    queued, first = 0, first_turn(lead, low)
-    # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
-    for z in range(-1, slices):
-        current = ((z + 1) & 1) * 7 * kind_stride
-        previous = 7 * kind_stride - current
-        between = current + 3 * kind_stride
-        if z == -1 and low[0]:
-            fill(planes, between, 4 * kind_stride, ~inside)
-            continue
+    if z == -1 and low[0]:
+        fill(planes, between, 4 * kind_stride, ~inside)
+    else:
+        start = (z + 1) * slice_stride
         for word in range(words):
-            start = (z + 1) * slice_stride + 64 * word
-            planes_3d(
-                keys,
-                start,
-                start + slice_stride,
-                pitch,
-                rows + 1,
-                planes,
-                current + word * column_stride,
-                kind_stride,
-            )
-        if z == -1:
-            continue
-        if z == slices - 1 and high[0]:
+            at = start + 64 * word
+            out = here + word * column_stride
+            if volume:
+                beyond = at + slice_stride
+                planes_3d(keys, at, beyond, pitch, rows + 1, planes, out, kind_stride)
+            else:
+                planes_2d(keys, at, pitch, rows + 1, planes, out, kind_stride)
+    if z >= 0:
+        if volume and z == slices - 1 and high[0]:
             fill(planes, between, 4 * kind_stride, inside)
-        close_in_plane(planes[current:], geometry, low, high, cubes)
-        fill(carry, 0, carry.size, NONE)
-        for turn in range(first, words):
-            word = turn if turn >= 0 else words - 1
-            valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
-            edge = ONE if cubes and low[2] and word == 0 else NONE
-            for row in range(0, rows, ROWS):
-                at = word * column_stride + row + 1
-                own = min(ROWS, rows - row)
-                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                into = (queue, queued, valid, own, point, pitch)
-                some, queued = coefficients_3d(
-                    planes,
-                    current + at,
-                    between + at,
-                    previous + 3 * kind_stride + at,
-                    kind_stride,
-                    carry,
-                    3 * row,
-                    edge,
-                    block,
-                    into,
-                )
-                if out.size:
-                    queued, x = 0, 64 * (word - lead)
-                    if x >= 0:
-                        _write(block, own, columns - x, event_coefficients, out, place, z, row, x)
-                elif HAS_COMPRESS:
-                    if queued > QUEUE_FLUSH:
-                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
-                        queued = 0
-                elif some & valid:
-                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
-            if turn < 0:
-                shift_left(carry, 63 - (columns - 1) % 64)
-    _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+        close_in_plane(planes[here:], geometry, low, high, cubes)
+    return here, between, 10 * kind_stride - here
+
+
+def _scan(volume: bool) -> Any:
+    """Return the kernel that scans a stack of images, or a volume."""
+    first_slice = -1 if volume else 0
+
+    @kernel()
+    def scan(
+        keys: Any,
+        geometry: Any,
+        low: Any,
+        high: Any,
+        cubes: Any,
+        planes: Any,
+        block: Any,
+        carry: Any,
+        queue: Any,
+        event_keys: Any,
+        event_coefficients: Any,
+        histograms: Any,
+        out: Any,
+        place: Any,
+    ) -> None:
+        """Compute curves or coefficients.
+
+        Parameters
+        ----------
+        keys : uint array
+            Staged keys, with a slice before and behind the `slices` ones, unused in 2-D.
+        geometry : tuple of int
+            (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
+            precedes every row, and the strides of `keys` in elements.
+        low, high : tuple of bool
+            Which sides of the block are closed borders of the image (z, y, x). If the first column
+            is none of them and no halo precedes it, rows are periodic.
+        cubes : bool
+            Whether borders are those of the T-construction.
+        planes, block, carry, queue, event_keys, event_coefficients : arrays
+            Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and
+            the keys and coefficients of their points. All are arguments of their own: numba would
+            count references to the members of a tuple at every use, atomically.
+        histograms : (slices or 1, bins) int64 array
+            Signed histograms to add to, one an image, or one for all.
+        out : int8 array
+            Coefficients to write instead of histograms, unless empty.
+        place : tuple of int
+            (first, slice step, row step) of the block's own points in `out`.
+        """
+        slices, rows, columns, lead, pitch, slice_stride = geometry
+        words = lead + (columns + 63) // 64
+        column_stride = rows + 2 * ROWS
+        kind_stride = words * column_stride
+        queued, first = 0, first_turn(lead, low)
+        if cubes:
+            repeat_borders(keys, geometry, low, high, volume)
+        for z in range(first_slice, slices):
+            here, between, before = compare_slice(
+                keys, geometry, low, high, cubes, planes, z, volume
+            )
+            if z < 0:
+                continue
+            histogram = histograms[z % histograms.shape[0]]
+            fill(carry, 0, carry.size, NONE)
+            for turn in range(first, words):
+                word = turn if turn >= 0 else words - 1
+                valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
+                edge = ONE if cubes and low[2] and word == 0 else NONE
+                for row in range(0, rows, ROWS):
+                    at = word * column_stride + row + 1
+                    own = min(ROWS, rows - row)
+                    point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                    into = (queue, queued, valid, own, point, pitch)
+                    if volume:
+                        some, queued = coefficients_3d(
+                            planes,
+                            here + at,
+                            between + at,
+                            before + at,
+                            kind_stride,
+                            carry,
+                            3 * row,
+                            edge,
+                            block,
+                            into,
+                        )
+                    else:
+                        some, queued = coefficients_2d(
+                            planes, at, kind_stride, carry, 3 * row, edge, block, into
+                        )
+                    if out.size:
+                        queued, x = 0, 64 * (word - lead)
+                        if x >= 0:
+                            width = columns - x
+                            _write(block, own, width, event_coefficients, out, place, z, row, x)
+                    elif HAS_COMPRESS:
+                        if queued > QUEUE_FLUSH:
+                            _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                            queued = 0
+                    elif some & valid:
+                        scratch = event_coefficients
+                        _scatter(block, valid, own, point, pitch, keys, scratch, histogram)
+                if turn < 0:
+                    shift_left(carry, 63 - (columns - 1) % 64)
+            if not volume or z == slices - 1:
+                _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                queued = 0
+
+    return scan
+
+
+scan_2d, scan_3d = _scan(volume=False), _scan(volume=True)
