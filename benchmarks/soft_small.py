@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from benchmarks.soft import over_cells, over_points
 from ecc_core._torch.cells import split_coefficients
-from ecc_core.nn import EulerCurveLayer, EulerCurveMap
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
 
 OUTPUT = Path(__file__).parent / "results" / "soft-small"
@@ -56,6 +56,49 @@ def row(case: str, bar: str, calls: dict[str, Call]) -> dict[str, Any]:
         "ms": {name: 1e3 * value for name, value in seconds.items()},
         "ratios": {name: seconds[first] / seconds[name] for name in others},
     }
+
+
+def over_heights(images: Tensor, directions: Tensor, heights: Tensor, sharpness: float) -> Tensor:
+    """Transforms as in the DECT paper (arXiv:2310.07630): a sigmoid for each cell and direction.
+
+    The weight of a cell is the least of its vertices.
+    """
+    axes = [torch.arange(n) - (n - 1) / 2 for n in images.shape[1:]]
+    tops = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1) @ directions.T
+
+    def part(tops: Tensor, weights: Tensor) -> Tensor:
+        entered = torch.sigmoid(sharpness * (heights[:, None, None] - tops.flatten(0, 1)))
+        return torch.einsum("bc,nck->bkn", weights.flatten(1), entered)
+
+    def pairs(tops: Tensor, weights: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+        n = tops.shape[axis] - 1
+        return (
+            torch.maximum(tops.narrow(axis, 0, n), tops.narrow(axis, 1, n)),
+            torch.minimum(weights.narrow(axis + 1, 0, n), weights.narrow(axis + 1, 1, n)),
+        )
+
+    rows, columns = pairs(tops, images, 0), pairs(tops, images, 1)
+    return part(tops, images) - part(*rows) - part(*columns) + part(*pairs(*rows, 1))
+
+
+def transforms(images: int, side: int, directions: int, heights: int) -> dict[str, Any]:
+    """The layer against the plain sum, at connectivity 1, with gradients of all arguments."""
+    given = torch.rand(images, side, side).requires_grad_()
+    reach = 0.75 * side
+    layer = EulerTransformLayer(
+        directions, heights, range=(-reach, reach), extension="min", connectivity=1
+    )
+    units = layer.directions.detach().requires_grad_()
+    levels = layer.heights.detach().requires_grad_()
+    slope = float(layer.sharpness)
+    return row(
+        f"{images} x {side} x {side}, {directions} directions, {heights} heights",
+        "1 / 3",
+        {
+            "layer": backward(layer, given),
+            "PyTorch, cells": backward(lambda x: over_heights(x, units, levels, slope), given),
+        },
+    )
 
 
 def rows() -> list[dict[str, Any]]:
@@ -101,6 +144,8 @@ def rows() -> list[dict[str, Any]]:
             {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
         ),
     ]
+    sizes = ((16, 28, 16, 16), (64, 28, 64, 16), (8, 64, 16, 32), (2, 256, 16, 32))
+    found.extend(transforms(*size) for size in sizes)
     for given, window, connectivity, count in (
         (large, 32, 2, 16),
         (large, 64, 2, 16),

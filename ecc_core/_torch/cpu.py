@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
-from ecc_core._backends.cpu.soft import transform as soft_transform
 from ecc_core._backends.cpu.soft.sums import Sums
+from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
@@ -60,7 +60,7 @@ def gradient(
         weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
     sums = _sums(values, weights, sign * _doubles(images.thresholds), float(images.sharpness))
-    found = sums.gradients(-sign * _doubles(upstream), double=double)
+    found = sums.gradients(-sign * _doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
 
@@ -72,25 +72,26 @@ def projections(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raise ValueError("`directions` must be finite and not zero")
     if not np.isfinite(given.weights).all():
         raise ValueError("`weights` must be finite")
-    sums = soft_transform.curves(given).astype(given.weights.dtype)
+    sums = given.curves().astype(given.weights.dtype)
     curve, slopes, spreads = map(torch.from_numpy, sums)
     return curve, slopes, spreads
 
 
-def projection_gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+def projection_gradients(
+    upstream: Tensor, of_weights: bool, *tensors: Tensor
+) -> tuple[Tensor, Tensor]:
     """Gradients of the weights and, for each image, of the directions."""
-    found = soft_transform.gradients(_projection(*tensors), _doubles(upstream))
+    found = _projection(*tensors).gradients(_doubles(upstream), of_weights)
     by_weights, by_directions = (torch.from_numpy(rows).to(tensors[0].dtype) for rows in found)
     return by_weights, by_directions
 
 
-def _projection(*tensors: Tensor) -> soft_transform.Projection:
+def _projection(*tensors: Tensor) -> Projection:
     weights, positions, directions, orthants, heights, sharpness = tensors
     numbers = weights.numpy()
     points, unit, levels = _doubles(positions), _doubles(directions), _doubles(heights)
     numbered = orthants.numpy().astype(np.intp)
-    options = float(sharpness), threads(), _is_exact(numbers)
-    return soft_transform.Projection(numbers, points, unit, numbered, levels, *options)
+    return Projection(numbers, points, unit, numbered, levels, float(sharpness), threads())
 
 
 def _values(images: SoftImages) -> Array:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-from ecc_core._torch.cells import cell_values
 
 __all__ = ["coordinates", "orthant_coefficients", "orthants_of", "positions"]
 
@@ -21,21 +18,25 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
     for connectivity 1 and otherwise the corners of their cubes. Orthants are numbered as in
     :func:`orthants_of`.
     """
-    ndim, sign = weights.dim() - 1, 1 if extension == "max" else -1
-    placed = (sign * weights).masked_fill(weights == 0, torch.inf)
-    cells = {
-        extent: sign * (-1) ** sum(extent) * values.masked_fill(values.isinf(), 0)
-        for extent, values in cell_values(placed, connectivity)
-    }
-    for axis in range(ndim):
-        rims = [[0, 0] * (ndim - axis - 1) + rim for rim in ([1, 0], [0, 1])]
-        owned = {}
-        for extent in cells:
-            # A cell that extends along the axis is assigned to its upper or lower end.
-            points, edges = (cells[(*extent[:axis], e, *extent[axis + 1 :])] for e in (0, 1))
-            owned[extent] = points + functional.pad(edges, rims[extent[axis]])
-        cells = owned
-    return torch.stack([cells[key] for key in itertools.product((0, 1), repeat=ndim)], 1)
+    ndim, sign, cubes = weights.dim() - 1, 1 if extension == "max" else -1, connectivity != 1
+    placed = (weights if sign == 1 else -weights).masked_fill(weights == 0, torch.inf)
+    cells = functional.pad(placed, [int(cubes), 1] * ndim, value=torch.inf)
+    # By the last axis first: of equal points the first in raster order gets the gradient.
+    for axis in range(-1, -ndim - 1, -1):
+        first, second = (cells.narrow(axis, i, cells.shape[axis] - 1) for i in (0, 1))
+        if cubes:
+            pair = torch.where(second < first, second, first), second
+        else:
+            pair = first, torch.where(second > first, second, first)
+        cells = torch.stack(pair, 1)  # those of extent 0 and 1 along the axis
+    cells = cells.masked_fill(cells.isinf(), 0)
+    for axis in range(1, ndim + 1):
+        # A cell that extends along the axis is assigned to its upper or lower end.
+        points, edges = cells.unbind(axis)
+        negate = sign == -1 and axis == 1
+        ends = edges.roll(1, axis - ndim - 1), edges
+        cells = torch.stack([e - points if negate else points - e for e in ends], axis)
+    return cells.flatten(1, ndim)
 
 
 def orthants_of(directions: Tensor) -> Tensor:

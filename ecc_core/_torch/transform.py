@@ -40,9 +40,9 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 6
-    found = soft_projection_backward(gradient, *ctx.saved_tensors)
-    by_weights, by_directions, by_height, by_sharpness = found
     needed = ctx.needs_input_grad
+    found = soft_projection_backward(gradient, *ctx.saved_tensors, bool(needed[0]))
+    by_weights, by_directions, by_height, by_sharpness = found
     return (
         by_weights if needed[0] else None,
         None,
@@ -84,7 +84,7 @@ def soft_projection(
     return soft_curves(weights.device.type).projections(*given)
 
 
-def _fake_backward(gradient: Tensor, *saved: Tensor) -> tuple[Tensor, ...]:
+def _fake_backward(gradient: Tensor, *saved: Any) -> tuple[Tensor, ...]:
     slopes, _, weights, _, directions, *_ = saved
     batch = weights.shape[0]
     return (
@@ -109,10 +109,14 @@ def soft_projection_backward(
     orthants: Tensor,
     heights: Tensor,
     sharpness: Tensor,
+    of_weights: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the weights, and for each image of directions, heights and sharpness."""
+    """Gradients of the weights, and for each image of directions, heights and sharpness.
+
+    Those of the weights are undefined unless `of_weights`.
+    """
     given = weights, positions, directions, orthants, heights, sharpness
-    found = soft_curves(weights.device.type).projection_gradients(gradient, *given)
+    found = soft_curves(weights.device.type).projection_gradients(gradient, of_weights, *given)
     return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
 
 

@@ -184,6 +184,52 @@ def test_transform_equals_the_reference(shape, connectivity, extension):
             assert relative(own, true) < 1e-5, name
 
 
+@pytest.mark.parametrize(
+    ("dtype", "sharpness"),
+    [
+        (torch.float32, 0.05),
+        (torch.float32, 2.0),
+        (torch.float64, 0.05),
+        (torch.float64, 2.0),
+        (torch.float64, 20.0),
+    ],
+)
+@pytest.mark.parametrize("of_weights", [True, False])
+def test_transform_of_many_points(dtype, of_weights, sharpness):
+    """More points than one thread takes, few of them set, and heights in any order.
+
+    Sharper curves of float32 images have gradients that depend on the last bits of directions.
+    """
+    shape = (3, 70, 90)
+    weights = draw(shape, dtype) * (draw(shape, dtype, seed=1) < 0.05)
+    directions = torch.randn(6, 2, generator=torch.Generator().manual_seed(2), dtype=dtype)
+    heights = (draw((40,), dtype, seed=3) - 0.5) * 120
+    numbers = [directions, heights, torch.tensor(sharpness, dtype=dtype)]
+    found = [x.clone().requires_grad_() for x in ([weights] if of_weights else []) + numbers]
+    wanted = [x.detach().double().requires_grad_() for x in found]
+    own, true = ([weights, *x] if not of_weights else x for x in (found, wanted))
+    transform = soft_euler_transform(*own[:3], sharpness=own[3], connectivity=1)
+    unit = torch.nn.functional.normalize(true[1], dim=1)
+    plain = reference.soft_transform(
+        true[0].double(), unit, *true[2:], connectivity=1, spacing=(1.0, 1.0), extension="max"
+    )
+    bound = 1e-5 if dtype == torch.float32 else 1e-11
+    assert relative(transform, plain) < bound
+    for a, b in zip(gradients(transform, found), gradients(plain, wanted), strict=True):
+        assert relative(a, b) < bound
+
+
+def test_transform_at_infinite_heights():
+    weights = draw((2, 6, 7), torch.float32).requires_grad_()
+    heights = [np.inf, 0.0, -np.inf]
+    transform = soft_euler_transform(weights, [[0.6, 0.8]], heights, sharpness=3.0)
+    total, *_ = soft_euler_transform(weights, [[0.6, 0.8]], [1e3], sharpness=3.0).unbind(-1)
+    torch.testing.assert_close(transform[..., 0], total)
+    torch.testing.assert_close(transform[..., 2], torch.zeros(2, 1))
+    (by_first,) = torch.autograd.grad(transform[..., 0].sum(), weights, retain_graph=True)
+    torch.testing.assert_close(by_first, *torch.autograd.grad(total.sum(), weights))
+
+
 @pytest.mark.parametrize("sharpness", [1.0, 40.0, 600.0, 3000.0, 1e6])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_windows_of_any_width(sharpness, offset):

@@ -50,7 +50,9 @@ def test_opcheck_of_the_transform():
     torch.library.opcheck(torch.ops.ecc.soft_projection.default, arguments)
     detached = [argument.detach() for argument in arguments]
     rows = [draw(2, 2, 5) for _ in range(3)]
-    torch.library.opcheck(torch.ops.ecc.soft_projection_backward.default, (*rows, *detached))
+    for of_weights in (True, False):
+        given = (*rows, *detached, of_weights)
+        torch.library.opcheck(torch.ops.ecc.soft_projection_backward.default, given)
 
 
 def both(image: Tensor, thresholds: Tensor, sharpness: Tensor) -> tuple[Tensor, Tensor]:

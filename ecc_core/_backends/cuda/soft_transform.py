@@ -52,8 +52,11 @@ def curves(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return sums[0], sums[1], sums[2]
 
 
-def gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the weights and, for each image, of the directions."""
+def gradients(upstream: Tensor, of_weights: bool, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of the weights and, for each image, of the directions.
+
+    Those of the weights are undefined unless `of_weights`.
+    """
     weights, _, directions, _, heights, sharpness = tensors
     images, count, levels = len(weights), len(directions), heights.numel()
     if not (images * count * levels * weights.shape[2]):
@@ -63,9 +66,10 @@ def gradients(upstream: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
     with on_stream(weights) as device:
         struct, chunks = _points(given, sharpness)
         by_weights = torch.empty_like(given[0])
-        kernel = _kernel("soft_by_weights", device, weights.dtype)
-        grid = (-(-weights.shape[2] // THREADS), weights.shape[1], images)
-        kernel(grid, (THREADS,), (struct, upstream.data_ptr(), by_weights.data_ptr()))
+        if of_weights:
+            kernel = _kernel("soft_by_weights", device, weights.dtype)
+            grid = (-(-weights.shape[2] // THREADS), weights.shape[1], images)
+            kernel(grid, (THREADS,), (struct, upstream.data_ptr(), by_weights.data_ptr()))
         partial = torch.empty(
             (chunks, images, *directions.shape), dtype=torch.float64, device=weights.device
         )

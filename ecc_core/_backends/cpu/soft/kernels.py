@@ -156,7 +156,6 @@ def tabulate(
     gradients: Any,
     levels: Any,
     sharpness: Any,
-    steps: Any,
     starts: Any,
     ends: Any,
     offsets: Any,
@@ -165,9 +164,9 @@ def tabulate(
 ) -> None:
     """Tabulate a function of the value, and its slope, at the ends of all bins.
 
-    The function is the sum over the levels of ``gradient * sharpness * s'(z)``, or with `steps` of
-    ``gradient * s(z)``, which is not zero below the windows. `gradients` has shape
-    (images, levels), and `table` has shape (images, slots, 2) and is zero. Slopes are per bin.
+    The function is the sum over the levels of ``gradient * sharpness * s'(z)``. `gradients` has
+    shape (images, levels), and `table` has shape (images, slots, 2) and is zero. Slopes are per
+    bin.
     """
     images = gradients.shape[0]
     for j in range(levels.size):
@@ -175,24 +174,15 @@ def tabulate(
         if level == -np.inf:
             continue
         window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
-        if steps:
-            for image in range(images):
-                table[image, : offsets[window] + first, 0] += gradients[image, j]
         if window == ends.size:
-            if steps:
-                for image in range(images):
-                    table[image, offsets[window], 0] += gradients[image, j]
             continue
         nodes = np.empty((last + 1 - first, 2))
         for bin in range(first, last + 1):
             z = sharpness * (level - starts[window] - bin * width)
             s = 1 / (1 + math.exp(-z))
             s1 = s * (1 - s)
-            value, slope = s, -s1 * sharpness * width
-            if not steps:
-                value = s1 * sharpness
-                slope = -s1 * (1 - 2 * s) * sharpness * sharpness * width
-            nodes[bin - first, 0], nodes[bin - first, 1] = value, slope
+            nodes[bin - first, 0] = s1 * sharpness
+            nodes[bin - first, 1] = -s1 * (1 - 2 * s) * sharpness * sharpness * width
         for image in range(images):
             gradient, at = gradients[image, j], offsets[window] + first
             for bin in range(nodes.shape[0]):
@@ -209,12 +199,11 @@ def gather(
     offsets: Any,
     width: Any,
     table: Any,
-    steps: Any,
     out: Any,
 ) -> None:
     """Write weight * table(value), by cubic Hermite interpolation within the windows.
 
-    Between windows the function is constant with `steps`, and otherwise zero.
+    Between windows the function is zero.
     """
     per_bin = 1 / width
     for i in range(values.size):
@@ -226,8 +215,6 @@ def gather(
         window = _window(value, ends)
         first = offsets[window]
         if window == ends.size or not value >= starts[window]:
-            if steps:
-                out[i] = weight * table[first, 0]
             continue
         place = (value - starts[window]) * per_bin
         bin = min(int(place), offsets[window + 1] - first - 2)

@@ -151,13 +151,9 @@ def curves(
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_slopes(factor: Any, upstream: Any, steps: Any, buffer: Any, count: Any) -> None:
-    """Add upstream * s', or with `steps` upstream * s, for one level to the buffer's second row."""
+def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
+    """Add upstream * s' for one level to the buffer's second row."""
     one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
-    if steps:
-        for p in range(count):
-            buffer[1, p] += upstream / (one + min(factor * buffer[0, p], most))
-        return
     for p in range(count):
         odds = min(factor * buffer[0, p], most)
         s = one / (one + odds)
@@ -173,18 +169,15 @@ def gradients(
     order: Any,
     sharpness: Any,
     upstream: Any,
-    steps: Any,
     buffer: Any,
     out: Any,
 ) -> None:
     """Add weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
-    With `steps` it is weight * sum of upstream * s(z). `upstream` has shape (images, n); the other
-    arguments are those of :func:`curves`.
+    `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
     """
     ends, bounds, factors, _ = prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
-    scale = 1.0 if steps else sharpness
     for image in range(part[0], part[1]):
         for start in range(part[2], part[3], CHUNK):
             first = 0
@@ -194,7 +187,7 @@ def gradients(
                 for p in range(start, min(start + CHUNK, part[3])):
                     place = float(values[image, p]) - middle
                     exact[count], points[count] = min(max(place, low), high), p
-                    near = int(low < place) & int(place < high) | int(steps)
+                    near = int(low < place) & int(place < high)
                     count += int(weights[image, p] != 0) & near
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
@@ -202,8 +195,8 @@ def gradients(
                 exponentials(exact, sharpness, scratch, buffer[0], full)
                 for j in range(first, ends[run]):
                     slope = buffer.dtype.type(upstream[image, order[j]])
-                    _add_slopes(factors[j], slope, steps, buffer, full)
+                    _add_slopes(factors[j], slope, buffer, full)
                 for i in range(count):
                     p = points[i]
-                    out[image, p] += weights[image, p] * scale * buffer[1, i]
+                    out[image, p] += weights[image, p] * sharpness * buffer[1, i]
                 first = ends[run]

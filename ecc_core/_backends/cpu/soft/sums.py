@@ -109,19 +109,18 @@ class Sums(NamedTuple):
             results[0, :, levels == level] = (self.weights * entered).sum(1)
         return results
 
-    def gradients(self, upstream: Floats, *, double: bool = True, steps: bool = False) -> Array:
-        """Weight * sum over the levels of upstream * sharpness * s'(z), or * s(z), of every point.
+    def gradients(self, upstream: Floats, double: bool) -> Array:
+        """Weight * sum over the levels of upstream * sharpness * s'(z) of every point.
 
-        `upstream` is (images, n). Without `double` sums may be taken in single precision. With
-        `steps` the sums are of s(z), and values and levels are finite.
+        `upstream` is (images, n). Without `double` sums may be taken in single precision.
         """
         out = np.zeros(self.values.shape, self.values.dtype)
         if out.size:
             order = self._finite_in_order()
             if self._takes_points(order):
-                self._write_points(order, upstream, double, steps, out)
+                self._write_points(order, upstream, double, out)
             else:
-                self._write_windows(upstream, steps, out)
+                self._write_windows(upstream, out)
         return out
 
     def _finite_in_order(self) -> Integers:
@@ -139,23 +138,11 @@ class Sums(NamedTuple):
         runs = soft_points.runs(self.levels, order, self.sharpness, soft_points.SINGLE_SPAN)
         return bool(count + LEVELS_A_RUN * runs.size <= FEW_LEVELS)
 
-    def _windows(self) -> Windows:
-        """Windows of REACH / sharpness on both sides of every finite level."""
-        width = STEP / self.sharpness
-        reach = REACH / self.sharpness
-        finite = np.sort(self.levels[np.isfinite(self.levels)])
-        apart = np.diff(finite) > 2 * reach
-        starts = finite[np.r_[True, apart]] - reach if finite.size else finite
-        lasts = finite[np.r_[apart, True]] + reach if finite.size else finite
-        bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(bins + 1)])
-        return Windows(starts, starts + bins * width, offsets, width)
-
     def _add_windows(self, results: Floats) -> None:
         """Sums by the moments of windows."""
         values, weights, levels, sharpness, workers, _ = self
         images, points = values.shape
-        grid = self._windows()
+        grid = windows(levels, sharpness)
         chunks = -(-points // CHUNK)
         step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
 
@@ -182,20 +169,20 @@ class Sums(NamedTuple):
             share(pieces, add, threads)
             share(_slices(count, threads), sum_up, threads)
 
-    def _write_windows(self, upstream: Floats, steps: bool, out: Array) -> None:
+    def _write_windows(self, upstream: Floats, out: Array) -> None:
         """Gradients by interpolation in tables of the windows."""
         values, weights, levels, sharpness, workers, _ = self
         images, points = values.shape
-        grid = self._windows()
+        grid = windows(levels, sharpness)
         chunk = max(CHUNK // images, ALONE)
 
         def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
             for value, weight, own, into in pieces:
-                gather(value, weight, *grid, own, steps, into)
+                gather(value, weight, *grid, own, into)
 
         def fill(parts: Iterator[slice]) -> None:
             for part in parts:
-                tabulate(upstream[first:][part], levels, sharpness, steps, *grid, table[part])
+                tabulate(upstream[first:][part], levels, sharpness, *grid, table[part])
 
         step = max(1, MEMORY // (16 * grid.slots))
         for first in range(0, images, step):
@@ -225,9 +212,7 @@ class Sums(NamedTuple):
         if pieces > 1:
             np.sum(sums, axis=0, out=results)
 
-    def _write_points(
-        self, order: Integers, upstream: Floats, double: bool, steps: bool, out: Array
-    ) -> None:
+    def _write_points(self, order: Integers, upstream: Floats, double: bool, out: Array) -> None:
         """Gradients point by point."""
 
         def differentiate(parts: Iterator[Part]) -> None:
@@ -235,7 +220,7 @@ class Sums(NamedTuple):
             buffer = np.empty(soft_points.BUFFER, np.float64 if wide else np.float32)
             for part in parts:
                 given = self.values, self.weights, part, self.levels, order, self.sharpness
-                soft_points.gradients(*given, upstream, steps, buffer, out)
+                soft_points.gradients(*given, upstream, buffer, out)
 
         self._share(differentiate)
 

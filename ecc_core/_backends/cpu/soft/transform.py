@@ -1,7 +1,7 @@
-"""Soft curves of the heights of weighted points.
+"""Soft curves of the heights of weighted points: pieces of work, threads and sums of the pieces.
 
-Points lie on a grid and have a weight for each orthant of directions. Curves are those of
-:mod:`ecc_core._backends.cpu.soft.sums`; the heights of a few directions exist at a time.
+Points lie on a grid and have a weight for each orthant of directions. Sums are taken in an order
+that depends on sizes only, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,20 +13,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.soft.sums import Sums
+from ecc_core._backends.cpu.soft import projection
+from ecc_core._backends.cpu.soft.points import DOUBLE_REACH
 
-__all__ = ["Projection", "curves", "gradients"]
+__all__ = ["Projection"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-AT_ONCE = 1 << 18  # points times directions
-ALONE = 1 << 15  # points times directions that do not pay for waking a thread
+PARTS = 16  # of the points, at most
+PART = 1 << 12  # points that one thread takes at once, at least
+FEW_TERMS = 1 << 19  # points times levels times directions that do not pay for waking a thread
+
+
+class Piece(NamedTuple):
+    """Points of some directions in one orthant: their weights (batch, points) and positions."""
+
+    part: int
+    points: Any
+    weights: Array
+    positions: Floats
+    orthant: int
+    chosen: Places
 
 
 class Projection(NamedTuple):
     """Weights (batch, orthants, points), positions (d, points), and what they are projected on.
+
+    Sums are in double precision if the weights are.
 
     Attributes
     ----------
@@ -36,8 +51,6 @@ class Projection(NamedTuple):
     levels : (n,) array
     sharpness : float
     workers : int or None
-    exact : bool
-        As for :func:`ecc_core._backends.cpu.soft.sums.Sums`.
     """
 
     weights: Array
@@ -47,68 +60,72 @@ class Projection(NamedTuple):
     levels: Floats
     sharpness: float
     workers: int | None
-    exact: bool
 
+    def curves(self) -> Floats:
+        """Curves (3, batch, k, n): the sums, their derivatives by the level and the sharpness."""
+        order, levels = self._levels()
+        shape = self._parts()[0], 3, len(self.weights), len(self.directions), levels.size
+        results: Floats = np.zeros(shape)
 
-def curves(given: Projection) -> Floats:
-    """Curves (3, batch, k, n): the sums, their derivatives by the level and by the sharpness."""
-    results = np.zeros((3, len(given.weights), len(given.directions), given.levels.size))
+        def add(piece: Piece) -> None:
+            own = np.zeros((3, len(self.weights), piece.chosen.size, levels.size))
+            unit = self.directions[piece.chosen]
+            projection.curves(piece.weights, piece.positions, unit, levels, self.sharpness, own)
+            results[piece.part][:, :, piece.chosen[:, None], order] = own
 
-    def add(batch: int, orthant: int, chosen: Places) -> None:
-        weights, positions = _present(given, batch, orthant)
-        heights = given.directions[chosen] @ positions
-        rows = weights[None].repeat(len(chosen), 0)
-        results[:, batch, chosen] = _sums(given, heights, rows).curves()
+        self._share(add, everywhere=False)
+        total: Floats = results.sum(0)
+        return total
 
-    _share(given, add)
-    return results
+    def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Floats, Floats]:
+        """Gradients of the weights and, image by image, of the directions: (batch, k, d).
 
+        Unless `of_weights`, those of weights that are zero in all images are not computed.
+        """
+        order, levels = self._levels()
+        by_weights = np.zeros(self.weights.shape)
+        by_directions = np.zeros((self._parts()[0], len(self.weights), *self.directions.shape))
 
-def gradients(given: Projection, upstream: Floats) -> tuple[Floats, Floats]:
-    """Gradients of the weights and, image by image, of the directions: (batch, k, d)."""
-    by_weights = np.zeros(given.weights.shape)
-    by_directions = np.zeros((len(given.weights), *given.directions.shape))
+        def add(piece: Piece) -> None:
+            entered = np.zeros(piece.weights.shape)
+            turned = np.zeros((len(self.weights), piece.chosen.size, len(piece.positions)))
+            unit, own = self.directions[piece.chosen], upstream[:, piece.chosen][..., order]
+            given = piece.weights, piece.positions, unit, levels, self.sharpness
+            projection.gradients(*given, own, entered, turned)
+            by_weights[:, piece.orthant, piece.points] = entered
+            by_directions[piece.part][:, piece.chosen] = turned
 
-    def add(batch: int, orthant: int, chosen: Places) -> None:
-        weights, positions = _present(given, batch, orthant)
-        own = upstream[batch, chosen]
-        heights = given.directions[chosen] @ given.positions
-        entered = _sums(given, heights, np.ones_like(heights)).gradients(own, steps=True)
-        by_weights[batch, orthant] += entered.sum(0)
-        heights = given.directions[chosen] @ positions
-        rows = weights[None].repeat(len(chosen), 0)
-        slopes = _sums(given, heights, rows).gradients(own)
-        by_directions[batch, chosen] = -slopes @ positions.T
+        self._share(add, everywhere=of_weights)
+        return by_weights, by_directions.sum(0)
 
-    _share(given, add)
-    return by_weights, by_directions
+    def _levels(self) -> tuple[Places, Floats]:
+        """The order of the levels, and the sorted levels; infinite ones are beyond all heights."""
+        reach = np.abs(self.directions) @ np.abs(self.positions).max(1, initial=0)
+        beyond = reach.max(initial=0) + 2 * DOUBLE_REACH / self.sharpness
+        order = self.levels.argsort()
+        return order, self.levels[order].clip(-beyond, beyond)
 
+    def _parts(self) -> tuple[int, int]:
+        """How many parts the points are divided into, and the points of a part."""
+        count = self.positions.shape[1]
+        step = max(PART, -(-count // PARTS))
+        return -(-count // step), step
 
-def _present(given: Projection, batch: int, orthant: int) -> tuple[Floats, Floats]:
-    """The weights of an image that are not zero, and their positions."""
-    weights = given.weights[batch, orthant]
-    places = np.flatnonzero(weights)
-    return weights[places].astype(np.float64), given.positions[:, places]
+    def _share(self, work: Callable[[Piece], None], everywhere: bool) -> None:
+        """Call `work` on pieces, without points that are zero in all images unless `everywhere`."""
+        count, step = self._parts()
+        pieces = [(part, int(orthant)) for part in range(count) for orthant in set(self.orthants)]
 
+        def each(queue: Iterator[tuple[int, int]]) -> None:
+            for part, orthant in queue:
+                points: Any = slice(part * step, (part + 1) * step)
+                if not everywhere:
+                    present = self.weights[:, orthant, points].any(0)
+                    points = part * step + np.flatnonzero(present)
+                weights, positions = self.weights[:, orthant, points], self.positions[:, points]
+                chosen = np.flatnonzero(self.orthants == orthant)
+                own = np.ascontiguousarray(weights), np.ascontiguousarray(positions)
+                work(Piece(part, points, *own, orthant, chosen))
 
-def _sums(given: Projection, heights: Floats, weights: Floats) -> Sums:
-    return Sums(heights, weights, given.levels, given.sharpness, 1, given.exact)
-
-
-def _share(given: Projection, work: Callable[[int, int, Places], None]) -> None:
-    """Call `work` on each image and orthant with directions that lie in it, a few at a time."""
-    points = given.positions.shape[1]
-    step = max(1, AT_ONCE // max(points, 1))
-    pieces = [
-        (batch, int(orthant), np.flatnonzero(given.orthants == orthant))
-        for batch in range(len(given.weights))
-        for orthant in np.unique(given.orthants)
-    ]
-
-    def each(queue: Iterator[tuple[int, int, Places]]) -> None:
-        for batch, orthant, chosen in queue:
-            for first in range(0, len(chosen), step):
-                work(batch, orthant, chosen[first : first + step])
-
-    size = len(given.weights) * points * len(given.directions)
-    share(pieces, each, thread_count(given.workers, size // ALONE))
+        terms = self.positions.shape[1] * self.levels.size * len(self.directions)
+        share(pieces, each, thread_count(self.workers, terms // FEW_TERMS))
