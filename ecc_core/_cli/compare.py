@@ -15,7 +15,7 @@ from ecc_core.errors import InputFileError
 from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
 from ecc_core.io import CurveTable, read_table, write_figure, write_table
 from ecc_core.plotting import COLUMN
-from ecc_core.plotting._figures import EULER, new_figure
+from ecc_core.plotting._figures import named, new_figure
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -219,9 +219,9 @@ def _plot(
     for name, part in parts.items():
         _band(part, arguments).plot(above, label=name)
     above.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    above.set(ylabel=EULER if arguments.measure == "euler" else arguments.measure)
+    above.set(ylabel=test.quantity)
     test.plot(below, level=LEVEL, color="black", linewidth=0.8)
-    below.set(xlabel="threshold", ylabel="difference")
+    below.set(xlabel=named("threshold", test.threshold_units), ylabel="difference")
     for ax in (above, below):
         ax.spines[["top", "right"]].set_visible(False)
     write_figure(path, figure)

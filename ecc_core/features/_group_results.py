@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ecc_core.features._steps import Floats, check_level
-from ecc_core.plotting._figures import FAINT, new_axes
+from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
+from ecc_core.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CurveBand", "PermutationTest", "axes_of", "draw_band"]
+__all__ = ["CurveBand", "PermutationTest", "draw_band", "new_panel"]
 
 HEIGHT = 2.4  # inches
 
 
-class CurveBand(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveBand(Result[Floats]):
     """Thresholds, the mean curve, and a band around it.
 
-    Of transforms, thresholds are heights, and the others have the shape (directions, heights).
+    Unpacks into its four arrays. Of transforms, thresholds are heights, and the others have the
+    shape (directions, heights).
+
+    Attributes
+    ----------
+    thresholds, mean, lower, upper : (n,) float64 arrays
+    quantity : str
+        What the curves count or measure, for the labels of axes.
+    units : str or None
+        Unit of the thresholds, as the curves know it.
     """
 
     thresholds: Floats
     mean: Floats
     lower: Floats
     upper: Floats
+    quantity: str = EULER
+    units: str | None = None
+    _fields: ClassVar = ("thresholds", "mean", "lower", "upper")
+    _quantity: ClassVar = "mean"
+
+    @property
+    def values(self) -> Floats:  # type: ignore[override]
+        """The mean curve."""
+        return self.mean
+
+    def _axes(self) -> dict[str, Any]:
+        return {"threshold" if self.mean.ndim == 1 else "height": self.thresholds}
+
+    def _more_columns(self) -> dict[str, Any]:
+        return {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
 
     def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
         """Plot the mean curve and the band.
@@ -42,7 +69,8 @@ class CurveBand(NamedTuple):
         -------
         matplotlib.axes.Axes
         """
-        ax = axes_of("mean curve") if ax is None else ax
+        if ax is None:
+            ax = new_panel(next(iter(self._axes())), f"mean {self.quantity}", self.units)
         return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
 
 
@@ -71,6 +99,10 @@ class PermutationTest(NamedTuple):
     """Numbers of units of the groups; the same for pairs."""
     exact: bool
     """Whether all permutations were taken, and not random ones."""
+    quantity: str = EULER
+    """What the curves count or measure, for the labels of axes."""
+    threshold_units: str | None = None
+    """Unit of the thresholds, as the curves know it."""
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
         """Plot the difference of the mean curves, with the thresholds at which groups differ.
@@ -88,7 +120,9 @@ class PermutationTest(NamedTuple):
         -------
         matplotlib.axes.Axes
         """
-        ax = axes_of("difference of means") if ax is None else ax
+        if ax is None:
+            at = "threshold" if self.difference.ndim == 1 else "height"
+            ax = new_panel(at, f"difference of means\n{self.quantity}", self.threshold_units)
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
         where = np.atleast_2d(self.pvalues <= check_level(level)).any(axis=0)
@@ -107,9 +141,9 @@ def draw_band(
     return ax
 
 
-def axes_of(quantity: str) -> Axes:
-    """Return the only axes of a new figure."""
+def new_panel(at: str, quantity: str, units: str | None) -> Axes:
+    """Return the only axes of a new figure, with labels."""
     ax = new_axes(HEIGHT)
-    ax.set(xlabel="threshold", ylabel=quantity)
+    ax.set(xlabel=named(at, units), ylabel=quantity)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import on_host
 from ecc_core._io.tables import CurveTable, curves_of_table
 from ecc_core.features._transforms import flattened, sampling_of
+from ecc_core.plotting._figures import EULER
 from ecc_core.results import CurveResult, check_agreement, functionals_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "join",
     "norms",
     "one_grid",
+    "quantity_of",
     "rows_of",
 ]
 
@@ -73,6 +75,16 @@ def from_table(curves: Any, functional: str | None = None) -> Any:
     if functional is not None and functional != "euler":
         measure = "betti" if functional[1:].isdigit() else "minkowski"
     return curves_of_table(curves, measure).curves
+
+
+def quantity_of(curves: Curves, functional: str | None) -> tuple[str, str | None]:
+    """Return what curves count or measure, as figures call it, and the unit of their thresholds."""
+    given = from_table(curves, functional)
+    first = given[0] if isinstance(given, list) else given
+    if not isinstance(first, CurveResult):
+        return EULER, getattr(first, "units", None)
+    labels, names = [*first._quantities()], functionals_of(first)
+    return labels[names.index(functional or names[0])], first.facts.get("units")
 
 
 def _one_functional(curves: Curves, functional: str | None, name: str) -> Any:

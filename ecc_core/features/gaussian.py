@@ -24,7 +24,7 @@ from ecc_core.features._gaussian import (
     kinematic_curve,
     lattice_curve,
 )
-from ecc_core.features._group_results import axes_of, draw_band
+from ecc_core.features._group_results import draw_band, new_panel
 from ecc_core.features._steps import Floats, check_level
 from ecc_core.plotting._figures import EULER
 from ecc_core.results import CurveResult, agree, curve_facts, meaning
@@ -53,7 +53,7 @@ class ExpectedCurve(CurveResult[Any]):
         The band; None without replicas.
     connectivity : int or None
         None for the kinematic formula, which does not depend on it.
-    superlevel, ndim, boundary
+    superlevel, ndim, boundary, units
         As in :class:`ecc_core.EulerCurve`.
     """
 
@@ -66,6 +66,7 @@ class ExpectedCurve(CurveResult[Any]):
     superlevel: bool = False
     ndim: int | None = None
     boundary: str = "closed"
+    units: str | None = None
     _fields: ClassVar = ("thresholds", "mean", "error", "lower", "upper")
 
     @property
@@ -96,7 +97,7 @@ class ExpectedCurve(CurveResult[Any]):
             If curves that :func:`ecc_core.plotting.plot_curve` has drawn on the axes are of the
             other direction (sublevel or superlevel sets), connectivity or boundary.
         """
-        ax = axes_of(EULER) if ax is None else ax
+        ax = new_panel("threshold", EULER, self.units) if ax is None else ax
         drawn = (getattr(there, "ecc_meaning", {}) for there in ax.lines)
         agree(
             {"the expected curve": meaning(self)}

@@ -26,6 +26,7 @@ from ecc_core.features._steps import (
     comparable,
     join,
     norms,
+    quantity_of,
     rows_of,
 )
 from ecc_core.features._transforms import sampling_of
@@ -104,8 +105,8 @@ def mean_band(
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
-    superlevel, curves = comparable(superlevel, functional, curves=curves)
-    levels, values = rows_of(curves, superlevel, "curves")
+    superlevel, chosen = comparable(superlevel, functional, curves=curves)
+    levels, values = rows_of(chosen, superlevel, "curves")
     count = len(values)
     if count < 2:
         raise ValueError(f"`curves` must hold at least 2 curves, got {count}")
@@ -121,11 +122,12 @@ def mean_band(
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
     lower, upper = mean - q * spread, mean + q * spread
+    parts = levels, mean, lower, upper
     if sampling:
-        return CurveBand(sampling.heights, *map(sampling.unflatten, (mean, lower, upper)))
+        parts = sampling.heights, *map(sampling.unflatten, parts[1:])
     if superlevel:
-        return CurveBand(*(part[::-1] for part in (-levels, mean, lower, upper)))
-    return CurveBand(levels, mean, lower, upper)
+        parts = -levels[::-1], mean[::-1], lower[::-1], upper[::-1]
+    return CurveBand(*parts, *quantity_of(curves, functional))
 
 
 def _student(normal: Floats, degrees: int) -> Floats:
@@ -263,7 +265,7 @@ def permutation_test(
         curves = [sampling.heights, *map(sampling.unflatten, curves[1:])]
     at, difference, pvalues, effect = curves
     found = statistic, pvalue, null, at, difference, pvalues, effect
-    return PermutationTest(*found, sizes, permutations.exact)
+    return PermutationTest(*found, sizes, permutations.exact, *quantity_of(first, functional))
 
 
 def _compared(

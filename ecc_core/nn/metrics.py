@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from ecc_core.nn._arguments import check_probabilities
+from ecc_core.nn._arguments import check_n_spatial, check_probabilities
 from ecc_core.topology import betti_curves
 
 __all__ = ["BettiError"]
@@ -24,13 +24,13 @@ class BettiError:
 
     Parameters
     ----------
-    ndim : {1, 2, 3}
+    n_spatial : {1, 2, 3}
         Number of spatial axes, which are the last axes.
     threshold : float, default 0.5
         Points with at least this value belong to the objects of the prediction and of the target.
-    connectivity : {None, 1, ndim}
+    connectivity : {None, 1, n_spatial}
         As in :func:`ecc_core.betti_curves`.
-    window : int or tuple of ndim ints, optional
+    window : int or tuple of n_spatial ints, optional
         Tile images with windows of this shape and average their errors, so that the location of
         objects matters as well as their number. Windows at the far border may be smaller.
     from_logits : bool, default False
@@ -40,8 +40,8 @@ class BettiError:
     Raises
     ------
     ValueError
-        If `ndim` is not 1, 2 or 3, `window` is not a positive int or `ndim` of them, or `threshold`
-        is not between 0 and 1 with `from_logits`.
+        If `n_spatial` is not 1, 2 or 3, `window` is not a positive int or `n_spatial` of them, or
+        `threshold` is not between 0 and 1 with `from_logits`.
 
     Examples
     --------
@@ -50,28 +50,27 @@ class BettiError:
     >>> target = np.ones((1, 8, 8))
     >>> prediction = target.copy()
     >>> prediction[0, 2:6, 3] = 0.2  # a hole
-    >>> BettiError(2)(prediction, target)
+    >>> BettiError()(prediction, target)
     array([1.])
     """
 
     def __init__(
         self,
-        ndim: int,
+        n_spatial: int = 2,
         *,
         threshold: float = 0.5,
         connectivity: int | None = None,
         window: SupportsIndex | Sequence[SupportsIndex] | None = None,
         from_logits: bool = False,
     ) -> None:
-        if ndim not in (1, 2, 3):
-            raise ValueError(f"`ndim` must be 1, 2 or 3, got {ndim!r}")
         if from_logits and not 0 < threshold < 1:
             raise ValueError(
                 f"`threshold` must be between 0 and 1 with `from_logits`, got {threshold!r}"
             )
-        self.ndim, self.threshold, self.connectivity = ndim, threshold, connectivity
+        self.n_spatial = check_n_spatial(n_spatial)
+        self.threshold, self.connectivity = threshold, connectivity
         self.from_logits = from_logits
-        self.window = None if window is None else _window(window, ndim)
+        self.window = None if window is None else _window(window, self.n_spatial)
 
     def __call__(self, prediction: Any, target: Any) -> Any:
         """Compute the errors of a batch.
@@ -91,18 +90,18 @@ class BettiError:
         Raises
         ------
         ValueError
-            If the shapes differ or have fewer than `ndim` axes, or if floats are not between 0 and
-            1, as `threshold` is, unless `from_logits` is set.
+            If the shapes differ or have fewer than `n_spatial` axes, or if floats are not between 0
+            and 1, as `threshold` is, unless `from_logits` is set.
         TypeError, BackendError
             As for :func:`ecc_core.betti_curves`.
         """
         shape = tuple(prediction.shape)
-        if tuple(target.shape) != shape or len(shape) < self.ndim:
+        if tuple(target.shape) != shape or len(shape) < self.n_spatial:
             raise ValueError(
                 "`prediction` and `target` must have the same shape of at least "
-                f"{self.ndim} axes, got {shape} and {tuple(target.shape)}"
+                f"{self.n_spatial} axes, got {shape} and {tuple(target.shape)}"
             )
-        spatial = shape[len(shape) - self.ndim :]
+        spatial = shape[len(shape) - self.n_spatial :]
         if 0 in spatial:
             raise ValueError(f"`prediction` must have points, got shape {shape}")
         if not self.from_logits:
@@ -131,22 +130,22 @@ class BettiError:
         check_probabilities(float(image.min()), float(image.max()), name, advice)
 
     def _numbers(self, image: Any, least: float) -> Any:
-        """Betti numbers of the images, of shape (..., ndim)."""
+        """Betti numbers of the images, of shape (..., n_spatial)."""
         curves = betti_curves(
             image,
             [least],
             connectivity=self.connectivity,
             superlevel=True,
-            axis=tuple(range(image.ndim - self.ndim, image.ndim)),
+            axis=tuple(range(image.ndim - self.n_spatial, image.ndim)),
         )
         return curves.values[..., 0]
 
 
-def _window(given: Any, ndim: int) -> tuple[int, ...]:
+def _window(given: Any, n_spatial: int) -> tuple[int, ...]:
     try:
-        window = tuple(map(operator.index, given if np.ndim(given) else (given,) * ndim))
+        window = tuple(map(operator.index, given if np.ndim(given) else (given,) * n_spatial))
     except TypeError:
         window = ()
-    if len(window) != ndim or min(window) < 1:
-        raise ValueError(f"`window` must be a positive int or {ndim} of them, got {given!r}")
+    if len(window) != n_spatial or min(window) < 1:
+        raise ValueError(f"`window` must be a positive int or {n_spatial} of them, got {given!r}")
     return window

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._request.persistence import check_persistence
-from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
+from ecc_core.plotting._figures import COLUMN, FAINT, named, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ def plot_persistence(
         ax.plot(found.births[dies], found.ends[dies], ".", **style)
         style["label"] = None
         ax.plot(found.births[~dies], found.ends[~dies], "^", **style)
-    ax.set(xlabel="birth", ylabel="death", aspect="equal")
+    ax.set(xlabel=named("birth", pairs.units), ylabel=named("death", pairs.units), aspect="equal")
     _finish(ax)
     return ax
 
@@ -140,7 +140,7 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
         ax.hlines(rows, found.births[order], found.ends[order], **style)
         row += order.size
     ax.invert_yaxis()
-    ax.set(xlabel="threshold", yticks=[])
+    ax.set(xlabel=named("threshold", pairs.units), yticks=[])
     _finish(ax)
     ax.spines["left"].set_visible(False)
     return ax

@@ -40,6 +40,8 @@ class Result(Sequence[ArrayT]):
     """Names of the arrays, in the order in which a result unpacks, as in a named tuple."""
     _quantity: ClassVar[str] = "euler_number"
     """What the values are: the name of their column in tables."""
+    boundary: str = "closed"
+    """What happens at the border of the image; a fact of results that have another one."""
     values: ArrayT
 
     def _axes(self) -> dict[str, Any]:

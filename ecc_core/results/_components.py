@@ -152,8 +152,8 @@ class PersistentRegions(DiagramResult[ArrayT]):
         The label of the older component that each one joins when it dies; 0 if it never dies.
     min_persistence : float or int
         Least difference of birth and death.
-    connectivity, superlevel, ndim
-        As in :class:`ecc_core.BettiCurves`.
+    connectivity, superlevel, ndim, units
+        As in :class:`ecc_core.BettiCurves`, with the unit of births and deaths.
     """
 
     labels: ArrayT
@@ -165,6 +165,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
+    units: str | None = None
     _fields: ClassVar = ("labels", "births", "deaths", "birth_points", "merged_into")
 
     @property

@@ -71,7 +71,7 @@ class CurveResult(Result[ArrayT]):
         known |= {
             "functional": name,
             "superlevel": agreed_superlevel(self, superlevel),
-            "boundary": facts.get("boundary", "closed"),
+            "boundary": self.boundary,
             "density": facts.get("density", False),
             "direction": facts.get("direction"),
         }

@@ -162,6 +162,7 @@ class DiagramResult(Result[ArrayT]):
     deaths: ArrayT
     superlevel: bool
     ndim: int | None
+    units: str | None
     _quantity: ClassVar = "value"
 
     @property
@@ -217,8 +218,8 @@ class PersistencePairs(DiagramResult[ArrayT]):
         0 for components, 1 for holes (2-D) or tunnels (3-D), 2 for cavities. None: all dimensions.
     counts : tuple of int, or None
         Number of classes of each dimension, if `dimension` is None.
-    connectivity, superlevel, ndim, boundary
-        As in :class:`BettiCurves`.
+    connectivity, superlevel, ndim, boundary, units
+        As in :class:`BettiCurves`, with the unit of births and deaths.
 
     Examples
     --------
@@ -244,6 +245,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     boundary: str = "closed"
+    units: str | None = None
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
 
     def __post_init__(self) -> None:

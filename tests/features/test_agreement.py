@@ -208,7 +208,8 @@ def test_the_kinematic_formula_is_that_of_every_connectivity():
 def test_an_expected_curve_is_a_result():
     own = expected(superlevel=True, connectivity=1)
     t, mean, error, lower, upper = own
-    assert own.facts == {"connectivity": 1, "superlevel": True, "ndim": 2, "boundary": "closed"}
+    facts = {"connectivity": 1, "superlevel": True, "ndim": 2, "boundary": "closed"}
+    assert own.facts == facts | {"units": None}
     assert (t is own.thresholds, mean is own.values, lower, upper) == (True, True, None, None)
     assert error.shape == T.shape
     assert own == own.to_numpy() == pickle.loads(pickle.dumps(own))

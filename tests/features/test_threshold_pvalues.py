@@ -1,6 +1,7 @@
 """P-values of thresholds by the maximum statistic, against plain loops, SciPy and simulation."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,8 +153,32 @@ def test_plots():
     assert 1 < shaded.min() <= 3
     assert 4 <= shaded.max() < 8
     band = mean_band((T, first), rng=0)
+    _, mean, lower, upper = band
+    assert_array_equal(band.to_pandas()[["mean", "lower", "upper"]], np.c_[mean, lower, upper])
     ax = band.plot(label="mean")
     assert_array_equal(ax.lines[0].get_ydata(), band.mean)
     assert ax.collections[0].get_datalim(ax.transData).y1 == pytest.approx(band.upper.max())
     with pytest.raises(ValueError, match="`level`"):
         test.plot(level=2)
+
+
+def test_axes_of_plots_have_units():
+    images = np.random.default_rng(5).integers(0, 9, (4, 6, 7))
+    curves = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2))
+    curves = replace(curves, units="HU", spacing_units="mm")
+    first, second = (replace(curves, values=curves.values[rows]) for rows in ([0, 1], [2, 3]))
+    band = mean_band(first, functional="area", n_resamples=9).plot()
+    assert (band.get_xlabel(), band.get_ylabel()) == ("threshold (HU)", "mean area\n(mm^2)")
+    test = permutation_test(first, second, functional="euler").plot()
+    assert (test.get_xlabel(), test.get_ylabel()) == (
+        "threshold (HU)",
+        "difference of means\nEuler characteristic",
+    )
+    transforms = ecc.region_transforms(np.eye(4, dtype=int) * [1, 1, 2, 2], 4, 5)
+    ax = mean_band(replace(transforms, units="mm"), n_resamples=9).plot()
+    assert ax.get_xlabel() == "height (mm)"
+    pairs = replace(ecc.persistence_pairs(images[0]), units="HU")
+    regions = replace(ecc.persistent_regions(images[0], 1), units="HU")
+    for found in (pairs, regions):
+        assert found.boundary == "closed"
+        assert found.plot().get_xlabel() == "birth (HU)"

@@ -50,10 +50,10 @@ def test_takes_tensors(pair):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ndim": 4}, "`ndim`.*4"),
-        ({"ndim": 2, "window": 0}, "`window`.*0"),
-        ({"ndim": 2, "window": (3,)}, "`window`"),
-        ({"ndim": 2, "window": 1.5}, "`window`.*1.5"),
+        ({"n_spatial": 4}, "`n_spatial`.*4"),
+        ({"window": 0}, "`window`.*0"),
+        ({"window": (3,)}, "`window`"),
+        ({"window": 1.5}, "`window`.*1.5"),
     ],
 )
 def test_bad_options(options, message):
