@@ -9,8 +9,8 @@ from typing import Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import given_on_host
 from ecc_core._arrays.request import Request, check_eager
+from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
@@ -48,7 +48,8 @@ def component_curves(
     range : (low, high), optional
         Only with an int; default the smallest and largest finite value.
     spacing : float or (d,) array, optional
-        Distance between neighbouring points along each axis. Default: 1.
+        Distance between neighbouring points along each axis. Default: that of the coordinates of a
+        DataArray of xarray, otherwise 1. It must not differ from these.
     connectivity, superlevel, mask, nan, axis
         As for :func:`betti_curves`.
     workers : int, optional
@@ -111,7 +112,7 @@ def component_curves(
         workers=workers,
     )
     origin, filtration = request.origin, request.filtration
-    steps = tuple(check_spacing(given_on_host(spacing), filtration.ndim).tolist())
+    steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
     backend, at = origin.betti_numbers("component_curves"), request.thresholds()
     values = backend.component_curves(request.images, at, filtration, **request.options)
     request.warn_if_missed(at, values)
@@ -121,6 +122,8 @@ def component_curves(
         kept=_kept(request),
         spacing=steps,
         **curve_facts(filtration),
+        units=value_units(image),
+        spacing_units=length_units(image, axis),
     )
 
 
@@ -240,5 +243,5 @@ def persistent_regions(
     deaths[died < 0] = last_value(dtype, filtration.superlevel)
     points = np.stack(np.unravel_index(born, array.shape), axis=1)
     found = labels, flat[born].astype(dtype), deaths, points, merged
-    facts = {"min_persistence": least, **curve_facts(filtration)}
+    facts = {"min_persistence": least, **curve_facts(filtration), "units": value_units(image)}
     return PersistentRegions(*map(origin.wrap, found), **facts)

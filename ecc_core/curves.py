@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.plans import plan_of
 from ecc_core._arrays.request import Request
+from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed
 from ecc_core._request.image import all_axes
@@ -167,7 +168,8 @@ def euler_curve(
     direction_scale : float, optional
         Only with `direction`. Default: 1.
     spacing : float or (d,) array, optional
-        Distance between neighbouring points along each axis. Only with `direction`. Default: 1.
+        Distance between neighbouring points along each axis. Only with `direction`. Default: that
+        of the coordinates of a DataArray of xarray, otherwise 1. It must not differ from these.
     devices : sequence of int, optional
         Ids of CUDA devices through which to stream a 2-D or 3-D image in host memory, which may be
         larger than the memory of the devices. The image may be a NumPy array (fastest in pinned
@@ -262,6 +264,8 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
+    if direction is not None:
+        options["spacing"] = spacing_of(image, spacing, axis)
     plan = plan_of("curve", (image,), thresholds, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         at, values = planned
@@ -269,6 +273,9 @@ def euler_curve(
         return EulerCurve(at, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, no_exact=None, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
+    facts["units"] = value_units(image)
+    if direction is not None:
+        facts["spacing_units"] = length_units(image, axis)
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
@@ -448,7 +455,7 @@ def region_curves(
     )
     request.warn_if_missed(at, values)
     found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
-    return RegionCurves(*found, **curve_facts(filtration))
+    return RegionCurves(*found, **curve_facts(filtration), units=value_units(image))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

@@ -8,8 +8,9 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import given_on_host, is_lazy, on_host
+from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request
+from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.minkowski import NO_EXACT, functionals, minkowski_facts
 from ecc_core._request.estimator import Estimator as Chosen
 from ecc_core._request.estimator import estimator_of
@@ -48,7 +49,8 @@ def minkowski_curves(
     range : (low, high), optional
         Only if `thresholds` is an int. Default: the smallest and the largest finite value.
     spacing : float or (d,) array, optional
-        Distance between neighbouring points along each axis. Default: 1.
+        Distance between neighbouring points along each axis. Default: that of the coordinates of a
+        DataArray of xarray, otherwise 1. It must not differ from these.
     boundary : {"closed", "periodic", "half-open"}
         As for :func:`ecc_core.euler_curve`.
     connectivity : {None, 1, d}
@@ -130,7 +132,7 @@ def minkowski_curves(
 
         return lazy_curves(image, thresholds, spacing=spacing, estimator=estimator, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
-    chosen = estimator_of(estimator, given_on_host(spacing), request.filtration)
+    chosen = estimator_of(estimator, spacing_of(image, spacing, axis), request.filtration)
     at, values = _functionals(request, chosen)
     window = chosen.size(request.geometry.spatial, request.filtration)
     return MinkowskiCurves(
@@ -138,6 +140,8 @@ def minkowski_curves(
         request.spread(values, *values.shape[1:]),
         **minkowski_facts(request.filtration, chosen),
         window=None if request.mask is not None else window,
+        units=value_units(image),
+        spacing_units=length_units(image, axis),
     )
 
 
@@ -218,7 +222,7 @@ def region_minkowski(
         image, thresholds, no_exact=NO_EXACT, labels=labels, axis=all_axes(image), **options
     )
     origin, filtration, threads = request.origin, request.filtration, request.workers
-    chosen = estimator_of(estimator, given_on_host(spacing), filtration)
+    chosen = estimator_of(estimator, spacing_of(image, spacing), filtration)
     arrays, at = (request.images[0], request.labels), request.thresholds()
     count = origin.cell_counts().region_cell_counts
     ids, counts = count(*arrays, at, chosen.cells, filtration, workers=threads)
@@ -232,4 +236,6 @@ def region_minkowski(
         origin.thresholds(thresholds, at),
         origin.wrap(values),
         **minkowski_facts(filtration, chosen),
+        units=value_units(image),
+        spacing_units=length_units(image),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager
+from ecc_core._arrays.xarray import value_units
 from ecc_core._request.filtration import Filtration, check_complex
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
@@ -207,9 +209,10 @@ def betti_curves(
             )
         return whole_betti_curves(image, thresholds, **options)
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
-    origin, filtration, facts = request.origin, request.filtration, curve_facts(request.filtration)
+    origin, filtration = request.origin, request.filtration
+    facts = {**curve_facts(filtration), "units": value_units(image)}
     if least > 0:
-        return _lasting_curves(request, thresholds, least)
+        return replace(_lasting_curves(request, thresholds, least), units=facts["units"])
     backend = _numbers(request, "betti_curves")
     if request.levels.exact:
         found = backend.exact_betti_curves(request.images, filtration, **request.options)
@@ -303,7 +306,8 @@ def region_betti_curves(
     ids, values = backend.region_betti_curves(*arrays, at, filtration, workers=threads)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
-    return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
+    facts = {**curve_facts(filtration), "units": value_units(image)}
+    return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **facts)
 
 
 def persistence_pairs(
@@ -413,7 +417,7 @@ def persistence_pairs(
     batch = request.geometry.batch
     if math.prod(batch) != 1:
         raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {batch}")
-    return _pairs(request, 0, dimension, least)
+    return replace(_pairs(request, 0, dimension, least), units=value_units(image))
 
 
 def _pairs(request: Request, index: int, dimension: Any, least: float) -> PersistencePairs:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._arrays.xarray import length_units, spacing_of
 from ecc_core._request.filtration import check_closed, check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
@@ -98,9 +99,10 @@ def euler_transform(
         (V-construction). d (the default): points are closed cubes, whose corners, edges and faces
         are cells (T-construction); corners lie half a step from the centres of their cubes.
     spacing : float or (d,) array, optional
-        Distance between neighbouring points along each axis. Default: 1. Point p has the
-        coordinates ``x = (p - (n - 1) / 2) * spacing``, where n is the shape of the image: the
-        origin is the centre of the image.
+        Distance between neighbouring points along each axis. Default: that of the coordinates of a
+        DataArray of xarray, otherwise 1. It must not differ from these. Point p has the coordinates
+        ``x = (p - (n - 1) / 2) * spacing``, where n is the shape of the image: the origin is the
+        centre of the image.
     weighted : bool, default False
         Sum the weights of the cells instead of counting the cells (WECT [2]_). The object consists
         of the points with non-zero weight. The weight of a cell is the maximum over its vertices
@@ -173,7 +175,7 @@ def euler_transform(
     if spacing is None and as_count(directions, "directions") is not None:
         advice = "pass `spacing` if it is one, or each image by itself"
         warn_of_thin_volume(given.shape, advice)
-    steps = check_spacing(given_on_host(spacing), ndim)
+    steps = check_spacing(spacing_of(image, spacing), ndim)
     vectors = _directions(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
     backend = origin.transforms()
@@ -187,7 +189,7 @@ def euler_transform(
         else:
             compute = backend.weighted_transform if weights else backend.mask_transform
             values = compute(array, vectors, at, steps, connectivity, workers=threads)
-        facts = transform_facts(ndim, connectivity, steps)
+        facts = transform_facts(ndim, connectivity, steps) | {"units": length_units(image)}
         rows = origin.wrap(values)
         return EulerTransform(
             origin.wrap(vectors), origin.wrap(at), rows, **facts, weighted=weights
@@ -334,7 +336,7 @@ def region_transforms(
     threads = origin.workers(workers)
     ndim = len(given.shape)
     connectivity = check_connectivity(connectivity, ndim)
-    steps = check_spacing(given_on_host(spacing), ndim)
+    steps = check_spacing(spacing_of(labels, spacing), ndim)
     half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
     vectors = _directions(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
@@ -351,7 +353,7 @@ def region_transforms(
         values = backend.region_transforms(regions, vectors, at, scales, workers=threads)
         present = regions.labels.astype(numbers.dtype)
         facts = transform_facts(ndim, connectivity, steps)
-        facts["normalize"] = normalize
+        facts |= {"normalize": normalize, "units": None if normalize else length_units(labels)}
         return RegionTransforms(*map(origin.wrap, (present, vectors, at, values)), **facts)
 
 

@@ -127,13 +127,13 @@ class EulerCurve(CurveResult[ArrayT]):
     spacing : tuple of float or None
         The distance between neighbouring points along each axis, for a directional filtration.
     units : str or None
-        Unit of the thresholds, for the labels of axes. Not set by any function; set it with
-        :func:`dataclasses.replace`.
+        Unit of the thresholds, for the labels of axes: that of the image if this is a DataArray of
+        xarray with ``attrs["units"]``. Elsewhere set it with :func:`dataclasses.replace`.
     boundary : {"closed", "periodic", "half-open"}
         What happens at the border of the image.
     spacing_units : str or None
-        Unit of `spacing`, such as ``"millimeter"``. Set by the command and the plugin, which know
-        it; elsewhere set it with :func:`dataclasses.replace`.
+        Unit of `spacing`, such as ``"millimeter"``: that of the coordinates of a DataArray. Set by
+        the command and the plugin, which know it; elsewhere with :func:`dataclasses.replace`.
 
     Examples
     --------

@@ -104,9 +104,11 @@ def to_xarray(result: Result[Any]) -> Any:
     coordinates = {name: on_host(array) for name, array in result._axes().items()}
     lead = values.ndim - len(coordinates)
     dims = (*(f"batch_{i}" for i in range(lead)), *coordinates)
+    facts = {name: value for name, value in result.facts.items() if value is not None}
     coords: dict[str, Any] = {}
     for name, array in coordinates.items():
         for column, part in _parts(name, array).items():
             coords[column] = name, part
-    facts = {name: value for name, value in result.facts.items() if value is not None}
+        if name in ("threshold", "height") and "units" in facts:
+            coords[name] = name, array, {"units": facts.pop("units")}
     return xarray.DataArray(values, coords, dims, name=result._quantity, attrs=facts)

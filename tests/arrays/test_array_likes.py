@@ -125,12 +125,6 @@ def test_pandas():
         ecc.euler_curve(column, [0])
 
 
-def test_xarray():
-    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
-    found = ecc.euler_curve(xarray.DataArray(IMAGE, dims=("y", "x")), [0, 1, 2])
-    assert_array_equal(found.values, KNOWN.values)
-
-
 def test_subclasses_of_tensors():
     torch = pytest.importorskip("torch", reason="torch is not installed")
 
