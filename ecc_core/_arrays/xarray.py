@@ -76,7 +76,8 @@ def _coordinates(image: Any, axis: Any) -> dict[Any, Any]:
     if not _is_labelled(image):
         return {}
     names = [image.dims[i] for i in spatial_axes(image.shape, axis)]
-    return {name: image.coords[name] if name in image.coords else None for name in names}
+    known = dict(image.coords)  # its own `get` makes coordinates up
+    return {name: known.get(name) for name in names}
 
 
 def _unit_of(array: Any) -> str | None:
