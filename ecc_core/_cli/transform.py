@@ -93,14 +93,15 @@ def run(arguments: argparse.Namespace) -> None:
     blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
         image, *mask = blocks.held().whole()
-        result = _transform(image, mask[0] if mask else None, found.spacing, arguments)
+        shape = _shape(image, mask[0] if mask else None, arguments)
+        result = _transform(shape, found.spacing, arguments)
     lengths.keep(path, found)
     # heights in radii have no unit
     result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
     if arguments.out:
         write_result(arguments.out, result)
     if arguments.plot:
-        _plot(arguments.plot, printable(Path(path).name), result)
+        _plot(arguments.plot, printable(Path(path).name), result, shape)
 
 
 def _checked_input(arguments: argparse.Namespace) -> str:
@@ -113,8 +114,30 @@ def _checked_input(arguments: argparse.Namespace) -> str:
     return path
 
 
+def _shape(
+    image: NDArray[Any], mask: NDArray[Any] | None, arguments: argparse.Namespace
+) -> NDArray[Any]:
+    """Return the shape, the weights or the labels."""
+    if mask is not None:
+        image = np.where(mask, image, image.dtype.type(0))
+    if arguments.labels or arguments.weighted:
+        return image
+    if image.dtype.kind == "f" and np.isnan(image).any():
+        raise ValueError("a shape must have no NaN")
+    if arguments.threshold is not None:
+        shape = _at_least(arguments.threshold, image)
+        return shape if mask is None else shape & mask
+    values = image[image != 0]
+    if (values != values[:1]).any():
+        raise ValueError(
+            "a shape must have 0 and one other value; --threshold T takes the points of at least "
+            "T, --labels each label, --weighted the values as weights"
+        )
+    return image
+
+
 def _transform(
-    image: NDArray[Any], mask: NDArray[Any] | None, spacing: Any, arguments: argparse.Namespace
+    shape: NDArray[Any], spacing: Any, arguments: argparse.Namespace
 ) -> EulerTransform | RegionTransforms:
     common = {
         "directions": arguments.directions,
@@ -123,24 +146,9 @@ def _transform(
         "connectivity": arguments.connectivity,
         "spacing": spacing,
     }
-    if mask is not None:
-        image = np.where(mask, image, image.dtype.type(0))
     if arguments.labels:
-        return region_transforms(image, normalize=arguments.normalize, **common)
-    if arguments.weighted:
-        return euler_transform(image, weighted=True, **common)
-    if image.dtype.kind == "f" and np.isnan(image).any():
-        raise ValueError("a shape must have no NaN")
-    if arguments.threshold is not None:
-        shape = _at_least(arguments.threshold, image)
-        return euler_transform(shape if mask is None else shape & mask, **common)
-    values = image[image != 0]
-    if (values != values[:1]).any():
-        raise ValueError(
-            "a shape must have 0 and one other value; --threshold T takes the points of at least "
-            "T, --labels each label, --weighted the values as weights"
-        )
-    return euler_transform(image, **common)
+        return region_transforms(shape, normalize=arguments.normalize, **common)
+    return euler_transform(shape, weighted=arguments.weighted, **common)
 
 
 def _at_least(threshold: NDArray[Any], image: NDArray[Any]) -> NDArray[np.bool_]:
@@ -152,12 +160,20 @@ def _at_least(threshold: NDArray[Any], image: NDArray[Any]) -> NDArray[np.bool_]
     return reached
 
 
-def _plot(path: Path, name: str, result: EulerTransform | RegionTransforms) -> None:
+def _plot(
+    path: Path, name: str, result: EulerTransform | RegionTransforms, shape: NDArray[Any]
+) -> None:
     from ecc_core.plotting import plot_transforms
 
     if isinstance(result, EulerTransform):
-        write_figure(path, plot_transforms({name: result}))
-        return
-    shown = result.labels[:MOST_PANELS].tolist()
-    named = {f"label {label}": result.select(label) for label in shown}
-    write_figure(path, plot_transforms(named))
+        drawn, shapes = {name: result}, {name: shape}
+    else:
+        names = {label: f"label {label}" for label in result.labels[:MOST_PANELS].tolist()}
+        drawn = {name: result.select(label) for label, name in names.items()}
+        shapes = {name: _in_its_box(shape == label) for label, name in names.items()}
+    write_figure(path, plot_transforms(drawn, shapes if shape.ndim > 1 else None))
+
+
+def _in_its_box(region: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the smallest part of an image that has all points of a region."""
+    return region[tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())]

@@ -15,7 +15,23 @@ if TYPE_CHECKING:
 
     from ecc_core.results import BettiResult, CurveResult
 
-__all__ = ["Curve", "plot_betti_curves", "plot_curve"]
+__all__ = [
+    "MOST_LINES",
+    "Curve",
+    "draw_steps",
+    "label_axes",
+    "meaning_of",
+    "plot_betti_curves",
+    "plot_curve",
+    "scale_counts",
+]
+
+MOST_LINES = 10
+"""Curves that are drawn one by one."""
+BAND = 0.05, 0.95  # quantiles
+MOST_PEAK = 20
+"""A peak of so many times the median hides the rest."""
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
 
 Curve: TypeAlias = "CurveResult[Any] | tuple[ArrayLike, ArrayLike]"
 """An `EulerCurve`, or a pair of thresholds and values."""
@@ -32,13 +48,15 @@ def plot_curve(
     """Plot an Euler characteristic curve as a step function.
 
     A value holds from its threshold up to the next one; for superlevel sets, down to the previous
-    one.
+    one. On axes of its own, a curve that is flat but for a high peak, as of noise, is drawn on a
+    scale that is linear near 0 and logarithmic beyond.
 
     Parameters
     ----------
     curve : EulerCurve
-        A curve or a batch of curves, which are drawn as one line each. The last axis of the values
-        is that of the thresholds. Infinite thresholds are not drawn.
+        A curve or a batch of curves. The last axis of the values is that of the thresholds. Up to
+        10 curves are drawn as one line each; of more, the mean and the band that contains 90 % of
+        them at each threshold. Infinite thresholds are not drawn.
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     superlevel : bool, optional
@@ -67,8 +85,37 @@ def plot_curve(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('threshold', 'Euler characteristic')
     """
+    own = ax is None
     if ax is None:
         ax = new_axes(2.4)
+    label_axes(ax, curve)
+    known = meaning_of(curve, superlevel)
+    thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
+    finite = np.isfinite(thresholds)
+    lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
+    drawn = draw_steps(ax, thresholds[finite], lines, known["superlevel"], label=label, **line)
+    for artist in drawn:
+        artist.ecc_meaning = known  # what is drawn over it must agree with
+    if own:
+        names = getattr(curve, "labels", None)
+        if names is not None and label is None and 0 < len(drawn) == len(names):
+            for artist, name in zip(drawn, on_host(names).tolist(), strict=True):
+                artist.set_label(f"label {name}")
+        scale_counts(ax)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(**BESIDE)
+    return ax
+
+
+def meaning_of(curve: Curve, superlevel: bool | None) -> dict[str, Any]:
+    """Return the facts that curves must have in common; a pair knows what is given."""
+    if isinstance(curve, tuple):
+        return {"superlevel": bool(superlevel)}
+    return curve._meaning(superlevel=superlevel)
+
+
+def label_axes(ax: Axes, curve: Curve) -> None:
+    """Say what the axes show, unless they do."""
     if not ax.get_xlabel():
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.set_xlabel(named("threshold", getattr(curve, "units", None)))
@@ -76,17 +123,31 @@ def plot_curve(
         ax.spines[["top", "right"]].set_visible(False)
         ax.locator_params(axis="y", integer=True)
         ax.margins(x=0.01)
-    meaning = getattr(curve, "_meaning", None)  # a pair knows what is given
-    known = meaning(superlevel=superlevel) if meaning else {"superlevel": bool(superlevel)}
-    thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
-    finite = np.isfinite(thresholds)
-    lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
-    steps = "steps-pre" if known["superlevel"] else "steps-post"
-    style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
-    drawn: list[Any] = ax.plot(thresholds[finite], lines.T, label=label, **style)
-    for artist in drawn:
-        artist.ecc_meaning = known  # what is drawn over it must agree with
-    return ax
+
+
+def draw_steps(
+    ax: Axes, thresholds: Any, lines: Any, superlevel: bool, label: str | None = None, **line: Any
+) -> list[Any]:
+    """Draw curves (k, n) as step functions; of many, the mean and a band. Return the lines."""
+    side = "pre" if superlevel else "post"
+    style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": f"steps-{side}", **line}
+    count = len(lines)
+    if count <= MOST_LINES:
+        return ax.plot(thresholds, lines.T, label=label, **style)
+    drawn = ax.plot(thresholds, lines.mean(axis=0), label=label or f"mean of {count}", **style)
+    low, high = np.quantile(lines, BAND, axis=0)
+    shade: Any = {"color": drawn[0].get_color(), "alpha": 0.2, "linewidth": 0, "step": side}
+    ax.fill_between(thresholds, low, high, label=None if label else "90 % of them", **shade)
+    return drawn
+
+
+def scale_counts(ax: Axes) -> None:
+    """Let a scale be logarithmic beyond small numbers if one peak hides all others."""
+    drawn = [np.abs(line.get_ydata()) for line in ax.lines if line.get_drawstyle() != "default"]
+    sizes: Any = np.concatenate([[0], *drawn])
+    inside = sizes[sizes > 1]
+    if inside.size and inside.max() > MOST_PEAK * np.median(inside):
+        ax.set_yscale("symlog")
 
 
 def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: Any) -> Axes:
@@ -95,7 +156,8 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     Parameters
     ----------
     curves : BettiCurves or RegionBettiCurves
-        Of one image, a batch or regions; a colour for each dimension.
+        Of one image, a batch or regions; a colour for each dimension. Of more than 10 curves the
+        mean and a band, as for :func:`plot_curve`.
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     **line
@@ -119,11 +181,10 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     ['$b_0$', '$b_1$']
     """
     own = ax is None
+    ax = new_axes(2.4) if ax is None else ax
     for k, (label, curve) in enumerate(curves._quantities().items()):
-        ax = plot_curve(curve, ax, **{"color": f"C{k}", **line})
+        plot_curve(curve, ax, label="_", **{"color": f"C{k}", **line})
         ax.lines[-1].set_label(label)
-    assert ax is not None
     ax.set(xlabel=named("threshold", curves.units), ylabel="Betti number", yscale="symlog")
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if own else {}
-    ax.legend(frameon=False, **beside)
+    ax.legend(**BESIDE if own else {"frameon": False})
     return ax

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecc_core._optional import import_optional
-from ecc_core.plotting._curves import Curve, plot_curve
+from ecc_core._arrays import on_host
+from ecc_core.plotting._curves import (
+    MOST_LINES,
+    Curve,
+    draw_steps,
+    label_axes,
+    meaning_of,
+    plot_curve,
+    scale_counts,
+)
 from ecc_core.plotting._figures import EULER, new_figure
 
 if TYPE_CHECKING:
@@ -20,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_curves", "plot_minkowski_curves"]
 
-MOST_NAMED_CURVES = 10
-
 
 def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> Figure:
     """Plot several named curves on the same axes.
@@ -29,9 +35,9 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
     Parameters
     ----------
     curves : mapping of str to EulerCurve, BettiCurves or MinkowskiCurves
-        Curves by name. There is a panel for each Betti number or functional. Up to ten curves are
-        listed in a legend beside the panels. More are drawn thin and without a legend, from dark
-        to light in the order of the mapping.
+        Curves by name. There is a panel for each Betti number or functional. Up to 10 curves are
+        listed in a legend beside the panels. Of more, the mean is drawn and the band that contains
+        90 % of them at each threshold.
     superlevel : bool, optional
         As for :func:`plot_curve`.
 
@@ -51,24 +57,41 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['a', 'b']
     """
-    colormaps = import_optional("matplotlib", extra="io", purpose="plotting").colormaps
-    few = len(curves) <= MOST_NAMED_CURVES
-    colours = colormaps["tab10" if few else "viridis"]
-    shades = range(len(curves)) if few else np.linspace(0, 0.85, len(curves))
-    style: dict[str, Any] = {"linewidth": 1.2} if few else {"linewidth": 0.5, "alpha": 0.7}
     quantities = [_quantities(curve) for curve in curves.values()]
     figure, panels = _panels([label for found in quantities for label in found] or [EULER], 6.0)
-    handles = []
-    for found, shade in zip(quantities, shades, strict=True):
-        for label, curve in found.items():
-            ax = panels[label]
-            plot_curve(curve, ax, superlevel=superlevel, color=colours(shade), **style)
-        handles.append(ax.lines[-1])
+    lines: dict[int, Line2D] = {}
+    for label, ax in panels.items():
+        drawn = {k: found[label] for k, found in enumerate(quantities) if label in found}
+        if len(curves) > MOST_LINES:
+            _draw_together(ax, [*drawn.values()], superlevel)
+            continue
+        for k, curve in drawn.items():
+            plot_curve(curve, ax, superlevel=superlevel, color=f"C{k}", linewidth=1.2)
+            lines[k] = ax.lines[-1]
     _describe(panels)
     figure.align_ylabels()
-    if few and handles:
-        _name(figure, handles, list(curves))
+    handles: list[Any] = [lines[k] for k in sorted(lines)]
+    names = [*curves]
+    if len(curves) > MOST_LINES:
+        handles, names = next(iter(panels.values())).get_legend_handles_labels()
+    if handles:
+        _name(figure, handles, names)
     return figure
+
+
+def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -> None:
+    """Draw the mean and the band of curves, each at the thresholds of all of them."""
+    label_axes(ax, curves[0])
+    above = meaning_of(curves[0], superlevel)["superlevel"]
+    pairs = [tuple(map(on_host, tuple(curve)[-2:])) for curve in curves]
+    levels = np.unique(np.concatenate([at for at, _ in pairs]))
+    levels = levels[np.isfinite(levels)]
+    rows = []
+    for at, values in pairs:
+        flat = np.pad(values.reshape(-1, at.size), ((0, 0), (1, 1)))  # outside the set is empty
+        place = np.searchsorted(at, levels, "left" if above else "right")
+        rows.append(flat[:, place + above])
+    draw_steps(ax, levels, np.concatenate(rows), above)
 
 
 def plot_minkowski_curves(
@@ -132,9 +155,11 @@ def _describe(panels: Mapping[str, Axes]) -> None:
         if label.startswith("$b_"):
             ax.set_yscale("symlog")
             ax.set_ylim(bottom=0)
+        if label == EULER:
+            scale_counts(ax)
 
 
-def _name(figure: Figure, handles: Sequence[Line2D], names: Sequence[str]) -> None:
+def _name(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Add a legend at the right of the panels, for which the figure becomes wider."""
     legend = figure.legend(handles, [" "] * len(handles), loc="outside right upper", frameon=False)
     for text, name in zip(legend.texts, names, strict=True):

@@ -3,9 +3,16 @@
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ecc_core.plotting._figures import FAINT, diverging_colours, named, new_axes, new_figure
+from ecc_core.plotting._figures import (
+    EULER,
+    FAINT,
+    diverging_colours,
+    named,
+    new_axes,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +82,7 @@ def plot_transform(
     if angles is not None:
         ax.locator_params(axis="x", steps=[1, 4.5, 9, 10])
     if colorbar:
-        ax.figure.colorbar(drawn, ax=ax, extend="both")
+        ax.figure.colorbar(drawn, ax=ax, extend="both").set_label(_quantity(transform))
     return ax
 
 
@@ -143,17 +150,23 @@ def plot_transform_polar(
     ax.grid(False)
     ax.spines["polar"].set_color(FAINT)
     if colorbar:
-        ax.figure.colorbar(drawn, ax=ax, pad=0.1, extend="both")
+        ax.figure.colorbar(drawn, ax=ax, pad=0.1, extend="both").set_label(_quantity(transform))
     return ax
 
 
-def plot_transforms(transforms: "Mapping[str, EulerTransform[Any]]") -> "Figure":
+def plot_transforms(
+    transforms: "Mapping[str, EulerTransform[Any]]",
+    shapes: "Mapping[str, ArrayLike] | None" = None,
+) -> "Figure":
     """Plot several transforms side by side with a common colour scale.
 
     Parameters
     ----------
     transforms : mapping of str to EulerTransform
         Transforms of single objects by name.
+    shapes : mapping of str to (m, n) or (p, m, n) array, optional
+        The objects by the same names, which are drawn above their transforms; volumes as seen along
+        the first axis.
 
     Returns
     -------
@@ -176,26 +189,48 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform[Any]]") -> "Figure"
     ['bar', '', 'square', '']
     """
     columns = min(max(len(transforms), 1), PANELS_A_ROW)
-    rows = -(-max(len(transforms), 1) // columns)
-    size = (PANEL * columns + 0.8, 2 * PANEL * rows)
-    figure = new_figure(figsize=size, layout="constrained")
+    each = 2 if shapes is None else 3  # panels of an object, one below the other
+    rows = each * -(-max(len(transforms), 1) // columns)
+    figure = new_figure(figsize=(PANEL * columns + 0.8, PANEL * rows), layout="constrained")
     transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     values = [transform.values.ravel() for transform in transforms.values()]
     colours = diverging_colours(np.concatenate(values), {}) if values else {}
     axes: list[Axes] = []
     for i, (name, transform) in enumerate(transforms.items()):
-        place = 2 * columns * (i // columns) + i % columns + 1
-        flat = figure.add_subplot(2 * rows, columns, place)
+        place = each * columns * (i // columns) + i % columns + 1
+        if shapes is not None:
+            top = figure.add_subplot(rows, columns, place)
+            _draw_shape(top, shapes[name], transform.spacing)
+            place += columns
+        flat = figure.add_subplot(rows, columns, place)
         axes.append(plot_transform(transform, flat, colorbar=False, **colours))
-        flat.set_title(name, parse_math=False)
+        (flat if shapes is None else top).set_title(name, parse_math=False)
         if _angles(transform.directions) is not None:
             flat.set_xticks([0, 180])
-            around = figure.add_subplot(2 * rows, columns, place + columns, projection="polar")
+            around = figure.add_subplot(rows, columns, place + columns, projection="polar")
             polar = cast("PolarAxes", around)
             axes.append(plot_transform_polar(transform, polar, colorbar=False, **colours))
     if axes:
-        figure.colorbar(axes[0].collections[0], ax=axes, extend="both", shrink=0.6)
+        bar = figure.colorbar(axes[0].collections[0], ax=axes, extend="both", shrink=0.6)
+        bar.set_label(_quantity(next(iter(transforms.values()))))
     return figure
+
+
+def _quantity(transform: "EulerTransform[Any]") -> str:
+    """Return what the values of a transform are."""
+    if transform.smooth:
+        return "smooth transform"
+    return f"weighted {EULER}" if transform.weighted else EULER
+
+
+def _draw_shape(ax: "Axes", shape: "ArrayLike", spacing: "tuple[float, ...] | None") -> None:
+    """Draw an object in black, with the distances between its points."""
+    seen = np.asarray(shape)
+    if seen.ndim == 3:
+        seen = seen.max(axis=0)
+    across, down = (1.0, 1.0) if spacing is None else (spacing[-1], spacing[-2])
+    ax.imshow(seen, cmap="gray_r", vmin=0, interpolation="nearest", aspect=down / across)
+    ax.set(xticks=[], yticks=[])
 
 
 def _finite(transform: "EulerTransform[Any]") -> tuple[NDArray[Any], NDArray[Any]]:

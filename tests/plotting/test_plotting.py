@@ -121,11 +121,51 @@ class TestPlotCurves:
         assert colours == [to_hex(x.get_color()) for x in figure.axes[0].lines[1:]]
         assert len(set(colours)) == 4
 
-    def test_many_are_not(self, image: np.ndarray) -> None:
-        curve = ecc.euler_curve(image)
-        figure = plot_curves({str(i): curve for i in range(11)})
-        assert figure.legends == []
-        assert len(figure.axes[0].lines) == 12
+    @pytest.mark.parametrize("superlevel", [False, True])
+    def test_many_as_a_mean_and_a_band(self, superlevel: bool) -> None:
+        images = np.random.default_rng(1).integers(0, 30, (11, 8, 9))
+        grids = [np.arange(i % 3, 29, 2) for i in range(11)]
+        curves = {
+            str(i): ecc.euler_curve(image, at, superlevel=superlevel)
+            for i, (image, at) in enumerate(zip(images, grids, strict=True))
+        }
+        figure = plot_curves(curves)
+        texts = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert texts == ["mean of 11", "90 % of them"]
+        (ax,) = figure.axes
+        line = curve_line(ax)
+        for t in range(3, 26):  # the value of a curve is that at the last set before
+            used = [at[at >= t][0] if superlevel else at[at <= t][-1] for at in grids]
+            sets = [x >= u if superlevel else x <= u for x, u in zip(images, used, strict=True)]
+            numbers = [ecc.euler_number(binary) for binary in sets]
+            assert height_at(line, t) == pytest.approx(np.mean(numbers))
+            (band,) = ax.collections
+            ends = np.quantile(numbers, [0.05, 0.95])
+            heights = band.get_paths()[0].vertices[:, 1]
+            assert all(np.isclose(heights, end).any() for end in ends)
+
+    def test_many_regions_and_few(self, image: np.ndarray) -> None:
+        labels = np.repeat(np.arange(1, 21), 30).reshape(20, 30)
+        ax = ecc.region_curves(image, labels, 9).plot()
+        mean = ecc.region_curves(image, labels, 9).values.mean(axis=0)
+        np.testing.assert_allclose(curve_line(ax).get_ydata(), mean)
+        assert len(ecc.region_betti_curves(image, labels, 9).plot().get_legend().get_texts()) == 2
+        ax = ecc.region_curves(image, labels // 5 + 1, 9).plot()
+        FigureCanvasAgg(ax.figure).draw()
+        legend = ax.get_legend()
+        assert [x.get_text() for x in legend.get_texts()] == [f"label {i}" for i in range(1, 6)]
+        assert len({line.get_color() for line in legend.get_lines()}) == 5
+        assert ax.get_window_extent().x1 <= legend.get_window_extent().x0
+
+    def test_a_peak_does_not_hide_the_rest(self) -> None:
+        t = np.arange(100)
+        low = np.where(t < 50, -30, 20)
+        for peak, scale in ((-300, "linear"), (-30_000, "symlog")):
+            curve = t, np.where(t == 9, peak, low)
+            assert plot_curve(curve).get_yscale() == scale
+            assert plot_curves({"a": curve}).axes[0].get_yscale() == scale
+            assert plot_curve(curve, Figure().add_subplot()).get_yscale() == "linear"
+        assert plot_curve(ecc.euler_curve(np.zeros((3, 3)))).get_yscale() == "linear"
 
     @pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.minkowski_curves])
     @pytest.mark.parametrize("name", ["a", "a file with a name of sixty characters" + "." * 22])

@@ -71,6 +71,26 @@ def test_several_share_their_colours():
     assert plot_transforms({}).axes == []
 
 
+def test_shapes_are_drawn_above_their_transforms():
+    ball = np.zeros((4, 6, 7), bool)
+    ball[1:3, 2:5, 3:5] = True
+    shapes = {"ball": ball, "bar": BAR}
+    transforms = {
+        "ball": ecc.euler_transform(ball, 8, 5, spacing=(1, 3, 2)),
+        "bar": ecc.euler_transform(BAR, 8, 5),
+    }
+    figure = plot_transforms(transforms, shapes)
+    first, *_, second = [ax for ax in figure.axes if ax.images]
+    assert (first.get_title(), second.get_title()) == ("ball", "bar")
+    np.testing.assert_array_equal(first.images[0].get_array(), ball.any(axis=0))
+    np.testing.assert_array_equal(second.images[0].get_array(), BAR)
+    assert first.get_aspect() == 1.5
+    bars = [ax for ax in figure.axes if ax.get_label() == "<colorbar>"]
+    assert [ax.get_ylabel() for ax in bars] == ["Euler characteristic"]
+    weights = plot_transform(ecc.euler_transform(BAR * 0.5, 8, 5, weighted=True))
+    assert weights.figure.axes[-1].get_ylabel() == "weighted Euler characteristic"
+
+
 def test_a_circle_is_needed():
     solid = ecc.euler_transform(np.ones((2, 3, 4), bool), 8, 5)
     with pytest.raises(ValueError, match=r"spaced on the circle, got directions of shape \(8, 3\)"):
