@@ -344,7 +344,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     groups = groups_of(given.quick)
-    warm().join()
+    warm(("curve", "uint8", 2), ("counts", "uint8", 2)).wait()
     found = {name: groups[name]() for name in given.groups or groups}
     if not given.quick:
         write(found)

@@ -140,7 +140,7 @@ SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
 
 
 def main() -> None:
-    warm().join()
+    warm(("curve", "uint8", 2), ("counts", "uint8", 2)).wait()
     for name in sys.argv[1:] or SCENES:
         viewer = napari.Viewer(show=True)
         viewer.window.resize(*SIZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -9,19 +10,24 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from napari.qt.threading import create_worker
 from napari.utils import progress
 from napari.utils.notifications import show_error
 from psygnal import Signal
+from qtpy.QtCore import QThreadPool
 
-__all__ = ["Job", "Runner", "Step", "result"]
+__all__ = ["PREPARING", "Job", "Runner", "Step", "result"]
 
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
 
 SHOW_PROGRESS_AFTER = 0.5
 """Seconds after which the progress bar of a job is shown."""
+
+ENDS_WITHIN = 1500
+"""Milliseconds that the end of a script waits for workers."""
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +38,10 @@ class Step(NamedTuple):
     value: Any
     done: int = 0
     total: int = 0
+
+
+PREPARING = Step(None)
+"""What a job yields while it waits for kernels that are being compiled."""
 
 
 class _Failure(NamedTuple):
@@ -77,12 +87,14 @@ class Runner:
     A request that comes while a job runs asks that job to stop, and is started when it has; of
     several such requests the last one is. Results of older requests are dropped. Callbacks are
     called in the main thread, in the order of the steps and never nested, even if a callback or
-    napari's progress bar processes events. A job's exception is shown as a notification.
+    napari's progress bar processes events. A job's exception is shown as a notification, unless
+    `failed` is connected.
     """
 
     busy = Signal(bool)  # a job has started, or the last one has ended
+    preparing = Signal(bool)  # a job waits for its kernels, or no longer
     progressed = Signal(int, int)  # how many parts of how many are done
-    failed = Signal(str)  # the message that was shown
+    failed = Signal(str)  # what went wrong
     stopped = Signal()  # the user has cancelled a job, which has not delivered its last step
 
     def __init__(self, description: str) -> None:
@@ -96,6 +108,8 @@ class Runner:
         self._started = 0.0
         self._arrived: deque[Callable[[], None]] = deque()
         self._delivering = False
+        self._waits = False
+        _runners.add(self)
 
     @property
     def running(self) -> bool:
@@ -134,7 +148,7 @@ class Runner:
 
     def close(self) -> None:
         """Cancel and disconnect all signals."""
-        for signal in (self.busy, self.progressed, self.failed, self.stopped):
+        for signal in (self.busy, self.preparing, self.progressed, self.failed, self.stopped):
             signal.disconnect()
         self.cancel()
 
@@ -180,6 +194,11 @@ class Runner:
         self._taken.set()
         if generation != self._generation:
             return
+        if (step is PREPARING) != self._waits:
+            self._waits = not self._waits
+            self.preparing.emit(self._waits)
+        if step is PREPARING:
+            return
         if isinstance(step, _Failure):
             self._report(step.error)
             return
@@ -193,7 +212,8 @@ class Runner:
 
     def _report(self, error: Exception) -> None:
         message = str(error) or type(error).__name__
-        show_error(message)
+        if not len(self.failed):
+            show_error(message)
         self.failed.emit(message)
 
     def _show_progress(self, step: Step) -> None:
@@ -205,6 +225,9 @@ class Runner:
 
     def _on_finished(self) -> None:
         self._worker = None
+        if self._waits:
+            self._waits = False
+            self.preparing.emit(False)
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -212,6 +235,17 @@ class Runner:
             self._start_pending()
         else:
             self.busy.emit(False)
+
+
+_runners: WeakSet[Runner] = WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """End the workers of a script that leaves windows open, before Qt deletes their signals."""
+    for runner in _runners:
+        runner.close()
+    QThreadPool.globalInstance().waitForDone(ENDS_WITHIN)
 
 
 def result(job: Iterator[Step]) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
 from napari_ecc._controller.loading import Level, load
+from napari_ecc._controller.warming import prepared
 from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
@@ -134,6 +135,7 @@ def compute_sweep(
     The value of a step is a pair: the curve, and the rows, which are None unless there are new
     ones.
     """
+    yield from prepared("sweep", sweep.level.array)
     swept = yield from cache.load(sweep)
     start = time.perf_counter()
     _, levels, (values,) = curves_along(sweep, swept, direction[None])

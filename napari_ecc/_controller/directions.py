@@ -29,6 +29,7 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import transform_columns, write_columns
 from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
@@ -66,6 +67,7 @@ class DirectionController(DockController):
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "directions", "Euler transform")
+        warm(("sweep", "uint8", 2))
         self.model = DirectionModel()
         explorer, model = self.session.explorer, self.model
         self.arrow = DirectionArrow(

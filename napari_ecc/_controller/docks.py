@@ -59,6 +59,7 @@ class DockController:
         self.runner = Runner(description)
         self.runners = [self.runner]  # all of the dock, the first one of its job
         self.subject = ""  # what is shown: the layer, and the part of it
+        self.state = ""  # "complete", what is missing of it, or why it is not up to date
         self._owned: list[Any] = [self.images]
         """Choices and overlays, which are closed with the dock."""
         self._part: Part | None = None
@@ -137,7 +138,7 @@ class DockController:
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
         """Set the description of the displayed part of a layer; empty without arguments."""
         self._shown_part = layer, part, state
-        self.subject, self._facts = "", {}
+        self.subject, self.state, self._facts = "", state, {}
         if layer is not None:
             words = part_in_words(layer, part)
             source = str(layer.source.path or layer.source.sample or "")
@@ -148,7 +149,7 @@ class DockController:
                 "unit of lengths": unit_of(layer, part),
                 "state": state,
             }
-            self.subject = f"{layer.name}, {words}{' · ' if state else ''}{state}"
+            self.subject = f"{layer.name}, {words}"
         self.subject_changed.emit()
 
     @property

@@ -29,7 +29,7 @@ from napari_ecc._workers import Runner, Step
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
-OUTDATED = "The curve is that of earlier settings."
+STALE = "stale: of earlier settings, press Recompute"
 
 
 class ExplorerController(DockController):
@@ -51,7 +51,7 @@ class ExplorerController(DockController):
         self._explored: Any = None
         self._quick = QuickKinds()
         self._connect()
-        warm()
+        warm(("curve", "uint8", 2), ("counts", "uint8", 2))
         self._on_image()
 
     @property
@@ -137,7 +137,6 @@ class ExplorerController(DockController):
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
             model.threshold = _first_threshold(curve, layer)
-        model.status = f"{curve.in_words().capitalize()} …"
         self.show_part(layer, selection.where, curve.in_words() or "complete")
         if field is None:
             return
@@ -159,12 +158,11 @@ class ExplorerController(DockController):
             self.model.status = "Cancelled."
         elif not curve.complete:
             self.model.curve = curve.stopped()
-            words = self.model.curve.in_words()
-            self.model.status = f"{words.capitalize()}."
             if self._shown is not None:
-                self.show_part(self._shown.layer, self._shown.selection.where, words)
-        else:
-            self.model.status = f"Cancelled. {OUTDATED}"
+                where = self._shown.selection.where
+                self.show_part(self._shown.layer, where, self.model.curve.in_words())
+        elif self._shown is not None:
+            self.show_part(self._shown.layer, self._shown.selection.where, STALE)
 
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)

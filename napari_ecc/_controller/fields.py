@@ -16,6 +16,7 @@ from scipy.ndimage import generate_binary_structure, label
 import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import WORKERS, as_completed
+from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import Curve, Histogram
 from napari_ecc._workers import Step
 
@@ -87,6 +88,7 @@ def count_all(
         "nan": "omit",
         "axis": range(field.data.ndim),
     }
+    yield from prepared("counts", field.data)
     if isinstance(field.data, np.ndarray) and field.data.size <= COUNTED:
         options |= {"mask": field.mask, "workers": WORKERS}
         yield Step(ecc.betti_curves(field.data, thresholds, **options))

@@ -14,6 +14,7 @@ from ecc_core import RegionCurves
 from napari_ecc._controller.layers import Part, selection_of, snapshot
 from napari_ecc._controller.loading import Level, fitting_level, load
 from napari_ecc._controller.region_masks import matching_level
+from napari_ecc._controller.warming import prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     Basis,
@@ -111,6 +112,7 @@ def measure_job(
     name = labels.name
 
     def compute() -> Iterator[Step]:
+        yield from prepared("objects", objects.array if values is None else values.array)
         found = yield from _objects(objects, name)
         curves = of_betti = of_minkowski = None
         of_image, levels, above = found != 0, np.ones(1), True

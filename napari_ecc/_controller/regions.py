@@ -27,6 +27,7 @@ from napari_ecc._controller.measuring import (
 )
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import LabelsOverlay
+from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
@@ -34,7 +35,7 @@ from napari_ecc._workers import Step
 __all__ = ["RegionController"]
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explorer."
-STALE = "The objects have changed: measure again."
+STALE = "stale: measure again"
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""
 WIDTH = 1 / 200
@@ -81,6 +82,7 @@ class RegionController(DockController):
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
+        warm(("objects", "uint8", 2))
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
@@ -139,7 +141,6 @@ class RegionController(DockController):
         }
         job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
-        self.model.status = "Measuring …"
         self._changed = False
         self.runner.submit(job, lambda step: self._on_step(step, labels, code, part))
 
@@ -241,8 +242,6 @@ class RegionController(DockController):
         regions, features = step.value
         self._frames[str(part)] = regions, code
         self._show_frame(labels)
-        if self._changed:
-            self.model.status = STALE
         if labels in self.viewer.layers:
             self.session.history.change_features(labels, features)
 
@@ -258,7 +257,7 @@ class RegionController(DockController):
             self.model.status = "This frame has not been measured: press Measure."
             return
         count = len(known[0].labels)
-        self.show_part(labels, part, "complete")
+        self.show_part(labels, part, STALE if self._changed else "complete")
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
 
     def _on_part(self) -> None:
@@ -301,8 +300,8 @@ class RegionController(DockController):
     def _on_stale(self, *_: Any) -> None:
         self._changed = True
         self._frames.clear()
-        if self.model.regions is not None:
-            self.model.status = STALE
+        if self.model.regions is not None and self.layer is not None:
+            self.show_part(self.layer, self.part_in_view(self.layer), STALE)
 
     def _clear(self) -> None:
         self._frames.clear()

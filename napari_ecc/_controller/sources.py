@@ -11,6 +11,7 @@ from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.layers import Selection, part_in_words
 from napari_ecc._controller.loading import describe, device_name
+from napari_ecc._controller.warming import prepared
 from napari_ecc._workers import Step
 
 __all__ = ["QuickKinds", "Source"]
@@ -35,7 +36,8 @@ class Source(NamedTuple):
         return f"{self.layer.name}, {part_in_words(self.layer, self.selection.where)}"
 
     def steps(self) -> Iterator[Step]:
-        """Compute the curve; `progress` has the time that it takes."""
+        """Compute the curve; `progress` has the time that it takes, without compiling kernels."""
+        yield from prepared("curve", self.request.levels[-1])
         start = time.perf_counter()
         with closing(compute_curve(self.request, self.progress)) as steps:
             for step in steps:

@@ -1,41 +1,80 @@
-"""Compile kernels, or load them from the cache, before the first curve is computed."""
+"""Kernels are compiled or loaded from the cache in a thread of their own, in order of need."""
 
 from __future__ import annotations
 
 import threading
-from functools import cache
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-from dask import array as da
 
 import ecc_core as ecc
-from napari_ecc._controller.curves import Request, compute_curve
-from napari_ecc._controller.fields import Field, count_all, find_critical_points
+from napari_ecc._workers import PREPARING, Step
 
-__all__ = ["warm"]
+__all__ = ["Kernel", "prepared", "warm"]
 
+Kernel = tuple[str, str, int]
+"""What is computed, one of `TASKS`, the dtype, and the number of axes."""
 
-@cache
-def warm() -> threading.Thread:
-    """Run once, in the background, what is slow the first time; join the thread to wait."""
-    thread = threading.Thread(target=_compute_small_ones, name="napari-ecc-warm", daemon=True)
-    thread.start()
-    return thread
+WAIT = 0.05
+"""Seconds until a job that waits for its kernels can be cancelled."""
 
 
-def _compute_small_ones() -> None:
-    """Curves at once and by blocks, critical points and components, in 2 and 3 dimensions."""
-    ecc.warmup(block=True)
-    for ndim in (2, 3):
-        image = np.zeros((4,) * ndim, np.uint8)
-        for array in (image, da.from_array(image, chunks=2)):
-            request = Request((array,), None, (0.0, 1.0), 2, True, None, (0.0,) * ndim)
-            for _ in compute_curve(request):
-                pass
-        field = Field(image, None)
-        for _ in find_critical_points(
-            field, (0.0, 1.0), superlevel=True, connectivity=None, most=1
-        ):
-            pass
-        for _ in count_all(field, np.arange(2.0), superlevel=True, connectivity=None):
-            pass
+def _objects(image: Any) -> None:
+    labels = np.ones(image.shape, np.int32)
+    ecc.region_curves(image, labels, 2, superlevel=True)
+    ecc.region_transforms(labels, 1, 2, normalize="radius")
+
+
+SETS: Any = {"superlevel": True, "nan": "omit"}
+TASKS: dict[str, Callable[[Any], Any]] = {
+    "curve": lambda image: ecc.euler_curve(image, np.arange(2.0), **SETS),
+    "counts": lambda image: ecc.betti_curves(image, np.arange(2.0), **SETS),
+    "objects": _objects,
+    "sweep": lambda image: ecc.euler_transform(image > 0, 1, 2),
+}
+
+
+class _Compiler:
+    """A daemon thread, so that it does not keep the process alive: a kernel takes up to 3 s."""
+
+    def __init__(self) -> None:
+        self._ready: dict[Kernel, threading.Event] = {}
+        self._wanted: deque[Kernel] = deque()
+        self._more = threading.Semaphore(0)
+        threading.Thread(target=self._work, name="napari-ecc-warm", daemon=True).start()
+
+    def ask(self, kernel: Kernel, *, now: bool) -> threading.Event:
+        """Have a kernel made, before all others if it is needed `now`."""
+        ready = self._ready.setdefault(kernel, threading.Event())
+        if not ready.is_set():
+            (self._wanted.appendleft if now else self._wanted.append)(kernel)
+            self._more.release()
+        return ready
+
+    def _work(self) -> None:
+        while self._more.acquire():
+            kernel = self._wanted.popleft()
+            task, dtype, ndim = kernel
+            try:
+                TASKS[task](np.zeros((4,) * ndim, dtype))
+            except (TypeError, ValueError):
+                pass  # no such images: the job itself says why
+            finally:
+                self._ready[kernel].set()
+
+
+_compiler = _Compiler()
+
+
+def warm(*kernels: Kernel) -> threading.Event:
+    """Have kernels made in the background; the event is set when the last of them is."""
+    return [_compiler.ask(kernel, now=False) for kernel in kernels][-1]
+
+
+def prepared(task: str, image: Any) -> Iterator[Step]:
+    """Wait for the kernels of a task for images like this one."""
+    ready = _compiler.ask((task, str(image.dtype), image.ndim), now=True)
+    while not ready.wait(WAIT):
+        yield PREPARING

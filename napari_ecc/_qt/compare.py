@@ -105,7 +105,7 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
 
     def _show_curves(self) -> None:
         comparison, curves = self.model.comparison, self.model.curves
-        self.plot.set_message(self.message)
+        self.show_state()
         if not curves:
             self.plot.set_lines([])
             self.legend.clear()

@@ -172,7 +172,7 @@ far.</p>"""
         incomplete = not curve.complete
         line = Line(curve.thresholds, curve.values, curve.superlevel, dashed=incomplete)
         if betti is None or not self.model.show_betti:
-            self.plot.set_lines([line], note=curve.in_words())
+            self.plot.set_lines([line])
             return
         self.plot.set_lines([*betti_lines(betti), line._replace(label="χ")])
 
@@ -197,10 +197,8 @@ far.</p>"""
             self.readout.setText("")
             return
         euler = curve.value_at(self.model.threshold) if counts is None else counts.euler
-        if curve.complete:
-            text = f"<b style='font-size: large'>χ = {_signed(euler)}</b>"
-        else:
-            text = f"<i>χ = {_signed(euler)} ({curve.in_words()})</i>"
+        tag = "b" if curve.complete else "i"
+        text = f"<{tag} style='font-size: large'>χ = {_signed(euler)}</{tag}>"
         if counts is not None:
             colours = BETTI_COLOURS if self.model.show_betti else ()
             text += f"&nbsp;&nbsp; {counts.in_words(colours)}"

@@ -151,6 +151,7 @@ class HeatMap(PaintedWidget):
         painter.drawRect(area)
         self._draw_axes(painter, colours)
         self._draw_bar(painter, area, colours)
+        self._paint_note(painter, area.adjusted(6, 2, -6, 0), colours)
         if self._marker is not None:
             self._draw_marker(painter, area, self.position_of(self._marker), colours)
         if self._column is not None:

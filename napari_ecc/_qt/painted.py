@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from napari.utils.theme import get_theme
 from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QProgressBar, QSizePolicy, QWidget
 
 __all__ = ["PALETTE", "PAPER", "PaintedWidget", "PlotColours", "colours_of"]
 
@@ -54,7 +54,7 @@ def colours_of(theme: str) -> PlotColours:
 
 
 class PaintedWidget(QWidget):
-    """The base class of plots, with a message that is shown while there is nothing to draw."""
+    """The base class of plots: what is drawn, or why there is nothing, and what it is not."""
 
     pictures: tuple[str, ...] = ()
     """Suffixes of files that it can be saved as."""
@@ -67,7 +67,11 @@ class PaintedWidget(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMouseTracking(True)
         self._colours = PAPER
-        self._message = ""
+        self._state = ""
+        self._bar = QProgressBar(self)
+        self._bar.setRange(0, 0)
+        self._bar.setTextVisible(False)
+        self._bar.hide()
 
     @property
     def empty(self) -> bool:
@@ -83,11 +87,30 @@ class PaintedWidget(QWidget):
         self._colours = colours
         self._redraw()
 
-    def set_message(self, message: str) -> None:
-        """Set the text that is shown while there is nothing to draw."""
-        self._message = message
-        if self.empty:
+    @property
+    def state(self) -> str:
+        """The text of `set_state`."""
+        return self._state
+
+    def set_state(self, text: str, *, busy: bool = False) -> None:
+        """Set why there is nothing to draw, or what the picture is not; `busy` adds a bar.
+
+        The text is drawn in the middle, or at the right of the picture, also of saved ones.
+        """
+        if text != self._state:
+            self._state = text
             self._redraw()
+        self._bar.setVisible(busy)
+        self._place_bar()
+
+    def _place_bar(self) -> None:
+        width = min(160, self.width() // 2)
+        self._bar.setGeometry((self.width() - width) // 2, self.height() // 2 + 24, width, 6)
+
+    def resizeEvent(self, event: Any) -> None:
+        """Draw in the new size."""
+        self._place_bar()
+        self._redraw()
 
     def picture_size(self) -> QSize:
         """Size of saved pictures, in pixels of the screen."""
@@ -133,7 +156,12 @@ class PaintedWidget(QWidget):
     def _paint_message(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         painter.setPen(QColor(colours.text))
         flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-        painter.drawText(area, flags, self._message)
+        painter.drawText(area, flags, self._state)
+
+    def _paint_note(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        painter.setPen(QColor(colours.accent))
+        flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
+        painter.drawText(area, flags, self._state)
 
 
 def _new_image(size: QSize, facts: Mapping[str, str]) -> Any:

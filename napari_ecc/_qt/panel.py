@@ -8,7 +8,7 @@ from typing import Any
 
 from magicgui.widgets import PushButton
 from napari.utils.notifications import show_info
-from qtpy.QtCore import QEvent, QSize, Qt, QTimer
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QApplication,
@@ -37,6 +37,7 @@ ROOM = 450
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
+PREPARING, COMPUTING = "Preparing, first use only …", "Computing …"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
 
@@ -76,14 +77,14 @@ class Panel(QWidget):
         self._build()
         self.show(self.show_empty, controller.images.names_changed)
         self.show(self.show_subject, controller.subject_changed)
-        self.show(self.show_status, self.model.events.status)
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removed)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._fill()
         self._connect()
         self._plots = self.findChildren(PaintedWidget)
-        self.show_status()
+        self.show(self.show_state, self.model.events.status, controller.subject_changed)
+        self.work.changed.connect(self.show_state)
         self.show(self._set_colours, controller.viewer.events.theme)
 
     def _fill(self) -> None:
@@ -169,14 +170,22 @@ class Panel(QWidget):
 
     @property
     def message(self) -> str:
-        """What plots show while there is nothing to draw."""
+        """What the plot shows while there is nothing to draw."""
         return str(self.model.status)
 
-    def show_status(self) -> None:
-        """Set the status line, and the message of the plots."""
+    @property
+    def main(self) -> PaintedWidget:
+        """The plot that shows the state."""
+        plot: PaintedWidget = getattr(self, "map", None) or self.plot
+        return plot
+
+    def show_state(self) -> None:
+        """Show the state in the plot, and below it what is known of a result."""
+        state = self.work.state or self.controller.state.replace("complete", "")
         self.work.text.setText(self.model.status)
-        for plot in self._plots:
-            plot.set_message(self.message)
+        self.work.text.setVisible(not self.main.empty)
+        text = state or (self.message if self.main.empty else "")
+        self.main.set_state(text, busy=self.work.preparing)
 
     def show_empty(self) -> None:
         """Show a button that opens a sample if there is no layer."""
@@ -265,6 +274,9 @@ class Panel(QWidget):
 class _WorkLine(QWidget):
     """Status text; while a job runs, its progress and a Cancel button, and then a Resume button."""
 
+    changed = Signal()
+    """The state has changed."""
+
     def __init__(self, controller: Any) -> None:
         super().__init__()
         runner = controller.runner
@@ -288,8 +300,11 @@ class _WorkLine(QWidget):
         self.bar.setVisible(False)
         self.cancel.native.setVisible(False)
         self.resume.native.setVisible(False)
+        self.state = ""  # what is being done
+        self.preparing = False  # whether kernels are being compiled for it
         self._show_busy(runner.running)
         runner.busy.connect(self._show_busy)
+        runner.preparing.connect(self._show_preparing)
         runner.progressed.connect(self._show_progress)
         runner.stopped.connect(self._show_stopped)
 
@@ -303,6 +318,12 @@ class _WorkLine(QWidget):
             self.bar.setVisible(False)
             self.bar.reset()
             self.cancel.native.setVisible(False)
+            self.state = ""
+            self.changed.emit()
+
+    def _show_preparing(self, preparing: bool) -> None:
+        self.preparing = preparing
+        self._show_work()
 
     def _show_stopped(self) -> None:
         self.resume.native.setVisible(True)
@@ -310,6 +331,8 @@ class _WorkLine(QWidget):
     def _show_work(self) -> None:
         self.cancel.native.setVisible(True)
         self.bar.setVisible(self.bar.value() > 0)
+        self.state = PREPARING if self.preparing else COMPUTING
+        self.changed.emit()
 
     def _show_progress(self, done: int, total: int) -> None:
         self.bar.setRange(0, total)

@@ -76,7 +76,6 @@ class CurvePlot(PaintedWidget):
         self._labels = (x_label, y_label)
         self._lines: tuple[Line, ...] = ()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
-        self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
         self._bars: Histogram | None = None
@@ -99,13 +98,9 @@ class CurvePlot(PaintedWidget):
         """Return the position of the line."""
         return self._threshold
 
-    def set_lines(self, lines: Sequence[Line], note: str = "") -> None:
-        """Draw these curves, the last one on top.
-
-        The note is written above them, also in saved pictures: what they are not.
-        """
+    def set_lines(self, lines: Sequence[Line]) -> None:
+        """Draw these curves, the last one on top."""
         self._lines = tuple(line for line in lines if len(line.x))
-        self._note = note
         self._set_bounds()
 
     def set_bars(self, bars: Histogram | None) -> None:
@@ -149,10 +144,6 @@ class CurvePlot(PaintedWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_threshold(painter, QRectF(self.rect()), self._colours)
         painter.end()
-
-    def resizeEvent(self, event: Any) -> None:
-        """Redraw in the new size."""
-        self._redraw()
 
     def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         self._paint_curves(painter, area, colours)
@@ -242,12 +233,13 @@ class CurvePlot(PaintedWidget):
             painter.drawPolyline(_polyline(line, frame))
         painter.setClipping(False)
         texts = [(line.label, line.shade(colours)) for line in self._lines if line.label]
-        texts += [(self._note, QColor(colours.accent))] if self._note else []
-        for row, (text, colour) in enumerate(texts):
+        corner = frame.plot.adjusted(6, 2, -6, 0)
+        for text, colour in texts:
             painter.setPen(colour)
             top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-            below = 2 + row * painter.fontMetrics().height()
-            painter.drawText(frame.plot.adjusted(6, below, -6, 0), top, text)
+            painter.drawText(corner, top, text)
+            corner.setTop(corner.top() + painter.fontMetrics().height())
+        self._paint_note(painter, corner, colours)
 
     def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         if self._threshold is None or not self._lines:

@@ -117,6 +117,6 @@ def test_clear_messages(channels, qtbot):
     assert panel.model.second == "second"
     assert panel.model.surface is not None
     viewer.layers.remove("second")
-    assert "second image" in panel.map._message
+    assert "second image" in panel.map.state
     viewer.layers.clear()
     assert "Open an image" in panel.work.text.text()

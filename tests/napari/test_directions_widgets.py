@@ -128,7 +128,7 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
 
 def test_an_empty_map_says_why(heat, drag_mouse):
     heat.clear()
-    heat.set_message("nothing here")
+    heat.set_state("nothing here")
     seen = []
     heat.picked.connect(seen.append)
     drag_mouse(heat, (200, 100))

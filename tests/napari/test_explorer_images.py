@@ -133,7 +133,8 @@ def test_images_without_a_curve_say_why(explorer, qtbot, messages):
     viewer.add_image(np.full((20, 30), np.nan), name="empty", contrast_limits=(0, 1))
     panel.form["image"].value = "empty"
     settle(qtbot, panel)
-    assert "finite" in messages[-1]
+    assert "finite" in panel.plot.state
+    assert messages == ["There is no curve yet."]
 
 
 def test_region_of_interest(explorer, qtbot, messages):

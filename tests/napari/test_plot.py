@@ -108,7 +108,7 @@ def wheel(widget, turn):
 def test_message_instead_of_curves(plot, qtbot):
     before = plot.grab().toImage()
     plot.set_lines([])
-    plot.set_message("Open an image")
+    plot.set_state("Open an image")
     assert plot.grab().toImage() != before
     moved = []
     plot.threshold_moved.connect(moved.append)

@@ -1,0 +1,92 @@
+"""What a dock says about its work: in the plot, once, and only what is true."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, settle, smooth
+from qtpy.QtWidgets import QLabel
+
+from napari_ecc._controller import warming
+from napari_ecc._workers import PREPARING, Step
+
+CLOSING = """
+import sys, time
+import napari
+from qtpy.QtWidgets import QApplication
+viewer = napari.Viewer(show=True)
+viewer.open_sample("napari-ecc", "coins")
+_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Euler explorer")
+while not panel.plot.state.startswith("Preparing"):
+    QApplication.processEvents()
+if sys.argv[1] == "closed":
+    viewer.close()
+print(time.time())
+"""
+
+
+def texts(panel):
+    """What the dock writes now, in labels and in its plot."""
+    labels = [at.text() for at in panel.findChildren(QLabel) if at.isVisibleTo(panel)]
+    return [*labels, panel.main.state]
+
+
+def test_each_state_is_told_once(explorer, qtbot):
+    """Empty, preparing, running, failed."""
+    viewer, panel = explorer(smooth(20, 30), name="image")
+    assert panel.plot.state == ""
+    assert "20 × 30, uint8" in panel.work.text.text()  # noqa: RUF001
+    runner, told = panel.controller.runner, []
+
+    def job():
+        for step in (PREPARING, Step(1)):
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end:
+                time.sleep(0.02)
+                yield step
+
+    panel.plot.set_lines([])
+    runner.submit(job, lambda _: None)
+    for state in ("Preparing, first use only …", "Computing …"):
+        qtbot.waitUntil(lambda wanted=state: panel.plot.state == wanted, timeout=TIMEOUT)
+        assert panel.plot._bar.isVisibleTo(panel) == (state[0] == "P")
+        told.append(sum(state in text for text in texts(panel)))
+    settle(qtbot, panel)
+    viewer.layers["image"].data = np.full((20, 30), np.nan)
+    settle(qtbot, panel)
+    told.append(sum("no finite values" in text for text in texts(panel)))
+    viewer.layers.clear()
+    told.append(sum("Open an image" in text for text in texts(panel)))
+    assert told == [1, 1, 1, 1]
+
+
+def test_the_time_is_that_of_computing(explorer, qtbot, monkeypatch):
+    _, panel = explorer(smooth(20, 30), name="image")
+
+    def slow(image):
+        time.sleep(1)
+
+    monkeypatch.setattr(warming, "_compiler", warming._Compiler())
+    monkeypatch.setitem(warming.TASKS, "curve", slow)
+    panel.controller.refresh()
+    settle(qtbot, panel)
+    assert " ms · " in panel.work.text.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["closed", "left open"])
+def test_a_window_closes_while_it_prepares(tmp_path, end):
+    """In time, and without a crash."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSING, end],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT / 1000,
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.time() - float(done.stdout.split()[-1]) < 2
