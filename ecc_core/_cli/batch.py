@@ -174,7 +174,7 @@ def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: P
                 parts.keep(0, stamp, _packed(curves))
     if stack.calibration:
         lengths.keep(path, stack.calibration)
-    return curves
+    return curves.divided(stack.window(arguments.minkowski)) if arguments.density else curves
 
 
 def _names(stack: Stack, arguments: argparse.Namespace) -> list[str]:

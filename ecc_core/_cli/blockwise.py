@@ -120,6 +120,11 @@ class Stack(NamedTuple):
     def batch_axes(self) -> str:
         return self.axes[: -self.ndim].lower()
 
+    def window(self, estimator: str) -> float:
+        """Length, area or volume of the image, by which densities are divided."""
+        shape = self.blocks.image.shape[-self.ndim :]
+        return estimator_of(estimator, self.spacing, self.filtration).size(shape, self.filtration)
+
     def description(self) -> list[Any]:
         """What identifies the points and their labels, apart from the values in the files."""
         blocks = self.blocks

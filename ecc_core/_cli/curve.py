@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
             start(f"curve of {Path(path).name}")
             with blame(path):
                 curves = _curves(stack, arguments)
+                if arguments.density:
+                    curves = curves.divided(stack.window(arguments.minkowski))
             if stack.calibration:
                 lengths.keep(path, stack.calibration)
             found.append((path, curves))

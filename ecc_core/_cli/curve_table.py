@@ -57,20 +57,30 @@ class Curves(NamedTuple):
     places : (k, batch axes) int64 array
         Indices in the file.
     labels : (k,) array or None
-    values : (k, n) int64 array
+    values : (k, n) int64 array, float64 for densities
     others : mapping of str to (k, n) arrays
         Betti numbers or Minkowski functionals by name.
     channels : mapping of int to str
         Names of the channels by their indices, if they have names.
+    density : bool
+        Whether the values are per unit of length, area or volume of the image.
     """
 
     axes: str
     thresholds: Array
     places: NDArray[np.int64]
     labels: Array | None
-    values: NDArray[np.int64]
+    values: Array
     others: Mapping[str, Array] = MappingProxyType({})
     channels: Mapping[int, str] = MappingProxyType({})
+    density: bool = False
+
+    def divided(self, window: float) -> "Curves":
+        """Return the densities in a window of this size."""
+        if not window:
+            raise ValueError("--density must be of an image with a size, got 0")
+        others = {name: values / window for name, values in self.others.items()}
+        return self._replace(values=self.values / window, others=others, density=True)
 
 
 Found = Sequence[tuple[str, Curves]]
@@ -206,6 +216,8 @@ def described(curves: Curves, batch: tuple[int, ...], facts: Mapping[str, Any]) 
     kind: Any = EulerCurve if curves.labels is None else RegionCurves
     known = {field.name for field in fields(kind)}
     facts = {name: fact for name, fact in facts.items() if name in known}
+    if curves.density:
+        facts["density"] = True
     if curves.labels is None:
         result = kind(at, values.reshape((*batch, at.size)), **facts)
     else:
@@ -264,6 +276,8 @@ def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: st
         facts["direction_scale"] = 1.0 if given is None else float(given)
     if arguments.minkowski:
         facts["estimator"] = arguments.minkowski
+    if arguments.density:
+        facts["density"] = True
     if arguments.minkowski or arguments.direction is not None:
         facts["unit"] = unit
     columns |= {name: np.full(rows, fact) for name, fact in facts.items()}
@@ -302,7 +316,8 @@ def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any
         results.append(BettiCurves(at, np.stack(betti), superlevel=superlevel))
     if measures:
         values = np.stack([*measures, euler])
-        results.append(MinkowskiCurves(at, values, superlevel=superlevel, spacing_units=unit))
+        facts: Any = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
+        results.append(MinkowskiCurves(at, values, **facts))
     if len(results) > 1:
         return _Together(results)
     return results[0] if results else EulerCurve(at, euler, superlevel=superlevel)

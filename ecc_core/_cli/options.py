@@ -147,6 +147,11 @@ ARGUMENTS = {
         const=True,
         choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
     ),
+    "--density": _argument(
+        "with --minkowski: divide all measures by the length, area or volume of the image, as "
+        "MinkowskiCurves.densities does. Area or volume is then the porosity",
+        action="store_true",
+    ),
     "--spacing": _argument(
         "distance between points, along each axis or along all (default: as in the file, otherwise "
         "1)",
@@ -216,7 +221,7 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     add(curve, "--range", after=f" (default: {usual_range})")
     add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
     add(curve, "--persistence", before="with --betti: ")
-    add(curve, "--minkowski", "--direction", "--direction-scale")
+    add(curve, "--minkowski", "--density", "--direction", "--direction-scale")
     add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")
     resources = parser.add_argument_group("resources")
     add(resources, "--workers", "--max-memory")

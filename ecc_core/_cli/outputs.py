@@ -30,6 +30,11 @@ NO_SETTINGS = (
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
 
 
+NEEDED = {"persistence": "betti", "density": "minkowski", "direction_scale": "direction"}
+"""Options, and that without which each has no effect."""
+APART = [("persistence", "labels"), *(("density", other) for other in ("labels", "mask", "betti"))]
+
+
 def check_outputs(
     arguments: argparse.Namespace, inputs: Iterable[str | None], *, printed: bool = False
 ) -> None:
@@ -70,10 +75,16 @@ def quantities_of(arguments: argparse.Namespace) -> list[str]:
 
 def check_together(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be used together."""
-    if arguments.persistence is not None and not arguments.betti:
-        raise InputFileError("--persistence must be given together with --betti")
-    if arguments.persistence is not None and arguments.labels:
-        raise InputFileError("--persistence must not be given together with --labels")
+    given = {name for name, value in vars(arguments).items() if value is not None}
+    given -= {name for name in given if getattr(arguments, name) is False}
+    for name, other in NEEDED.items():
+        if name in given and other not in given:
+            raise InputFileError(
+                f"--{name.replace('_', '-')} must be given together with --{other}"
+            )
+    for name, other in APART:
+        if {name, other} <= given:
+            raise InputFileError(f"--{name} must not be given together with --{other}")
     if arguments.boundary != "closed" and arguments.labels:
         raise InputFileError("--boundary must be closed together with --labels")
     if arguments.boundary == "half-open" and arguments.betti:
@@ -81,8 +92,6 @@ def check_together(arguments: argparse.Namespace) -> None:
     for name in ("labels", "minkowski"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
-    if arguments.direction is None and arguments.direction_scale is not None:
-        raise InputFileError("--direction-scale needs --direction, without which it has no effect")
     for name in ("spacing", "unit"):
         if getattr(arguments, name) is not None and not has_lengths(arguments):
             raise InputFileError(

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
             parts.clear()
         with blame(path):
             curves = curves_of(stack, at, arguments, parts.folder)
+            if arguments.density:
+                curves = curves.divided(stack.window(arguments.minkowski))
         _write(stack, curves, arguments)
         parts.clear()
 

@@ -33,6 +33,7 @@ FACTS = {
     "direction": "direction",
     "direction_scale": "direction_scale",
     "estimator": "estimator",
+    "density": "density",
     "unit": "spacing_units",
 }
 """Columns that tell how curves were computed, and what results call these facts."""
@@ -148,8 +149,8 @@ def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTa
         As of :func:`read_table`: with a row for each threshold of each curve and the columns
         ``threshold`` and ``euler_number``, ``b0``, ... or ``area``, ...; or with a row for each
         curve, and columns such as ``12.5`` and ``b0 12.5``. The columns connectivity, superlevel,
-        boundary, direction, estimator and unit tell how curves were computed; all others are
-        metadata.
+        boundary, direction, estimator, density and unit tell how curves were computed; all
+        others are metadata.
     measure
         As for :func:`read_table`.
 

@@ -72,7 +72,7 @@ class CurveResult(Result[ArrayT]):
             "functional": name,
             "superlevel": agreed_superlevel(self, superlevel),
             "boundary": self.boundary,
-            "density": facts.get("density", False),
+            "density": bool(facts.get("density")),
             "direction": facts.get("direction"),
         }
         measured = "estimator" in facts and name != "euler"  # or all functionals
@@ -131,6 +131,8 @@ class EulerCurve(CurveResult[ArrayT]):
         xarray with ``attrs["units"]``. Elsewhere set it with :func:`dataclasses.replace`.
     boundary : {"closed", "periodic", "half-open"}
         What happens at the border of the image.
+    density : bool
+        Whether the values are divided by the length, area or volume of the image.
     spacing_units : str or None
         Unit of `spacing`, such as ``"millimeter"``: that of the coordinates of a DataArray. Set by
         the command and the plugin, which know it; elsewhere with :func:`dataclasses.replace`.
@@ -157,6 +159,7 @@ class EulerCurve(CurveResult[ArrayT]):
     units: str | None = None
     boundary: str = "closed"
     spacing_units: str | None = None
+    density: bool = False
     _fields: ClassVar = ("thresholds", "values")
 
 

@@ -65,9 +65,11 @@ class _Measured(CurveResult[ArrayT]):
         return self.measures
 
     def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+        what = " density" if vars(self).get("density") else ""
+        names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
         labels = [
-            EULER if name == "euler" else name.replace("_", " ") + (f"\n({unit})" if unit else "")
-            for name, unit in zip(self.measures, self.measure_units, strict=True)
+            name + what + (f"\n({unit})" if unit else "")
+            for name, unit in zip(names, self.measure_units, strict=True)
         ]
         return each_quantity(self, labels)
 

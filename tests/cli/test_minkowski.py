@@ -11,9 +11,12 @@ import pyarrow.parquet as parquet
 import pytest
 import tifffile
 from pyarrow.csv import read_csv
+from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.cli import main
+from ecc_core.features import distance_matrix
+from ecc_core.io import read_table
 
 
 @pytest.fixture
@@ -104,3 +107,33 @@ def test_arguments_that_do_not_go_together(files, capsys):
     name = files[0][0]
     assert main(["curve", name, "--spacing", "2"]) == 2
     assert "--spacing needs --direction, --minkowski or" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_densities(tmp_path, command, suffix):
+    image = np.random.default_rng(3).integers(0, 9, (6, 8, 7), np.uint8)
+    np.save(tmp_path / "a.npy", image)
+    path = tmp_path / f"t{suffix}"
+    options = ["--thresholds", "2,5", "--spacing", "0.5", "--unit", "mm", "--density"]
+    given = [command, str(tmp_path / "a.npy"), *options, "--out", str(path)]
+    assert main([*given, "--minkowski", "exact", "--plot", str(tmp_path / "a.svg")]) == 0
+    found = read_table(path).curves
+    sets = [image <= t for t in (2, 5)]
+    np.testing.assert_allclose(found.volume[0], [x.mean() for x in sets])  # the porosity
+    size = image.size / 8
+    np.testing.assert_allclose(found.values[0, -1], [euler_number(x) / size for x in sets])
+    assert found.density
+    assert found.measure_units == ("", "millimeter^-1", "millimeter^-2", "millimeter^-3")
+    labels = [ax.get_ylabel() for ax in found.plot().axes]
+    assert labels[1:] == [
+        "surface density\n(millimeter^-1)",
+        "mean breadth density\n(millimeter^-2)",
+        "Euler characteristic density\n(millimeter^-3)",
+    ]
+    euler = read_table(path, "euler").curves
+    np.testing.assert_array_equal(euler.values, found.values[:, -1])
+    with pytest.raises(ValueError, match="`density`"):
+        distance_matrix(euler, ecc.euler_curve(image, [2, 5])._replace(values=euler.values))
+    for more in ([], ["--minkowski", "exact", "--labels", "x"]):
+        assert main([*given, *more]) == 2

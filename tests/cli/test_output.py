@@ -67,6 +67,7 @@ class TestOutput:
                 "mask": None,
                 "nan": "raise",
                 "persistence": None,
+                "density": False,
                 "smooth": None,
                 "series": None,
                 "level": 0,

@@ -57,6 +57,7 @@ class TestFacts:
             "boundary": "closed",
             "units": None,
             "spacing_units": None,
+            "density": False,
         }
 
     def test_direction(self):

@@ -75,7 +75,7 @@ def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
         (["--direction", "0,0,0"], "--direction must be finite and not zero"),
         (["--direction", "1,0,0", "--spacing", "0"], "--spacing must be positive and finite"),
         (["--spacing", "2"], "--spacing needs --direction"),
-        (["--direction-scale", "2"], "--direction-scale needs --direction"),
+        (["--direction-scale", "2"], "--direction-scale must be given together with --direction"),
         (["--max-memory", "1"], "need --max-memory of at least 1M"),
     ],
 )
