@@ -111,6 +111,8 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
     """Read the table."""
     name = arguments.measure
     measure: Any = "euler" if name == "euler" else "betti" if name[1:].isdigit() else "minkowski"
+    if name == "all":
+        raise InputFileError("--measure must be one measure, got 'all'")
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
     try:

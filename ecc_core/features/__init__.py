@@ -1,7 +1,8 @@
 """Descriptors, distances and statistics of curves, and scikit-learn transformers.
 
 - :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
-- :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
+- :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`,
+  :func:`feature_matrix`: comparison of curves
 - :func:`expected_gaussian_curve`: what theory expects of noise
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
@@ -21,7 +22,12 @@ from typing import Any
 from ecc_core._optional import import_optional
 from ecc_core.features.anndata import to_anndata
 from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
-from ecc_core.features.distances import align_curves, curve_distance, distance_matrix
+from ecc_core.features.distances import (
+    align_curves,
+    curve_distance,
+    distance_matrix,
+    feature_matrix,
+)
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
 from ecc_core.features.groups import CurveBand, PermutationTest, mean_band, permutation_test
 
@@ -40,6 +46,7 @@ __all__ = [
     "descriptor_table",
     "distance_matrix",
     "expected_gaussian_curve",
+    "feature_matrix",
     "mean_band",
     "permutation_test",
     "to_anndata",

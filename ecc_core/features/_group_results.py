@@ -24,7 +24,7 @@ class CurveBand(Result[Floats]):
     """Thresholds, the mean curve, and a band around it.
 
     Unpacks into its four arrays. Of transforms, thresholds are heights, and the others have the
-    shape (directions, heights).
+    shape (directions, heights); of all functionals, (functionals, n).
 
     Attributes
     ----------
@@ -33,6 +33,8 @@ class CurveBand(Result[Floats]):
         What the curves count or measure, for the labels of axes.
     units : str or None
         Unit of the thresholds, as the curves know it.
+    coordinate : {"threshold", "height"}
+        What the thresholds are.
     """
 
     thresholds: Floats
@@ -41,6 +43,7 @@ class CurveBand(Result[Floats]):
     upper: Floats
     quantity: str = EULER
     units: str | None = None
+    coordinate: str = "threshold"
     _fields: ClassVar = ("thresholds", "mean", "lower", "upper")
     _quantity: ClassVar = "mean"
 
@@ -50,7 +53,7 @@ class CurveBand(Result[Floats]):
         return self.mean
 
     def _axes(self) -> dict[str, Any]:
-        return {"threshold" if self.mean.ndim == 1 else "height": self.thresholds}
+        return {self.coordinate: self.thresholds}
 
     def _more_columns(self) -> dict[str, Any]:
         return {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
@@ -70,14 +73,15 @@ class CurveBand(Result[Floats]):
         matplotlib.axes.Axes
         """
         if ax is None:
-            ax = new_panel(next(iter(self._axes())), f"mean {self.quantity}", self.units)
+            ax = new_panel(self.coordinate, f"mean {self.quantity}", self.units)
         return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
 
 
 class PermutationTest(NamedTuple):
     """The distance between groups, its p-value, and where they differ.
 
-    Of transforms, thresholds are heights, and what is (n,) has the shape (directions, heights).
+    Of transforms, thresholds are heights, and what is (n,) has the shape (directions, heights); of
+    all functionals, (functionals, n).
     """
 
     statistic: float
@@ -103,6 +107,8 @@ class PermutationTest(NamedTuple):
     """What the curves count or measure, for the labels of axes."""
     threshold_units: str | None = None
     """Unit of the thresholds, as the curves know it."""
+    coordinate: str = "threshold"
+    """What the thresholds are: "threshold", or "height" for transforms."""
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
         """Plot the difference of the mean curves, with the thresholds at which groups differ.
@@ -121,8 +127,8 @@ class PermutationTest(NamedTuple):
         matplotlib.axes.Axes
         """
         if ax is None:
-            at = "threshold" if self.difference.ndim == 1 else "height"
-            ax = new_panel(at, f"difference of means\n{self.quantity}", self.threshold_units)
+            what = f"difference of means\n{self.quantity}"
+            ax = new_panel(self.coordinate, what, self.threshold_units)
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
         where = np.atleast_2d(self.pvalues <= check_level(level)).any(axis=0)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._io.tables import CurveTable, curves_of_table
-from ecc_core.features._transforms import flattened, sampling_of
+from ecc_core.features._layouts import Layout, is_transform, one_row, transform_rows
 from ecc_core.plotting._figures import EULER
 from ecc_core.results import CurveResult, check_agreement, functionals_of
 
@@ -51,7 +51,10 @@ class Steps(NamedTuple):
 
 
 def comparable(superlevel: bool | None, functional: str | None, **given: Curves) -> tuple[Any, ...]:
-    """Check that curves can be compared, and return their direction and one functional of each.
+    """Check that curves can be compared, and return their direction, layout and curves to compare.
+
+    These are one functional of each, or rows if there is a layout: of all functionals, each divided
+    by its largest size, or of all directions of transforms.
 
     Raises
     ------
@@ -59,10 +62,34 @@ def comparable(superlevel: bool | None, functional: str | None, **given: Curves)
         If curves do not agree, or if `functional` does not name one of theirs.
     """
     given = {name: from_table(curves, functional) for name, curves in given.items()}
-    if any(map(sampling_of, given.values())):
-        return False, *flattened(superlevel, functional, **given)
+    if any(map(is_transform, given.values())):
+        layout, rows = transform_rows(superlevel, functional, **given)
+        return False, layout, *rows
+    if functional == "all":
+        return False, *_functional_rows(superlevel, **given)
     chosen = [_one_functional(curves, functional, name) for name, curves in given.items()]
-    return check_agreement(superlevel, functional, **given), *chosen
+    return check_agreement(superlevel, functional, **given), None, *chosen
+
+
+def _functional_rows(superlevel: bool | None, **given: Curves) -> list[Any]:
+    """Return the layout, and levels and values (k, n) of all functionals in one row."""
+    above = check_agreement(superlevel, **given)
+    first = next(iter(given.values()))
+    names = functionals_of(first[0] if isinstance(first, list) else first)
+    if len(names) == 1:
+        raise ValueError(f"`functional` must be {names[0]!r} or left out, got 'all'")
+    scaled = []
+    for name in names:
+        one = {key: _one_functional(curves, name, key) for key, curves in given.items()}
+        levels, parts = join(*(rows_of(curves, above, key) for key, curves in one.items()))
+        largest = max(float(np.abs(part).max(initial=0)) for part in parts) or 1.0
+        scaled.append([part / largest for part in parts])
+    widths = np.append(np.diff(levels), 0)
+    groups = [np.stack(group, axis=1) for group in zip(*scaled, strict=True)]
+    if above:
+        levels, widths = -levels[::-1], widths[::-1]
+        groups = [values[..., ::-1] for values in groups]
+    return [Layout(levels, len(names)), *(one_row(values, widths) for values in groups)]
 
 
 def from_table(curves: Any, functional: str | None = None) -> Any:
@@ -72,19 +99,24 @@ def from_table(curves: Any, functional: str | None = None) -> Any:
     if not hasattr(curves, "iloc"):
         return curves
     measure: Any = None
-    if functional is not None and functional != "euler":
+    if functional is not None and functional not in ("euler", "all"):
         measure = "betti" if functional[1:].isdigit() else "minkowski"
     return curves_of_table(curves, measure).curves
 
 
-def quantity_of(curves: Curves, functional: str | None) -> tuple[str, str | None]:
-    """Return what curves count or measure, as figures call it, and the unit of their thresholds."""
+def quantity_of(curves: Curves, functional: str | None) -> tuple[str, str | None, str]:
+    """Return what curves count or measure, the unit of their thresholds, and what these are."""
     given = from_table(curves, functional)
     first = given[0] if isinstance(given, list) else given
     if not isinstance(first, CurveResult):
-        return EULER, getattr(first, "units", None)
+        return (
+            EULER,
+            getattr(first, "units", None),
+            "height" if is_transform(first) else "threshold",
+        )
     labels, names = [*first._quantities()], functionals_of(first)
-    return labels[names.index(functional or names[0])], first.facts.get("units")
+    chosen = "relative size" if functional == "all" else labels[names.index(functional or names[0])]
+    return chosen, first.facts.get("units"), "threshold"
 
 
 def _one_functional(curves: Curves, functional: str | None, name: str) -> Any:
@@ -180,11 +212,13 @@ def join(*batches: Steps) -> tuple[Floats, list[Floats]]:
     return levels, [evaluate(batch, levels) for batch in batches]
 
 
-def check_metric(metric: str, curves: Any = None) -> None:
+def check_metric(metric: str, layout: Layout | None) -> None:
     if metric not in ("L1", "L2", "W1"):
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
-    if metric == "W1" and sampling_of(curves):
-        raise ValueError(f'`metric` must be "L1" or "L2" for transforms, got {metric!r}')
+    if metric == "W1" and layout:
+        raise ValueError(
+            f'`metric` must be "L1" or "L2" for transforms and functional="all", got {metric!r}'
+        )
 
 
 def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:

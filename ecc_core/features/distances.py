@@ -21,7 +21,7 @@ from ecc_core.features._steps import (
 )
 from ecc_core.results import EulerCurve, check_agreement
 
-__all__ = ["align_curves", "curve_distance", "distance_matrix"]
+__all__ = ["align_curves", "curve_distance", "distance_matrix", "feature_matrix"]
 
 
 def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> EulerCurve:
@@ -129,8 +129,8 @@ def curve_distance(
     >>> [curve_distance(peak, other, metric="W1") for other in (near, far)]
     [5.0, 15.0]
     """
-    check_metric(metric)
-    superlevel, *chosen = comparable(superlevel, functional, a=a, b=b)
+    superlevel, layout, *chosen = comparable(superlevel, functional, a=a, b=b)
+    check_metric(metric, layout)
     pair = [as_steps(curve, superlevel, name) for curve, name in zip(chosen, "ab", strict=True)]
     for one, name in zip(pair, "ab", strict=True):
         if one.values.ndim != 1:
@@ -163,6 +163,8 @@ def distance_matrix(
         Default: `a` itself.
     metric, functional, superlevel
         As for :func:`curve_distance`. Integrals extend over the thresholds of all curves.
+        "all" compares all functionals at once, each divided by the largest absolute value that it
+        has in any curve.
 
     Returns
     -------
@@ -182,9 +184,9 @@ def distance_matrix(
            [2., 0., 6.],
            [4., 6., 0.]])
     """
-    check_metric(metric, a)
     given = {"a": a} if b is None else {"a": a, "b": b}
-    superlevel, a, *other = comparable(superlevel, functional, **given)
+    superlevel, layout, a, *other = comparable(superlevel, functional, **given)
+    check_metric(metric, layout)
     rows = rows_of(a, superlevel, "a")
     if b is None:
         square = np.zeros((len(rows.values),) * 2)
@@ -196,3 +198,39 @@ def distance_matrix(
     for i, curve in enumerate(ours):
         result[i] = norms(theirs - curve, levels, metric)
     return result
+
+
+def feature_matrix(
+    curves: Curves, *, functional: str | None = None, superlevel: bool | None = None
+) -> Floats:
+    """Rows of numbers whose Euclidean distances are the distances of curves, as for a PCA.
+
+    Parameters
+    ----------
+    curves, functional, superlevel
+        As `a`, `functional` and `superlevel` of :func:`distance_matrix`.
+
+    Returns
+    -------
+    (k, n) float64 array
+        A row for each curve: its values, times the square root of the lengths for which they hold.
+        Distances of rows are those of :func:`distance_matrix` with the metric "L2".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`distance_matrix`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from sklearn.decomposition import PCA
+    >>> from ecc_core.features import feature_matrix
+    >>> images = np.random.default_rng(0).random((6, 16, 16))
+    >>> curves = ecc.minkowski_curves(images, 32, axis=(1, 2))
+    >>> PCA(2).fit_transform(feature_matrix(curves, functional="all")).shape
+    (6, 2)
+    """
+    superlevel, _, chosen = comparable(superlevel, functional, curves=curves)
+    levels, values = rows_of(chosen, superlevel, "curves")
+    return values[:, :-1] * np.sqrt(np.diff(levels))

@@ -29,7 +29,6 @@ from ecc_core.features._steps import (
     quantity_of,
     rows_of,
 )
-from ecc_core.features._transforms import sampling_of
 
 __all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
 
@@ -65,7 +64,7 @@ def mean_band(
     n_resamples : int, default 2000
         Number of bootstrap samples.
     functional, superlevel
-        As for :func:`curve_distance`.
+        As for :func:`distance_matrix`.
     rng : int or numpy.random.Generator, optional
         Seed or generator, for reproducible results.
 
@@ -101,11 +100,10 @@ def mean_band(
     True
     """
     check_level(level)
-    sampling = sampling_of(curves)
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
-    superlevel, chosen = comparable(superlevel, functional, curves=curves)
+    superlevel, layout, chosen = comparable(superlevel, functional, curves=curves)
     levels, values = rows_of(chosen, superlevel, "curves")
     count = len(values)
     if count < 2:
@@ -123,8 +121,8 @@ def mean_band(
     q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
     lower, upper = mean - q * spread, mean + q * spread
     parts = levels, mean, lower, upper
-    if sampling:
-        parts = sampling.heights, *map(sampling.unflatten, parts[1:])
+    if layout:
+        parts = layout.at, *map(layout.unflatten, parts[1:])
     if superlevel:
         parts = -levels[::-1], mean[::-1], lower[::-1], upper[::-1]
     return CurveBand(*parts, *quantity_of(curves, functional))
@@ -233,12 +231,11 @@ def permutation_test(
     >>> permutation_test(few, many, units=wells).pvalue
     0.1
     """
-    check_metric(metric, first)
-    sampling = sampling_of(first)
     n_permutations = _check_positive(n_permutations, "n_permutations")
     named = {"first": first, "second": second}
     named |= {f"more[{i}]": group for i, group in enumerate(more)}
-    superlevel, *chosen = comparable(superlevel, functional, **named)
+    superlevel, layout, *chosen = comparable(superlevel, functional, **named)
+    check_metric(metric, layout)
     rows = [rows_of(group, superlevel, name) for name, group in zip(named, chosen, strict=True)]
     levels, parts = join(*rows)
     groups = _check_groups(dict(zip(named, parts, strict=True)), paired)
@@ -261,8 +258,8 @@ def permutation_test(
     curves = [levels, difference, pvalues, _relative(difference, deviation)]
     if superlevel:
         curves = [part[::-1] for part in (-levels, *curves[1:])]
-    if sampling:
-        curves = [sampling.heights, *map(sampling.unflatten, curves[1:])]
+    if layout:
+        curves = [layout.at, *map(layout.unflatten, curves[1:])]
     at, difference, pvalues, effect = curves
     found = statistic, pvalue, null, at, difference, pvalues, effect
     return PermutationTest(*found, sizes, permutations.exact, *quantity_of(first, functional))

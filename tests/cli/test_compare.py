@@ -83,6 +83,7 @@ def test_more_than_two_groups(table, capsys):
         (["--by", "well", "--groups", "c0,c1,d0", "--unit", "well", "--paired"], "--paired must"),
         (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),
         (["--by", "treatment", "--measure", "b0"], "--measure must be 'euler'"),
+        (["--by", "treatment", "--measure", "all"], "--measure must be one measure"),
         (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),
         (["--by", "treatment", "--paired"], "--paired needs --unit"),
         (["--by", "treatment", "--unit", "well", "--paired"], "both groups"),
