@@ -122,6 +122,19 @@ def test_every_label_is_connected(ndim, superlevel):
             assert not kept[(noise < threshold) if superlevel else (noise > threshold)].any()
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_components_born_before_a_threshold_are_those_of_the_whole_image(superlevel):
+    """Where they end, components meet that are born after the threshold."""
+    image = np.random.default_rng(5).integers(0, 250, (90, 110)).astype(np.uint8)
+    whole = ecc.persistent_regions(image, 3, superlevel=superlevel)
+    for threshold in range(140, 240, 20) if superlevel else range(20, 120, 20):
+        some = ecc.persistent_regions(image, 3, threshold=threshold, superlevel=superlevel)
+        born = whole.births >= threshold if superlevel else whole.births <= threshold
+        assert 0 < born.sum() < born.size
+        for name in ("births", "deaths", "birth_points", "merged_into"):
+            assert_array_equal(getattr(some, name), getattr(whole, name)[born])
+
+
 def test_threshold_keeps_the_labels_of_the_whole_image():
     heights = np.array([0.0, 3.0, 1.0, 2.0, 0.5, 4.0, 3.9, 5.0])
     found = ecc.persistent_regions(heights, 1.5, threshold=2)

@@ -90,20 +90,20 @@ def persistent_regions(
         values = values + values.dtype.type(0)  # no -0.0
     keys = np.pad(ordered_keys(values), 1)
     steps = _steps(keys.shape, filtration.cubes)
-    everywhere = _flood(keys, shown, found, steps)
-    labels = everywhere
-    if threshold is not None:
-        shown = shown & _reaches(image, threshold, filtration.superlevel)
-        born = shown.reshape(-1)[found.births]
-        found = found._replace(births=found.births[born], deaths=found.deaths[born])
-        labels = _flood(keys, shown, found, steps)
+    labels = _flood(keys, shown, found, steps)
     merged = np.arange(found.births.size + 1, dtype=np.int32)
     dies = np.flatnonzero(found.deaths >= 0)
     ends = found.deaths[dies]
     dies = dies[np.lexsort((ends, values.reshape(-1)[ends]))]
     places = _padded(found.deaths[dies], image.shape)
-    _merge(places, keys.reshape(-1), everywhere.reshape(-1), steps, merged.copy(), merged)
+    _merge(places, keys.reshape(-1), labels.reshape(-1), steps, merged.copy(), merged)
     merged[merged == np.arange(merged.size)] = 0
+    if threshold is not None:  # the components that are born before it come first
+        shown = shown & _reaches(image, threshold, filtration.superlevel)
+        born = shown.reshape(-1)[found.births]
+        found = found._replace(births=found.births[born], deaths=found.deaths[born])
+        merged = merged[: found.births.size + 1]
+        labels = _flood(keys, shown, found, steps)
     inner = labels[(slice(1, -1),) * image.ndim]
     return Flooding(np.where(shown & (inner > 0), inner, 0), found.births, found.deaths, merged[1:])
 
