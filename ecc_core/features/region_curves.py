@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
 
@@ -15,13 +14,13 @@ from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 from ecc_core._request.image import check_ids
 from ecc_core.curves import region_curves
-from ecc_core.features.transformers import _ImageTransformer
+from ecc_core.features._images import ImageTransformer, image_noted, is_path
 from ecc_core.results import RegionCurves
 
 __all__ = ["RegionCurvesTransformer"]
 
 
-class RegionCurvesTransformer(_ImageTransformer):
+class RegionCurvesTransformer(ImageTransformer):
     """Euler characteristic curves of the labelled regions of images as features.
 
     Every region is treated as if it stood alone. The same regions are the same features of all
@@ -124,8 +123,8 @@ class RegionCurvesTransformer(_ImageTransformer):
         X : list of n tuples, data frame or array
             Pairs (image, labels): a list of tuples of two arrays of the same shape, or of paths of
             files, or a data frame with two columns of paths. Labels are integers, 0 outside the
-            regions, or booleans for a mask, which is region 1. An array of images without labels,
-            as for :class:`EulerCurveTransformer`, has each whole image as region 1.
+            regions, or booleans for a mask, which is region 1. Images without labels, as for
+            :class:`EulerCurveTransformer`, are region 1 as a whole.
         y : ignored
 
         Returns
@@ -170,7 +169,7 @@ class RegionCurvesTransformer(_ImageTransformer):
     def _curves(self, X: Any, thresholds: Any, *, reset: bool) -> Iterator[RegionCurves]:
         """Yield the curves of each image."""
         for i, pair in enumerate(self._pairs(X, reset=reset)):
-            try:
+            with image_noted(i):
                 image, labels = _read(pair)
                 found = region_curves(
                     image,
@@ -180,9 +179,6 @@ class RegionCurvesTransformer(_ImageTransformer):
                     superlevel=self.superlevel,
                     workers=self.workers,
                 )
-            except (TypeError, ValueError) as error:
-                error.add_note(f"in image {i} of `X`")
-                raise
             yield found
 
     def _pairs(self, X: Any, *, reset: bool) -> Iterable[Any]:
@@ -194,8 +190,7 @@ class RegionCurvesTransformer(_ImageTransformer):
                 self.image_shape_ = None
             return rows
         images = self._images(X, reset=reset)
-        whole = np.ones(images.shape[1:], np.uint8)
-        return [(image, whole) for image in images]
+        return ((image, np.ones(image.shape, np.uint8)) for image in images)
 
     def _count(self) -> int:
         return len(self.ids_) * len(self.thresholds_)
@@ -205,22 +200,20 @@ class RegionCurvesTransformer(_ImageTransformer):
         return [f"region{label}_ecc{i}" for label in self.ids_ for i in places]
 
 
-def _is_path(part: Any) -> bool:
-    return isinstance(part, str | os.PathLike)
-
-
 def _is_pair(row: Any) -> bool:
     """Whether a row consists of paths or is a tuple of arrays, rather than an image."""
     if not isinstance(row, list | tuple | np.ndarray) or not len(row):
         return False
-    return _is_path(row[0]) or (isinstance(row, tuple) and np.ndim(row[0]) > 0)
+    if isinstance(row, np.ndarray) and len(row) == 1:
+        return False  # of a table with one column
+    return is_path(row[0]) or (isinstance(row, tuple) and np.ndim(row[0]) > 0)
 
 
 def _read(pair: Sequence[Any]) -> list[Any]:
     """Return an image and its labels, read where they are paths."""
     if len(pair) != 2:
         raise ValueError(f"`X` must have pairs of an image and its labels, got {len(pair)} parts")
-    files = [open_image(part) if _is_path(part) else None for part in pair]
+    files = [open_image(part) if is_path(part) else None for part in pair]
     parts = [
         part if file is None else choose(file).read_all()
         for part, file in zip(pair, files, strict=True)

@@ -2,108 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ecc_core.curves import euler_curve
+from ecc_core.features._images import ImageList, ImageTransformer, image_noted
 from ecc_core.results import EulerCurve
 from ecc_core.transforms import euler_transform, region_transforms
 
 __all__ = ["EulerCurveTransformer", "EulerTransformTransformer", "RegionTransformsTransformer"]
 
 
-class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Features of images, or of rows of flattened images; `_prefix` begins their names."""
-
-    _prefix: ClassVar[str]
-    _negative: ClassVar[bool] = True
-    """Whether images can have negative values."""
-    image_shape: tuple[int, ...] | None
-    image_shape_: tuple[int, ...] | None
-
-    def _images(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        array: NDArray[Any] = validate_data(
-            self,
-            X,
-            reset=reset,
-            allow_nd=True,
-            dtype="numeric",
-            ensure_non_negative=not self._negative,
-        )
-        if self.image_shape is not None:
-            shape = tuple(self.image_shape)
-            if array.ndim != 2 or math.prod(shape) != array.shape[1]:
-                raise ValueError(
-                    f"`image_shape` must fit the rows of `X`, got {shape} for shape {array.shape}"
-                )
-            array = array.reshape(-1, *shape)
-        if reset:
-            self.image_shape_ = array.shape[1:]
-        elif array.shape[1:] != self.image_shape_:
-            raise ValueError(
-                f"`X` must have images of shape {self.image_shape_}, as in `fit`, "
-                f"got {array.shape[1:]}"
-            )
-        return array
-
-    def _set(self, images: NDArray[Any]) -> None:
-        """Set what features are computed at: thresholds, or directions and heights."""
-        raise NotImplementedError
-
-    def _count(self) -> int:
-        """Return the number of features."""
-        raise NotImplementedError
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set what features are computed at: thresholds, or directions and heights.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) array
-            Images, or rows of flattened images.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._set(self._images(X, reset=True))
-        return self
-
-    def _names(self) -> list[str]:
-        return [f"{self._prefix}{i}" for i in np.arange(self._count())]
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features: a prefix and a number.
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        (m,) array of str
-            Such as ``ecc0``, ``ecc1``, ... for curves, ``region7_ecc0``, ... for the curves of
-            regions, and ``ect0``, ``ect1``, ... for transforms.
-        """
-        check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.positive_only = not self._negative
-        tags.transformer_tags.preserves_dtype = []  # features have a dtype of their own
-        return tags
-
-
-class EulerCurveTransformer(_ImageTransformer):
+class EulerCurveTransformer(ImageTransformer):
     """Euler characteristic curves of images as features, with thresholds set by `fit`.
 
     Parameters
@@ -122,10 +37,11 @@ class EulerCurveTransformer(_ImageTransformer):
     ----------
     thresholds_ : (m,) array
         The thresholds.
-    image_shape_ : tuple of int
-        Shape of one image.
+    image_shape_ : tuple of int or None
+        Shape of one image; None for a list of images of different shapes or of paths.
     n_features_in_ : int
-        Length of the first axis of one image, or number of points of a flattened one.
+        Length of the first axis of one image, or number of points of a flattened one. Not for such
+        a list.
     feature_names_in_ : array of str
         Names of the columns, if a data frame was given to `fit`.
 
@@ -173,14 +89,23 @@ class EulerCurveTransformer(_ImageTransformer):
         self.superlevel = superlevel
         self.workers = workers
 
-    def _set(self, images: NDArray[Any]) -> None:
-        number = np.ndim(self.thresholds) == 0
+    def _set(self, images: NDArray[Any] | ImageList) -> None:
         bounds = self.range
-        if number and bounds is None:
-            bounds = images.min(), images.max()
+        if np.ndim(self.thresholds) == 0 and bounds is None:
+            ends = [images.min(), images.max()] if isinstance(images, np.ndarray) else []
+            for found in self._each(images, 2) if isinstance(images, ImageList) else ():
+                ends.extend(found.thresholds)
+            bounds = min(ends), max(ends)
         # The curve of a single point checks the thresholds and options.
-        point = images[(slice(1),) * images.ndim]
+        first: Any = next(iter(images))
+        point = first[(slice(1),) * first.ndim][None]
         self.thresholds_ = self._curves(point, self.thresholds, bounds).thresholds
+
+    def _each(self, images: ImageList, thresholds: Any) -> Iterator[EulerCurve]:
+        for i, image in enumerate(images):
+            with image_noted(i):
+                found = self._curves(image[None], thresholds, None)
+            yield found
 
     def _curves(self, images: NDArray[Any], thresholds: Any, bounds: Any) -> EulerCurve:
         return euler_curve(
@@ -198,21 +123,25 @@ class EulerCurveTransformer(_ImageTransformer):
 
         Parameters
         ----------
-        X : array
-            Images of the same shape as in `fit`.
+        X : array or list
+            Images of the same shape as in `fit`, or a list as for `fit`.
 
         Returns
         -------
         (n, m) int64 array
         """
         check_is_fitted(self)
-        return self._curves(self._images(X, reset=False), self.thresholds_, None).values
+        images = self._images(X, reset=False)
+        if isinstance(images, ImageList):
+            rows = [found.values for found in self._each(images, self.thresholds_)]
+            return np.concatenate(rows)
+        return self._curves(images, self.thresholds_, None).values
 
     def _count(self) -> int:
         return len(self.thresholds_)
 
 
-class _TransformTransformer(_ImageTransformer):
+class _TransformTransformer(ImageTransformer):
     """Euler characteristic transforms as features, in the order of directions, then heights."""
 
     _prefix = "ect"
@@ -226,15 +155,26 @@ class _TransformTransformer(_ImageTransformer):
         """Return the transform of an image."""
         raise NotImplementedError
 
-    def _set(self, images: NDArray[Any]) -> None:
-        found = self._transform(images[0], self.directions, self.heights, self.range)
+    def _set(self, images: NDArray[Any] | ImageList) -> None:
+        bounds = self.range
+        if bounds is None and np.ndim(self.heights) == 0 and isinstance(images, ImageList):
+            reach = max(found.heights[-1] for found in self._each(images, 1, 2))
+            bounds = -reach, reach
+        first = next(iter(images))
+        found = self._transform(first, self.directions, self.heights, bounds)
         self.directions_, self.heights_ = found.directions, found.heights
 
     def _transforms(self, X: ArrayLike) -> list[Any]:
         """Return the transform of each image."""
         check_is_fitted(self)
         images = self._images(X, reset=False)
-        return [self._transform(image, self.directions_, self.heights_, None) for image in images]
+        return [*self._each(images, self.directions_, self.heights_)]
+
+    def _each(self, images: Any, directions: Any, heights: Any) -> Iterator[Any]:
+        for i, image in enumerate(images):
+            with image_noted(i):
+                found = self._transform(image, directions, heights, None)
+            yield found
 
     def _count(self) -> int:
         return len(self.directions_) * len(self.heights_)
@@ -252,7 +192,8 @@ class EulerTransformTransformer(_TransformTransformer):
     threshold : float, default 0
         The shape consists of the points with values above it.
     range : (low, high), optional
-        Only if `heights` is an int. Default: half the diagonal of an image, to either side.
+        Only if `heights` is an int. Default: half the diagonal of the largest image, to either
+        side.
     image_shape : tuple of int, optional
         As for :class:`EulerCurveTransformer`.
     connectivity, spacing, workers
@@ -307,8 +248,8 @@ class EulerTransformTransformer(_TransformTransformer):
 
         Parameters
         ----------
-        X : array
-            Images of the same shape as in `fit`.
+        X : array or list
+            Images of the same shape as in `fit`, or a list as for `fit`.
 
         Returns
         -------
@@ -346,7 +287,8 @@ class RegionTransformsTransformer(_TransformTransformer):
     ----------
     directions_ : (k, d) array
     heights_ : (n,) array
-        By default those of the first image in `fit`, -1 to 1 in units of each object's radius.
+        By default -1 to 1 in units of each object's radius; otherwise those of the first image in
+        `fit`, and in a list of images of the one with the largest object.
     image_shape_, n_features_in_, feature_names_in_
         As for :class:`EulerCurveTransformer`.
 
@@ -394,8 +336,8 @@ class RegionTransformsTransformer(_TransformTransformer):
 
         Parameters
         ----------
-        X : integer array
-            Label images of the same shape as in `fit`.
+        X : integer array or list
+            Label images of the same shape as in `fit`, or a list as for `fit`.
 
         Returns
         -------

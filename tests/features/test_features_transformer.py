@@ -6,9 +6,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from skimage.measure import euler_number
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -133,6 +135,65 @@ def test_in_a_pipeline_it_tells_textures_apart():
     model = make_pipeline(EulerCurveTransformer(16), StandardScaler(), LogisticRegression())
     model.fit(images[::2], kind[::2])
     assert model.score(images[1::2], kind[1::2]) > 0.95
+
+
+@pytest.fixture(params=["arrays", "paths", "column"])
+def several(request, tmp_path):
+    """Label images of different shapes, and how they are given."""
+    rng = np.random.default_rng(6)
+    images = [rng.integers(0, 4, shape) for shape in ((9, 12), (7, 7), (14, 5), (20, 21))]
+    paths = [tmp_path / f"{i}.npy" for i in range(4)]
+    for path, image in zip(paths, images, strict=True):
+        np.save(path, image)
+    frame = pd.DataFrame({"file": [str(path) for path in paths]})
+    return images, {"arrays": images, "paths": paths, "column": frame}[request.param]
+
+
+def test_curves_of_images_of_different_shapes(several):
+    images, given = several
+    transformer = EulerCurveTransformer(5).fit(given)
+    assert_array_equal(transformer.thresholds_, np.linspace(0, 3, 5))
+    rows = transformer.transform(given)
+    for image, row in zip(images, rows, strict=True):
+        assert_array_equal(row, [euler_number(image <= t, 2) for t in np.linspace(0, 3, 5)])
+    assert_array_equal(clone(transformer).set_params(range=(0, 3)).fit_transform(given), rows)
+    assert_array_equal(transformer.transform(images[0][None]), rows[:1])
+    whole = RegionCurvesTransformer(5).fit_transform(given)
+    assert_array_equal(whole, rows)
+    assert cross_val_score(LogisticRegression(), rows, [0, 1, 0, 1], cv=2).shape == (2,)
+
+
+def test_transforms_of_images_of_different_shapes(several):
+    images, given = several
+    transformer = EulerTransformTransformer(3, 6, threshold=1, spacing=(2, 1)).fit(given)
+    reach = np.hypot(20 * 2, 21) / 2  # of the largest image
+    assert_allclose(transformer.heights_, np.linspace(-reach, reach, 6))
+    heights = transformer.heights_
+    for image, row in zip(images, transformer.transform(given), strict=True):
+        expected = ecc.euler_transform(image > 1, 3, heights, spacing=(2, 1))
+        assert_array_equal(row, expected.values.ravel())
+    rows = RegionTransformsTransformer(3, 4).fit_transform(given)
+    for image, row in zip(images, rows, strict=True):
+        expected = ecc.region_transforms(image, 3, 4, normalize="radius").values
+        assert_allclose(row, expected.mean(axis=0).ravel())
+    plain = RegionTransformsTransformer(3, 4, normalize=None).fit(given)
+    assert plain.heights_[-1] == max(ecc.region_transforms(x, 3, 4).heights[-1] for x in images)
+
+
+def test_lists_that_are_refused(images, tmp_path):
+    shapes = [images[0], images[1][:, :5]]
+    with pytest.raises(ValueError, match="`image_shape` must be None for a list of images"):
+        EulerCurveTransformer(image_shape=(12, 9)).fit(shapes)
+    fitted = EulerCurveTransformer().fit(images)
+    with pytest.raises(ValueError, match=r"images of shape \(12, 9\), as in `fit`, got") as raised:
+        fitted.transform(shapes)
+    assert raised.value.__notes__ == ["in image 1 of `X`"]
+    broken = [images[0], np.full((3, 3), np.nan)]
+    with pytest.raises(ValueError, match="NaN") as raised:
+        EulerCurveTransformer([0.0]).fit(broken).transform(broken)
+    assert raised.value.__notes__ == ["in image 1 of `X`"]
+    with pytest.raises(ValueError, match=r"nowhere\.npy"):
+        EulerCurveTransformer().fit([tmp_path / "nowhere.npy"])
 
 
 def test_clone_and_parameters():
