@@ -16,15 +16,15 @@ np.save("rock.npy", rock)
 
 lengths = ["--spacing", ",".join(map(str, SPACING)), "--unit", "um"]
 curves = ["--thresholds", "64", "--range", "12000,54000", "--smooth", "1"]
-minkowski = ["--minkowski", "crofton-13", "--boundary", "half-open"]
+minkowski = ["--minkowski", "crofton-13", "--boundary", "half-open", "--density"]
 main(
     ["stack", "rock.npy", *curves, *minkowski, *lengths, "--out", "rock.csv", "--plot", "rock.png"]
 )
 
 table = read_table("rock.csv").curves
 i = int(np.searchsorted(table.thresholds, 28000))  # pores are dark
-area = table.surface[0, i] / (rock.size * np.prod(SPACING))
-print(f"pores at {table.thresholds[i]:.0f}: specific surface {area:.4f} per {table.spacing_units}")
+print(f"pores at {table.thresholds[i]:.0f}: porosity {table.volume[0, i]:.3f}")
+print(f"specific surface {table.surface[0, i]:.4f} per {table.spacing_units}")
 
 smooth = gaussian_filter(rock.astype(np.float32), 1)
 found = ecc.component_curves(smooth, table.thresholds, spacing=SPACING)
