@@ -24,8 +24,8 @@ __all__ = [
     "copy_python",
     "make_labels",
     "measure_regions",
-    "next_extremum",
-    "next_zero",
+    "next_birth",
+    "next_merge",
     "save_curve",
     "save_frames",
     "save_layer_table",
@@ -63,14 +63,14 @@ def make_labels(viewer: Viewer) -> None:
     _explorer(viewer).make_labels()
 
 
-def next_extremum(viewer: Viewer) -> None:
-    """Move the threshold to the next extremum of the curve."""
-    _explorer(viewer).jump("extremum", 1)
+def next_merge(viewer: Viewer) -> None:
+    """Move the threshold up to the next one at which components merge."""
+    _explorer(viewer).jump("merge", 1)
 
 
-def next_zero(viewer: Viewer) -> None:
-    """Move the threshold to the next zero crossing of the curve."""
-    _explorer(viewer).jump("zero", 1)
+def next_birth(viewer: Viewer) -> None:
+    """Move the threshold up to the next one at which a component is born."""
+    _explorer(viewer).jump("birth", 1)
 
 
 def toggle_changes(viewer: Viewer) -> None:

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -18,13 +19,16 @@ from napari.utils.notifications import show_error
 from psygnal import Signal
 from qtpy.QtCore import QThreadPool
 
-__all__ = ["PREPARING", "Job", "Runner", "Step", "result"]
+__all__ = ["PREPARING", "Job", "Runner", "Step", "apart", "result"]
 
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
 
 SHOW_PROGRESS_AFTER = 0.5
 """Seconds after which the progress bar of a job is shown."""
+
+POLL = 0.02
+"""Seconds until a job that waits for a call can be cancelled."""
 
 ENDS_WITHIN = 1500
 """Milliseconds that the end of a script waits for workers."""
@@ -66,10 +70,11 @@ def _guarded(
         for step in steps:
             if cancelled.is_set():
                 return
-            held = step
+            if held is None or held.value is None or step.value is not None:
+                held = step
             if taken.is_set() and time.monotonic() - forwarded >= FORWARD_EVERY:
                 taken.clear()
-                yield step
+                yield held
                 held, forwarded = None, time.monotonic()
         if held is not None:
             yield held
@@ -237,6 +242,37 @@ class Runner:
             self.busy.emit(False)
 
 
+def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:
+    """Return the result of a long call, which the job does not wait for when it is cancelled.
+
+    The call then goes on in a thread that does not keep the process alive, one call at a time.
+    """
+    results: SimpleQueue[Any] = SimpleQueue()
+    wanted = True
+
+    def work() -> None:
+        with _one_at_a_time:
+            try:
+                results.put((call() if wanted else None, None))
+            except Exception as error:
+                results.put((None, error))
+
+    threading.Thread(target=work, name="ecc-call", daemon=True).start()
+    try:
+        while True:
+            try:
+                found, error = results.get(timeout=POLL)
+                break
+            except Empty:
+                yield Step(None)
+    finally:
+        wanted = False
+    if error is not None:
+        raise error
+    return found
+
+
+_one_at_a_time = threading.Lock()
 _runners: WeakSet[Runner] = WeakSet()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from napari.utils.notifications import show_info
+from numpy.typing import NDArray
 
 from ecc_core import BettiCurves
 from napari_ecc._controller.fields import (
@@ -21,6 +22,7 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
+from napari_ecc._controller.persistence import can_be_paired, find_classes
 from napari_ecc._controller.session import read_settings
 from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
@@ -46,7 +48,7 @@ class CloserLook:
         self._locating = Runner("Critical points")
         self._drawing, self._dividing = Runner("Histogram"), Runner("Otsu's threshold")
         self.runners = self._counting, self._locating, self._drawing, self._dividing
-        self._source: Source | None = None
+        self.source: Source | None = None
         self.field: Field | None = None  # None before the curve is complete
         self._counted = np.zeros(0)
         """Thresholds at which components are being counted."""
@@ -54,8 +56,8 @@ class CloserLook:
     def set_field(self, source: Source, field: Field) -> None:
         """Set what is examined."""
         self.cancel()
-        self._source, self.field = source, field
-        self._model.betti = None
+        self.source, self.field = source, field
+        self._model.betti = self._model.classes = None
 
     def cancel(self) -> None:
         """Stop looking at the threshold."""
@@ -67,8 +69,8 @@ class CloserLook:
         """Stop, and examine nothing."""
         self.cancel()
         self.points.remove_soon()
-        self._source = self.field = None
-        self._model.betti = self._model.histogram = None
+        self.source = self.field = None
+        self._model.betti = self._model.classes = self._model.histogram = None
 
     def look(self) -> None:
         """Count if necessary, and find the critical points if they are shown."""
@@ -76,7 +78,10 @@ class CloserLook:
         self.locate()
 
     def count(self) -> None:
-        """Count components, tunnels and cavities at all thresholds, including the current one."""
+        """Count components, tunnels and cavities at all thresholds, including the current one.
+
+        Their births and deaths follow, which take longer.
+        """
         field, model = self.field, self._model
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
@@ -85,13 +90,20 @@ class CloserLook:
         if not can_be_held(field.data):
             return
         levels = self._counted = np.union1d(model.curve.thresholds, model.threshold)
-        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
-        job = partial(count_all, field, levels, **sets)
-        self._counting.submit(_after(SETTLED, job), self._on_counts)
+        find = partial(_details, field, levels, model.curve.thresholds, **self.sets)
+        self._counting.submit(_after(SETTLED, find), self._on_counts)
+
+    @property
+    def sets(self) -> dict[str, Any]:
+        """Arguments that say which sets are meant."""
+        return {"superlevel": self._model.superlevel, "connectivity": self._model.connectivity}
 
     def _on_counts(self, step: Step) -> None:
         if isinstance(step.value, BettiCurves):
             self._model.betti = step.value
+        elif step.value is not None:
+            self._model.betti = self._model.betti or step.value.betti_curves(0.0)
+            self._model.classes = step.value
 
     def window(self) -> tuple[float, float] | None:
         """Return the window of thresholds whose critical points are shown."""
@@ -103,7 +115,7 @@ class CloserLook:
 
     def locate(self) -> None:
         """Find the critical points in the window."""
-        window, field, model = self.window(), self.field, self._model
+        window, field = self.window(), self.field
         if window is None:
             self._locating.cancel()
             self.points.remove()
@@ -111,12 +123,11 @@ class CloserLook:
         if field is None:
             return
         most = read_settings("overlay").get("most_points", 500)
-        options = {"superlevel": model.superlevel, "connectivity": model.connectivity, "most": most}
-        job = partial(find_critical_points, field, window, **options)
+        job = partial(find_critical_points, field, window, most=most, **self.sets)
         self._locating.submit(_after(SETTLED, job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
-        found, source = step.value, self._source
+        found, source = step.value, self.source
         if not isinstance(found, CriticalPoints) or source is None:
             return
         self.points.show(source.layer, source.selection, found)
@@ -148,6 +159,15 @@ class CloserLook:
                 found(step.value.otsu)
 
         self._dividing.submit(partial(compute_histogram, field, curve), on_step)
+
+
+def _details(
+    field: Field, levels: NDArray[np.float64], of_curve: NDArray[np.float64], **sets: Any
+) -> Iterator[Step]:
+    """Count all classes, then find their births and deaths."""
+    yield from count_all(field, levels, **sets)
+    if can_be_paired(field):
+        yield from find_classes(field, of_curve, **sets)
 
 
 def _after(seconds: float, job: Job) -> Job:

@@ -20,10 +20,12 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay, embedded
+from napari_ecc._controller.persistence import Objects, can_be_paired, find_objects
+from napari_ecc._controller.probe import ObjectProbe
 from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
-from napari_ecc._model.levels import extrema, following, stepped, zero_crossings
+from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Runner, Step
 
 __all__ = ["ExplorerController"]
@@ -42,16 +44,17 @@ class ExplorerController(DockController):
         self.model = self.session.explorer
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.closer = CloserLook(viewer, self.model)
+        self.probe = ObjectProbe(viewer, self.model, self.closer)
         self._labelling = Runner("Labels")
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
-        self.runners += [*self.closer.runners, self._labelling]
-        self._owned += [self.regions, self._set, self.closer.points]
+        self.runners += [*self.closer.runners, *self.probe.runners, self._labelling]
+        self._owned += [self.regions, self._set, self.closer.points, self.probe]
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._explored: Any = None
         self._quick = QuickKinds()
         self._connect()
-        warm(("curve", "uint8", 2), ("counts", "uint8", 2))
+        warm(("curve", "uint8", 2), ("counts", "uint8", 2), ("classes", "uint8", 2))
         self._on_image()
 
     @property
@@ -187,37 +190,44 @@ class ExplorerController(DockController):
             self.model.threshold = stepped(curve.thresholds, threshold, count)
 
     def jump(self, kind: str, step: int) -> None:
-        """Move the threshold to the next "extremum" or "zero" above (`step` 1) or below (-1)."""
-        curve = self.model.curve
-        if curve is None:
+        """Move the threshold to the next "birth" or "merge" above (`step` 1) or below (-1)."""
+        model = self.model
+        if model.classes is None:
+            show_info("Births and merges are not known yet.")
             return
-        find = extrema if kind == "extremum" else zero_crossings
-        place = following(find(curve.values), curve.thresholds, self.model.threshold, step)
+        place = model.classes.following(kind, model.threshold, step, model.min_persistence)
         if place is None:
-            show_info(f"The curve has no {'extrema' if kind == 'extremum' else 'zero crossings'}.")
+            show_info(f"There is no {kind} {'above' if step > 0 else 'below'} the threshold.")
         else:
-            self.model.threshold = place
+            model.threshold = place
 
     def make_labels(self) -> None:
-        """Add a Labels layer of the components at the threshold; it can be undone."""
+        """Add a Labels layer of the components that are counted at the threshold; can be undone."""
         shown, field, model = self._shown, self.closer.field, self.model
         if shown is None or field is None:
             show_info("There is no curve yet.")
             return
-        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
-        name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {model.threshold:.6g}"
-        self._labelling.submit(
-            partial(label_components, field, model.threshold, **sets),
-            lambda step: self._add_labels(step, shown, name),
-        )
+        threshold = formatted(model.threshold)
+        name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
+        job = partial(label_components, field, model.threshold, **self.closer.sets)
+        if can_be_paired(field):
+            least = model.min_persistence
+            job = partial(find_objects, field, model.threshold, least, **self.closer.sets)
+        self._labelling.submit(job, lambda step: self._add_labels(step.value, shown, name))
 
-    def _add_labels(self, step: Step, shown: Source, name: str) -> None:
-        labels = embedded(step.value, shown.layer, shown.selection)
-        layer = self.viewer.add_labels(name=name, **labels)
+    def _add_labels(self, found: Any, shown: Source, name: str) -> None:
+        if found is None:
+            return
+        selected = set(self.viewer.layers.selection)
+        table = {"features": found.table()} if isinstance(found, Objects) else {}
+        labels = found.labels if isinstance(found, Objects) else found
+        place = embedded(labels, shown.layer, shown.selection)
+        layer = self.viewer.add_labels(name=name, **place, **table)
 
         def undo() -> None:
             if layer in self.viewer.layers:
                 self.viewer.layers.remove(layer)
+                self.viewer.layers.selection = selected & set(self.viewer.layers)
 
         self.session.history.add("Make Labels", undo)
 
@@ -227,9 +237,17 @@ class ExplorerController(DockController):
             return []
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
         calls = [shown.code("t, chi", "layer_curve", range=bounds)]
-        if self.model.show_betti:
-            calls.append(shown.code("t, betti", "layer_betti_curves", range=bounds))
+        least = self.model.min_persistence or None
+        if self.model.show_betti or least:
+            options = {"range": bounds, "min_persistence": least}
+            calls.append(shown.code("t, betti", "layer_betti_curves", **options))
         return calls
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """How the curves were computed."""
+        least = self.model.min_persistence
+        return {**super().facts, **({"least persistence": formatted(least)} if least else {})}
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
         """Return name, curve and code of what is shown, if it is complete."""
@@ -248,10 +266,10 @@ class ExplorerController(DockController):
             "threshold": curve.thresholds,
             "euler_characteristic": curve.values,
         }
-        betti = self.model.betti
-        if betti is not None:
-            places = np.searchsorted(betti.thresholds, curve.thresholds)
-            columns |= {f"b{k}": numbers[places] for k, numbers in enumerate(betti.values)}
+        for name, betti in (("b", self.model.betti), ("lasting_b", self.model.lasting_betti)):
+            if betti is not None and (name == "b" or self.model.min_persistence):
+                places = np.searchsorted(betti.thresholds, curve.thresholds)
+                columns |= {f"{name}{k}": at[places] for k, at in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
         write_columns(path, columns, self.facts)
 

@@ -11,7 +11,7 @@ from dask import array as da
 from dask.array.core import normalize_chunks, slices_from_chunks
 from dask.delayed import delayed
 from numpy.typing import NDArray
-from scipy.ndimage import generate_binary_structure, label
+from scipy.ndimage import binary_dilation, find_objects, generate_binary_structure, label
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
@@ -28,6 +28,7 @@ __all__ = [
     "count_all",
     "find_critical_points",
     "label_components",
+    "surroundings",
 ]
 
 BLOCK = 1 << 24
@@ -35,6 +36,9 @@ BLOCK = 1 << 24
 
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
+
+WIDTH = 1 / 200
+"""Of the line around an object, as a share of the longest side of the image."""
 
 BINS = 128
 MOST_SAMPLES = 1 << 22
@@ -209,3 +213,22 @@ def label_components(
     else:
         structure = generate_binary_structure(inside.ndim, connectivity or inside.ndim)
         yield Step(label(inside, structure)[0])
+
+
+def surroundings(labels: Array, number: int) -> tuple[tuple[int, ...], NDArray[np.bool_]] | None:
+    """Return where a bool array begins, and the array: true at the points next to an object.
+
+    None if there is no such object.
+    """
+    inside = labels == number
+    found = find_objects(inside.view(np.uint8)) if number else []
+    if not found:
+        return None
+    width = max(1, round(WIDTH * max(labels.shape)))
+    box = tuple(
+        slice(max(at.start - width, 0), min(at.stop + width, size))
+        for at, size in zip(found[0], labels.shape, strict=True)
+    )
+    cut = inside[box]
+    around: NDArray[np.bool_] = binary_dilation(cut, iterations=width) & ~cut
+    return tuple(at.start for at in box), around

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import binary_dilation, find_objects
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, selection_of
 from napari_ecc._controller.loading import Level, fitting_level, load
@@ -38,8 +38,6 @@ NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explor
 STALE = "stale: measure again"
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""
-WIDTH = 1 / 200
-"""Of the line around the selected object, as a share of the longest side of the image."""
 SETTINGS = (
     "scope",
     "superlevel",
@@ -53,25 +51,9 @@ SETTINGS = (
 
 
 def outline(level: Level, label: int) -> Iterator[Step]:
-    """Find the points next to an object.
-
-    The value of the last step is None if there is no such object; otherwise a pair: where a bool
-    array begins, and the array, which is true at those points.
-    """
+    """Find the points next to an object; see `surroundings`."""
     labels = yield from load(level.array)
-    inside = labels == label
-    found = find_objects(inside.view(np.uint8))
-    if not found:
-        yield Step(None)
-        return
-    width = max(1, round(WIDTH * max(labels.shape)))
-    box = tuple(
-        slice(max(at.start - width, 0), min(at.stop + width, size))
-        for at, size in zip(found[0], labels.shape, strict=True)
-    )
-    cut = inside[box]
-    around = binary_dilation(cut, iterations=width) & ~cut
-    yield Step((tuple(at.start for at in box), around))
+    yield Step(surroundings(labels, label))
 
 
 class RegionController(DockController):

@@ -27,10 +27,16 @@ def _objects(image: Any) -> None:
     ecc.region_transforms(labels, 1, 2, normalize="radius")
 
 
+def _classes(image: Any) -> None:
+    ecc.persistence_pairs(image, **SETS)
+    ecc.persistent_regions(image, 1, **SETS)
+
+
 SETS: Any = {"superlevel": True, "nan": "omit"}
 TASKS: dict[str, Callable[[Any], Any]] = {
     "curve": lambda image: ecc.euler_curve(image, np.arange(2.0), **SETS),
     "counts": lambda image: ecc.betti_curves(image, np.arange(2.0), **SETS),
+    "classes": _classes,
     "objects": _objects,
     "sweep": lambda image: ecc.euler_transform(image > 0, 1, 2),
 }

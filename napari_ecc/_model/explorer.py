@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves
+from napari_ecc._model.persistence import Classes
 
 __all__ = ["BETTI_NAMES", "Counts", "Curve", "ExplorerModel", "Histogram"]
 
@@ -132,10 +133,15 @@ class ExplorerModel:
     show_changes: bool = False  # whether the layer of its critical points is wanted
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve
+    show_diagram: bool = False  # whether births and deaths are wanted below the curve
+    min_persistence: float = 0.0
+    """Classes of less persistence are left out of curves, counts and labels."""
     curve: Curve | None = None
     betti: BettiCurves | None = None
-    """At the thresholds of the curve; None while they are counted."""
+    """Of all classes, at the thresholds of the curve; None while they are counted."""
+    classes: Classes | None = None  # None while they are found, and for large images
     histogram: Histogram | None = None  # None unless it is wanted and known
+    pointed: str = ""  # what is known of the object under the mouse
     changes: tuple[int, int] = (0, 0)
     """How many critical points are shown, and how many there are in the window."""
     status: str = ""  # one line for the user
@@ -145,10 +151,20 @@ class ExplorerModel:
     @property
     def counts(self) -> Counts | None:
         """The Betti numbers at the threshold; None if unknown."""
-        if self.betti is None:
+        if self.classes is not None:
+            numbers = self.classes.numbers(self.threshold, self.min_persistence)
+            return Counts(self.threshold, numbers)
+        if self.betti is None or self.min_persistence:
             return None
         (known,) = np.nonzero(self.betti.thresholds == self.threshold)
         if not known.size:
             return None
         numbers = tuple(int(curve[known[0]]) for curve in self.betti.values)
         return Counts(self.threshold, numbers)
+
+    @property
+    def lasting_betti(self) -> BettiCurves | None:
+        """The Betti curves of the classes that last; None if unknown."""
+        if not self.min_persistence:
+            return self.betti
+        return None if self.classes is None else self.classes.betti_curves(self.min_persistence)

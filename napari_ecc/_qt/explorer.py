@@ -1,4 +1,4 @@
-"""The dock "Euler explorer"."""
+"""The dock "Threshold"."""
 
 from __future__ import annotations
 
@@ -13,28 +13,37 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
+from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.levels import formatted
 from napari_ecc._qt import form
+from napari_ecc._qt.painted import rgb
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
+from napari_ecc._qt.scatter import Scatter
 
 __all__ = ["EulerExplorer"]
 
+MOST_CLASSES = 2000
+"""Largest number of points in the diagram: those of the most persistent classes."""
+STEPS = 500
+"""Positions of the slider of the persistence."""
+
 CHOICES = {
-    "Image": (form.choice("image", "The Image or Labels layer to explore"), form.SCOPE),
-    "Objects": (form.SUPERLEVEL, form.CONNECTIVITY),
-}
-SETTINGS = {
-    "Within": (form.choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Image": (form.choice("image", "The Image or Labels layer to explore"),),
+    "Objects": (form.SUPERLEVEL, form.SCOPE),
     "Draw": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
         form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
+        form.check("show_diagram", "Diagram", "Births and deaths, where a click shows what"),
     ),
-    "Thresholds": (
-        form.whole_number("bins", "Number of thresholds", 2, 65536),
-        "Smoothing",
-        form.number("sigma", "Gaussian smoothing before the curve, in pixels", 0, 50, 0.5),
-    ),
+}
+SETTINGS = {
+    "Region": (form.choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Connect": (form.CONNECTIVITY,),
+    "Thresholds": (form.whole_number("bins", "Number of thresholds", 2, 65536),),
+    "Smoothing": (form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, 0.5),),
+    "Window": (form.number("window_percent", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
 }
 OVERLAYS = {
     "": (
@@ -45,7 +54,6 @@ OVERLAYS = {
             "Points that change the Euler characteristic near the threshold: "
             "amber raises it when it enters, pink lowers it",
         ),
-        form.number("window_percent", "Half width of the window, % of the range", 0.1, 50, 0.5),
     ),
 }
 
@@ -61,71 +69,90 @@ minus holes, in 3-D components minus tunnels plus cavities.</p>
 <p>Drag the line, click in the plot, or press the arrow keys, Home and End (Shift: larger
 steps). The overlay in the canvas is the set at the threshold. Mouse wheel: stretch the
 vertical axis; double click: show all of it.</p>
+<p><i>at least</i> leaves out what does not last: components and holes whose values of birth and
+death differ by less. Point at an object in the canvas to read where it is born and merges; a double
+click moves the threshold there.</p>
 <p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
 far.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.changes = QLabel()
+        self.diagram = Scatter()
+        self.changes, self.object = QLabel(), QLabel()
         self.changes.setWordWrap(True)
         self.save = Saver(self, "curve.csv", self.controller.save_table, self.plot)
-        self.actions = self._actions()
         self.form = self.add_form(CHOICES, self.model)
-        title = "Region, Betti curves, histogram, thresholds, smoothing"
-        self.settings = self.add_form(SETTINGS, self.model, title=title)
-        self.add(self.plot, stretch=1)
-        self.add(self._threshold_row())
-        self.add(self._readout())
+        self.add(self.plot, stretch=2)
+        self.add(self.diagram, stretch=2)
+        self.slider, self.value = self._level("t", "Threshold")
+        self.least, self.least_value = self._level("at least", "Least persistence")
+        self.offer_least = form.buttons(
+            accept=("", "Leave out what does not last", self._accept),
+        )
+        self.add(self.offer_least)
+        self._one_line(self._readout())
+        self._one_line(self.object)
         self.add(self._jumps())
         self.overlays = self.add_form(OVERLAYS, self.model)
-        window = self.overlays["window_percent"].native
+        self.add(self.changes)
+        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
+        window = self.settings["window_percent"].native
         window.setDecimals(1)
         window.setPrefix("± ")
         window.setSuffix(" %")
-        self.add(self.changes)
-        self.add(self.actions)
+        self.actions, self.outputs = self._actions()
+        self.add_actions(self.actions, self.outputs)
 
-    def _threshold_row(self) -> QHBoxLayout:
-        self.slider = Slider(min=0, max=1, readout=False, tooltip="Threshold")
-        self.value = FloatSpinBox(min=-1e300, max=1e300, tooltip="Type a threshold")
-        self.value.native.setKeyboardTracking(False)
-        self.value.native.setSpecialValueText("none")
-        self.value.native.setFixedWidth(120)
-        row = QHBoxLayout()
-        row.addWidget(QLabel("t"))
-        row.addWidget(self.slider.native, stretch=1)
-        row.addWidget(self.value.native)
-        return row
+    def _level(self, title: str, tip: str) -> tuple[Slider, FloatSpinBox]:
+        """A slider with a field for the value."""
+        slider = Slider(min=0, max=1, readout=False, tooltip=tip)
+        value = FloatSpinBox(min=-1e300, max=1e300, tooltip=f"{tip}, to be typed")
+        value.native.setKeyboardTracking(False)
+        value.native.setSpecialValueText("none")
+        value.native.setFixedWidth(96)
+        row, text = QHBoxLayout(), QLabel(title)
+        text.setBuddy(value.native)
+        for widget in (slider, value):
+            widget.native.setAccessibleName(tip)
+        row.addWidget(text)
+        row.addWidget(slider.native, stretch=1)
+        row.addWidget(value.native)
+        self.add(row)
+        return slider, value
+
+    def _one_line(self, label: QLabel) -> None:
+        """Add a line of fixed size, because a new layout of the window at every move is slow."""
+        label.setFixedHeight(label.fontMetrics().height() + 10)
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.add(label)
 
     def _readout(self) -> QLabel:
         self.readout = QLabel()
         self.readout.setTextFormat(Qt.TextFormat.RichText)
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
-        # A fixed size, because a new layout of the window at every move is slow
-        self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         return self.readout
 
     def _jumps(self) -> Any:
         jump = self.controller.jump
         self.jumps = form.buttons(
-            extremum_below=("◀", "Extremum below", lambda: jump("extremum", -1)),
-            extremum_above=("Extrema ▶", "Extremum above", lambda: jump("extremum", 1)),
-            zero_below=("◀", "Zero below", lambda: jump("zero", -1)),
-            zero_above=("Zeros ▶", "Zero above", lambda: jump("zero", 1)),
+            merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
+            merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1)),
+            birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
+            birth_above=("Birth ▶", "Birth above", lambda: jump("birth", 1)),
             otsu=("Otsu", "Otsu's threshold of the values", self.controller.go_to_otsu),
         )
         return self.jumps
 
     def _actions(self) -> Any:
         history = self.controller.session.history
-        labels_tip = "A Labels layer of the components of the set"
+        labels_tip = "A Labels layer of the components that are counted, with a table"
         recompute_tip = "Compute the curve again, after a change of the data in place"
         save_tip = "The curve as CSV, Parquet, PNG or SVG"
         return form.buttons(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
             recompute=("Recompute", recompute_tip, self.controller.refresh),
+        ), form.buttons(
             save=("Save…", save_tip, self.save.ask),
             copy=("Copy Python", "The call that gives this curve", self.copy_python),
         )
@@ -137,18 +164,26 @@ far.</p>"""
         self.show(self._show_curve, events.curve)
         self.show(self._show_threshold, events.threshold)
         self.show(self._show_lines, events.betti, events.show_betti)
-        self.show(self._show_readout, events.betti, events.show_betti)
+        self.show(self._show_readout, events.betti, events.show_betti, events.classes)
         self.show(self._show_histogram, events.histogram)
         self.show(self._show_changes, events.changes, events.show_changes, events.window)
         self.show(self._show_undo, controller.session.history.changed)
+        self.show(self._show_least, events.min_persistence, events.classes)
+        self.show(self._show_diagram, events.classes, events.show_diagram)
+        self.show(lambda: self.object.setText(self.model.pointed), events.pointed)
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
         self.value.changed.connect(partial(setattr, self.model, "threshold"))
-        self.overlays["window_percent"].changed.connect(self._set_window)
+        self.least.changed.connect(self._slide_least)
+        self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
+        self.settings["window_percent"].changed.connect(self._set_window)
+        self.diagram.picked.connect(self._pick_class)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
+        for row in (self.actions, self.outputs, self.jumps):
+            row.enabled = curve is not None
         if curve is None:
             self.plot.set_lines([])
             self._show_threshold()
@@ -157,24 +192,36 @@ far.</p>"""
         span = float(curve.thresholds[-1] - curve.thresholds[0])
         with self.slider.changed.blocked(), self.value.changed.blocked():
             self.slider.max = max(1, curve.thresholds.size - 1)
-            whole = np.array_equal(curve.thresholds, np.round(curve.thresholds))
-            digits = 0 if whole else max(0, 3 - math.floor(math.log10(span or 1)))
-            self.value.native.setDecimals(digits)
-            self.value.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
+            for field in (self.value, self.least_value):
+                field.native.setDecimals(self._digits)
+                field.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
         self.plot.repaint()  # at once, before napari draws the layers
 
+    @property
+    def _digits(self) -> int:
+        """Decimals of thresholds: none of those of integer images."""
+        curve = self.model.curve
+        if curve is None or np.array_equal(curve.thresholds, np.round(curve.thresholds)):
+            return 0
+        span = float(curve.thresholds[-1] - curve.thresholds[0])
+        return max(0, 3 - math.floor(math.log10(span or 1)))
+
     def _show_lines(self) -> None:
-        """Draw the curve and, behind it, the Betti curves if they are wanted."""
-        curve, betti = self.model.curve, self.model.betti
+        """Draw the curve of what lasts and, behind it, its Betti curves if they are wanted."""
+        curve, betti = self.model.curve, self.model.lasting_betti
         if curve is None:
             return
+        values = curve.values
+        if self.model.min_persistence and betti is not None:
+            signs = (-1) ** np.arange(len(betti.values))
+            values = signs @ betti.values
         incomplete = not curve.complete
-        line = Line(curve.thresholds, curve.values, curve.superlevel, dashed=incomplete)
+        line = Line(curve.thresholds, values, curve.superlevel, dashed=incomplete)
         if betti is None or not self.model.show_betti:
             self.plot.set_lines([line])
-            return
-        self.plot.set_lines([*betti_lines(betti), line._replace(label="χ")])
+        else:
+            self.plot.set_lines([*betti_lines(betti), line._replace(label="χ")])
 
     def _show_threshold(self) -> None:
         curve, threshold = self.model.curve, self.model.threshold
@@ -187,6 +234,7 @@ far.</p>"""
             self.slider.value = 0 if curve is None or not known else curve.index_of(threshold)
             self.value.value = threshold if known else self.value.min
         self._show_readout()
+        self._show_offer()
 
     def _show_histogram(self) -> None:
         self.plot.set_bars(self.model.histogram)
@@ -198,15 +246,84 @@ far.</p>"""
             return
         euler = curve.value_at(self.model.threshold) if counts is None else counts.euler
         tag = "b" if curve.complete else "i"
-        text = f"<{tag} style='font-size: large'>χ = {_signed(euler)}</{tag}>"
+        text = f"<{tag} style='font-size: large'>χ = {formatted(euler)}</{tag}>"
         if counts is not None:
             colours = BETTI_COLOURS if self.model.show_betti else ()
             text += f"&nbsp;&nbsp; {counts.in_words(colours)}"
         self.readout.setText(text)
 
+    @property
+    def _unit(self) -> float:
+        """Persistence of a step of the slider."""
+        classes = self.model.classes
+        if classes is None:
+            return 1.0
+        known = classes.persistence[np.isfinite(classes.persistence)]
+        longest = float(known[0]) if known.size else 1.0
+        return max(1.0, round(longest / STEPS)) if self._digits == 0 else longest / STEPS
+
+    def _show_least(self) -> None:
+        """Show the persistence, and the curves and numbers of what lasts."""
+        classes, least = self.model.classes, self.model.min_persistence
+        known = classes is not None
+        for widget in (self.least, self.least_value):
+            widget.enabled = known
+        with self.least.changed.blocked(), self.least_value.changed.blocked():
+            if known:
+                self.least.max = STEPS
+            self.least.value = min(round(least / self._unit), self.least.max)
+            self.least_value.value = least
+        self.diagram.set_band(-least if self.model.superlevel else least)
+        self._show_lines()
+        self._show_readout()
+        self._show_offer()
+
+    def _show_offer(self) -> None:
+        """Say how many components last, or would do so."""
+        classes, model = self.model.classes, self.model
+        offered = None if classes is None else model.min_persistence or classes.offer()
+        button = self.offer_least["accept"]
+        button.native.setEnabled(offered is not None and not model.min_persistence)
+        if classes is None or offered is None or math.isnan(model.threshold):
+            button.text = "Births and merges are not known"
+            return
+        last, rest = classes.components(model.threshold, offered)
+        some = f"{last:,} component{'s last' if last != 1 else ' lasts'}"
+        others = f"{rest:,} do{'' if rest != 1 else 'es'} not"
+        button.text = f"{some} at least {formatted(offered)}; {others}"
+
+    def _accept(self) -> None:
+        offered = None if self.model.classes is None else self.model.classes.offer()
+        if offered is not None:
+            self.model.min_persistence = offered
+
+    def _show_diagram(self) -> None:
+        """Draw births against deaths; those that never die at the last threshold."""
+        self.diagram.setVisible(self.model.show_diagram)
+        classes, curve = self.model.classes, self.model.curve
+        if classes is None or curve is None or not self.model.show_diagram:
+            self.diagram.set_points(np.zeros((0, 2)), np.zeros((0, 4)), [], ("", ""))
+            return
+        some = slice(0, MOST_CLASSES)
+        births, deaths = classes.births[some], classes.deaths[some]
+        ends = np.clip(deaths, curve.thresholds[0], curve.thresholds[-1])
+        dimensions = classes.dimensions[some].tolist()
+        kinds = [BETTI_NAMES[classes.ndim][k][0] for k in dimensions]
+        texts = [
+            f"{kind}, born at {formatted(birth)}, "
+            + (f"dies at {formatted(death)}" if math.isfinite(death) else "never dies")
+            for kind, birth, death in zip(kinds, births.tolist(), deaths.tolist(), strict=True)
+        ]
+        shades = np.array([rgb(BETTI_COLOURS[k]) for k in dimensions]).reshape(-1, 4)
+        self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
+
+    def _pick_class(self, index: int) -> None:
+        self.diagram.set_selected(index)
+        self.controller.probe.outline(index)
+
     def _show_changes(self) -> None:
         shown, total = self.model.changes
-        self.overlays.display("window_percent", 100 * self.model.window)
+        self.settings.display("window_percent", 100 * self.model.window)
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         legend = "&nbsp; ".join(
@@ -226,9 +343,8 @@ far.</p>"""
         if self.model.curve is not None and index < self.model.curve.thresholds.size:
             self.model.threshold = float(self.model.curve.thresholds[index])
 
+    def _slide_least(self, index: int) -> None:
+        self.model.min_persistence = index * self._unit
+
     def _set_window(self, percent: float) -> None:
         self.model.window = percent / 100
-
-
-def _signed(value: int) -> str:
-    return f"{value:,}".replace("-", "\N{MINUS SIGN}")

@@ -11,7 +11,7 @@ from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtWidgets import QProgressBar, QSizePolicy, QWidget
 
-__all__ = ["PALETTE", "PAPER", "PaintedWidget", "PlotColours", "colours_of"]
+__all__ = ["PALETTE", "PAPER", "PaintedWidget", "PlotColours", "colours_of", "rgb"]
 
 LOWEST = 110
 EXPORT_SIZE = QSize(640, 400)
@@ -51,6 +51,11 @@ def colours_of(theme: str) -> PlotColours:
         faint=found.foreground.as_hex("long"),
         **(ON_LIGHT if light else ON_DARK),
     )
+
+
+def rgb(colour: str) -> tuple[float, ...]:
+    """Channels from 0 to 1 of a colour."""
+    return tuple(QColor(colour).getRgbF())
 
 
 class PaintedWidget(QWidget):

@@ -111,6 +111,7 @@ class Panel(QWidget):
         layout.addWidget(self.subject)
         layout.addWidget(area, stretch=1)
         layout.addWidget(self.work)
+        self._below = layout
         self._show_about()
 
     def add(self, part: Any, *, stretch: int = 0) -> None:
@@ -120,6 +121,11 @@ class Panel(QWidget):
             self._content.addLayout(part, stretch)
         else:
             self._content.addWidget(part, stretch)
+
+    def add_actions(self, *rows: Any) -> None:
+        """Append rows of buttons, which are always in view."""
+        for row in rows:
+            self._below.addWidget(row.native)
 
     def add_form(self, rows: Rows, *models: Any, title: str = "") -> Form:
         """Append a form that follows models; collapsed under a title, if there is one."""

@@ -11,8 +11,8 @@ from napari_ecc._controller.regions import RegionController
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
-from napari_ecc._qt.region_scatter import RegionScatter
 from napari_ecc._qt.saving import Saver
+from napari_ecc._qt.scatter import Scatter
 
 __all__ = ["RegionExplorer"]
 
@@ -71,7 +71,7 @@ everywhere. Draw around points to put their objects in a class, a column of the 
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "χ")
-        self.scatter = RegionScatter()
+        self.scatter = Scatter()
         self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
         self.form = self.add_form(CHOICES, self.model, self.explorer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.fields import count_all
 from napari_ecc._controller.layers import Part, checked_part, contrast_limits, selection_of
+from napari_ecc._controller.persistence import find_classes
 from napari_ecc._controller.series import Frames, compute_frames, fitting_frames
 from napari_ecc._workers import result
 
@@ -108,6 +109,7 @@ def layer_betti_curves(
     *,
     part: Part | None = None,
     region: Shapes | Labels | None = None,
+    min_persistence: float = 0.0,
     **options: Unpack[CurveOptions],
 ) -> BettiCurves:
     """Numbers of components, holes or tunnels, and cavities of a layer at every threshold.
@@ -118,6 +120,8 @@ def layer_betti_curves(
         Data that are not in memory are read block by block.
     part, region
         As in `layer_curve`.
+    min_persistence : float, default 0
+        Count classes of this persistence only; then data must be in memory.
     **options
         As in `layer_curves`; the thresholds are those of `layer_curve`.
 
@@ -141,14 +145,11 @@ def layer_betti_curves(
     """
     request = _requested(layer, part, region, **options)
     curve, field = result(compute_curve(request))
-    counted = count_all(
-        field,
-        curve.thresholds,
-        superlevel=request.superlevel,
-        connectivity=request.connectivity,
-    )
-    found: BettiCurves = result(counted)
-    return found
+    sets: Any = {"superlevel": request.superlevel, "connectivity": request.connectivity}
+    if min_persistence:
+        classes = result(find_classes(field, curve.thresholds, **sets))
+        return cast(BettiCurves, classes.betti_curves(min_persistence))
+    return cast(BettiCurves, result(count_all(field, curve.thresholds, **sets)))
 
 
 def layer_curves(

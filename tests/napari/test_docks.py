@@ -81,7 +81,7 @@ def test_keys_move_the_threshold_and_the_wheel_changes_nothing(explorer, qtbot):
     ):
         qtbot.keyClick(plot, key, modifier)
         assert model.threshold == plot.threshold == expected
-    for name in ("image", "scope", "superlevel", "connectivity"):
+    for name in ("image", "scope", "superlevel"):
         before = panel.form[name].value
         turn_wheel(panel.form[name].native)
         assert panel.form[name].value == before

@@ -35,7 +35,7 @@ def test_two_dimensional_image(explorer, qtbot):
     assert "60" in model.status
 
     panel.form["superlevel"].value = "Dark ≤ t"
-    panel.form["connectivity"].value = "Sides only"
+    panel.settings["connectivity"].value = "Sides only"
     panel.settings["bins"].value = 16
     settle(qtbot, panel)
     curve = assert_curve_of(panel, image, superlevel=False, connectivity=1)
@@ -80,7 +80,7 @@ def test_betti_curves_are_drawn_beside_the_curve(explorer, qtbot):
     expected = ecc.betti_curves(image, betti.thresholds, superlevel=True)
     assert_array_equal(betti.values, expected.values)
     assert len(panel.plot.lines) == 1
-    panel.settings["show_betti"].value = True
+    panel.form["show_betti"].value = True
     components, holes, euler = panel.plot.lines
     assert [line.label for line in panel.plot.lines] == ["components", "holes", "χ"]
     assert_array_equal(components.y - holes.y, euler.y)
@@ -139,21 +139,6 @@ def test_overlay_shows_the_set(explorer, qtbot):
     assert not overlays(viewer)
 
 
-def test_jumps_to_extrema_and_zeros(explorer, qtbot, messages):
-    _, panel = explorer(smooth(60, 80))
-    curve = panel.model.curve
-    panel.model.threshold = float(curve.thresholds[0])
-    for _ in range(curve.values.size):
-        panel.jumps["extremum_above"].native.click()
-        if curve.value_at(panel.model.threshold) == curve.values.max():
-            break
-    assert curve.value_at(panel.model.threshold) == curve.values.max()
-    panel.jumps["zero_below"].native.click()
-    index = curve.index_of(panel.model.threshold)
-    signs = np.sign(curve.values)
-    assert signs[index] != signs[index - 1]
-
-
 def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     image = smooth(60, 80)
     viewer, panel = explorer(image, show=True)
@@ -180,7 +165,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     assert not set(map(tuple, colours[raising])) & set(map(tuple, colours[~raising]))
     assert f"{len(expected):,}" in panel.changes.text()
 
-    panel.overlays["window_percent"].value = 0.4
+    panel.settings["window_percent"].value = 0.4
     settle(qtbot, panel)
     assert len(points.data) < len(expected)
     panel.overlays["show_changes"].value = False
@@ -195,7 +180,8 @@ def test_make_labels_can_be_undone(explorer, qtbot):
     settle(qtbot, panel)
     labels = viewer.layers[-1]
     expected, count = label(image >= panel.model.threshold, np.ones((3, 3)))
-    assert_array_equal(labels.data, expected)
+    pairs = np.unique(np.stack([labels.data.ravel(), expected.ravel()]), axis=1)
+    assert pairs.shape[1] == count + 1 == len(np.unique(labels.data))
     assert count == panel.model.counts.numbers[0]
     assert panel.actions["undo"].enabled
     panel.actions["undo"].native.click()

@@ -87,14 +87,14 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     """They open the explorer where it is not open, and do what their buttons do."""
     viewer = make_napari_viewer()
     viewer.add_image(ramp(30, 40), name="image")
-    _commands.next_extremum(viewer)
+    _commands.next_merge(viewer)
     controller = _commands._explorer(viewer)
     assert _commands._explorer(viewer) is controller
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
-    before = controller.model.threshold
-    _commands.next_extremum(viewer)
-    assert controller.model.threshold != before
-    _commands.next_zero(viewer)
+    controller.model.threshold = before = float(controller.model.curve.thresholds[0])
+    _commands.next_birth(viewer)
+    assert controller.model.threshold > before
+    _commands.next_merge(viewer)
     _commands.toggle_changes(viewer)
     assert controller.model.show_changes
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)

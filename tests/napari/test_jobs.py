@@ -15,7 +15,7 @@ from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.fields import Field, compute_histogram, count_all, find_critical_points
 from napari_ecc._controller.loading import as_completed
 from napari_ecc._model.explorer import Curve
-from napari_ecc._model.levels import even_levels, extrema, following, zero_crossings
+from napari_ecc._model.levels import even_levels
 
 RNG = np.random.default_rng(7)
 VOLUME = RNG.integers(0, 40, (21, 17, 30)).astype(np.uint16)
@@ -188,19 +188,6 @@ def test_levels():
     assert_array_equal(levels, np.unique(levels.astype(int)))
     assert levels.size == 256
     assert (levels[0], levels[-1]) == (-30_000, 30_001)
-
-
-def test_landmarks():
-    values = np.array([0, 1, 50, 49, 50.5, 0, -30, -29, 1, 1])
-    assert_array_equal(extrema(values), [4, 6])
-    assert_array_equal(zero_crossings(values), [1, 5, 6, 8])
-    assert extrema(np.zeros(9)).size == 0
-    thresholds = np.linspace(0, 0.9, 10)
-    marks = np.array([4, 6])
-    assert following(marks, thresholds, 0.4, 1) == pytest.approx(0.6)
-    assert following(marks, thresholds, 0.7, 1) == pytest.approx(0.4)
-    assert following(marks, thresholds, 0.4, -1) == pytest.approx(0.6)
-    assert following(marks[:0], thresholds, 0.4, 1) is None
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])

@@ -1,4 +1,4 @@
-"""A scatter plot of objects, one of which is selected."""
+"""A scatter plot, one of whose points is selected."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from skimage.measure import points_in_poly
 
-from napari_ecc._qt.axes import Frame, paint_titles
+from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
 from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
-__all__ = ["RegionScatter"]
+__all__ = ["Scatter"]
 
 Floats = NDArray[np.float64]
 
-PAD, EDGE, REACH = 8.0, 10.0, 12.0  # about the frame, inside it, and from mouse to point
+TOP, EDGE, REACH = 8.0, 10.0, 12.0  # above the frame, inside it, and from mouse to point
 DOT, RING = 4.0, 7.0
 CLICK = 5.0
 """Largest distance in pixels that the mouse moves during a click."""
 
 
-class RegionScatter(PaintedWidget):
+class Scatter(PaintedWidget):
     """Points in two coordinates, in the colours of their labels, with rings for their classes.
 
     Click a point to select it; draw around points with the mouse to put them in a class.
@@ -51,6 +51,7 @@ class RegionScatter(PaintedWidget):
         self._lasso: list[tuple[float, float]] = []
         self._selected = -1
         self._hover = -1
+        self._band = 0.0
         self.setMinimumSize(QSize(220, 150))
 
     def set_points(
@@ -69,6 +70,16 @@ class RegionScatter(PaintedWidget):
         self._classes = classes
         self.update()
 
+    def set_band(self, height: float) -> None:
+        """Shade so much above the diagonal, or below it if negative."""
+        self._band = height
+        self.update()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no points."""
+        return not len(self._points)
+
     @property
     def selected(self) -> int:
         """The selected point; -1 for none."""
@@ -80,25 +91,19 @@ class RegionScatter(PaintedWidget):
             self._selected = index
             self.update()
 
-    def frame(self) -> QRectF:
-        """Return the area of the points."""
-        height = self.fontMetrics().height()
-        return QRectF(
-            PAD + height,
-            PAD,
-            max(self.width() - 2 * PAD - height, 1.0),
-            max(self.height() - 2 * PAD - height, 1.0),
-        )
+    def frame(self) -> Frame:
+        """Return the area of the points, with their coordinates."""
+        area = QRectF(self.rect()).adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
+        if self.empty:
+            return Frame(area, (0.0, 1.0, 0.0, 1.0))
+        low, high = self._points.min(axis=0), self._points.max(axis=0)
+        room = np.where(high > low, EDGE / max(area.width(), 2 * EDGE) * (high - low), 0.5)
+        (x0, y0), (x1, y1) = (low - room).tolist(), (high + room).tolist()
+        return Frame(area, (x0, x1, y0, y1))
 
     def positions(self) -> Floats:
         """Return where the points are on the widget, (n, 2)."""
-        if not len(self._points):
-            return np.zeros((0, 2))
-        low, high = self._points.min(axis=0), self._points.max(axis=0)
-        room = np.where(high > low, 0.0, 0.5)  # equal coordinates lie in the middle
-        (x0, y0), (x1, y1) = low - room, high + room
-        frame = Frame(self.frame().adjusted(EDGE, EDGE, -EDGE, -EDGE), (x0, x1, y0, y1))
-        x, y = self._points.T
+        frame, (x, y) = self.frame(), self._points.T
         return np.column_stack([frame.px(x), frame.py(y)])
 
     def _nearest(self, at: QPointF) -> int:
@@ -143,18 +148,22 @@ class RegionScatter(PaintedWidget):
         self.update()
 
     def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
-        """Draw the points, the axes' names and the selection."""
+        """Draw the axes, the points and the selection."""
         frame = self.frame()
         painter.fillRect(area, QColor(colours.background))
-        painter.setPen(QColor(colours.axis))
-        painter.drawRect(frame)
+        if self.empty:
+            self._paint_message(painter, area.adjusted(16, 8, -16, -8), colours)
+            return
+        ticks = nice_ticks(frame.y0, frame.y1, max(2, int(frame.plot.height() / 45)))
+        paint_axes(painter, frame, self._names, colours, ticks, grid=True)
+        self._draw_band(painter, frame, colours)
         painter.setPen(QPen(QColor(colours.axis), 0.8))
         positions = self.positions().tolist()
         for (x, y), shade in zip(positions, self._shades, strict=True):
             painter.setBrush(shade)
             painter.drawEllipse(QPointF(x, y), DOT, DOT)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        self._draw_classes(painter, frame, positions)
+        self._draw_classes(painter, frame.plot, positions)
         for index, colour, width in (
             (self._hover, colours.text, 1.0),
             (self._selected, colours.accent, 2.0),
@@ -162,8 +171,20 @@ class RegionScatter(PaintedWidget):
             if index >= 0:
                 painter.setPen(QPen(QColor(colour), width))
                 painter.drawEllipse(QPointF(*positions[index]), RING, RING)
-        painter.setPen(QColor(colours.text))
-        paint_titles(painter, frame, self._names, 1, PAD / 2 - 1)
+
+    def _draw_band(self, painter: QPainter, frame: Frame, colours: PlotColours) -> None:
+        if not self._band:
+            return
+        shade = QColor(colours.accent)
+        shade.setAlpha(48)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(shade)
+        ends = [(x, x + up) for up in (0.0, self._band) for x in (frame.x0, frame.x1)]
+        corners = [QPointF(frame.px(x), frame.py(y)) for x, y in ends]
+        painter.save()
+        painter.setClipRect(frame.plot)
+        painter.drawPolygon(QPolygonF([*corners[:2], corners[3], corners[2]]))
+        painter.restore()
 
     def _draw_classes(self, painter: QPainter, frame: QRectF, positions: list[Any]) -> None:
         """Draw a ring about each point of a class, a legend, and what is being drawn around."""

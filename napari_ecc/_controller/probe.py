@@ -1,0 +1,148 @@
+"""The object under the mouse, and the one that is chosen in the diagram of births and deaths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from napari.components._viewer_mouse_bindings import double_click_to_zoom
+
+from napari_ecc._controller.closer import CloserLook
+from napari_ecc._controller.direction_overlays import COLOUR
+from napari_ecc._controller.fields import Field, surroundings
+from napari_ecc._controller.links import Links
+from napari_ecc._controller.overlays import LabelsOverlay
+from napari_ecc._controller.persistence import Objects, find_objects
+from napari_ecc._model.explorer import ExplorerModel
+from napari_ecc._model.levels import formatted
+from napari_ecc._workers import Runner, Step
+
+__all__ = ["ObjectProbe"]
+
+
+class ObjectProbe:
+    """Says what is known of the object under the mouse; a double click goes to its merge."""
+
+    def __init__(self, viewer: Any, model: ExplorerModel, closer: CloserLook) -> None:
+        self._viewer, self._model, self._closer = viewer, model, closer
+        self._objects: Objects | None = None
+        self._place: tuple[int, ...] | None = None
+        self._outline = LabelsOverlay(viewer, "Outline of an object")
+        self._finding = Runner("Objects")
+        self.runners = [self._finding, self._outline.runner]
+        self._links = Links()
+        events = model.events
+        changes = events.threshold, events.min_persistence, events.classes
+        self._links.add(self._forget, *changes)
+        viewer.mouse_move_callbacks.append(self._on_move)
+        self._replace(double_click_to_zoom, self._on_double_click)
+
+    def close(self) -> None:
+        """Disconnect from the viewer."""
+        self._links.close()
+        self._viewer.mouse_move_callbacks.remove(self._on_move)
+        self._replace(self._on_double_click, double_click_to_zoom)
+        self._outline.close()
+
+    def _replace(self, old: Any, new: Any) -> None:
+        callbacks = self._viewer.mouse_double_click_callbacks
+        if old in callbacks:
+            callbacks[callbacks.index(old)] = new
+
+    def _forget(self, *_: Any) -> None:
+        self._finding.cancel()
+        self._objects = None
+        self._model.pointed = ""
+        self._outline.clear()
+
+    def _point(self, event: Any) -> tuple[int, ...] | None:
+        """The point of the field under the mouse."""
+        source, field = self._closer.source, self._closer.field
+        if source is None or field is None or self._viewer.dims.ndisplay == 3:
+            return None
+        found = np.asarray(source.layer.world_to_data(event.position), dtype=float)
+        point = tuple(np.round(found[list(source.selection.axes)]).astype(int).tolist())
+        inside = all(0 <= at < n for at, n in zip(point, field.data.shape, strict=True))
+        return point if inside else None
+
+    def _on_move(self, _: Any, event: Any) -> None:
+        self._place = self._point(event)
+        if self._objects is not None or self._place is None:
+            self._tell()
+        elif (
+            (field := self._closer.field)
+            and self._model.classes is not None
+            and not self._finding.running
+        ):
+            least = self._model.min_persistence
+            job = partial(find_objects, field, self._model.threshold, least, **self._closer.sets)
+            self._finding.submit(job, self._on_objects)
+
+    def _on_objects(self, step: Step) -> None:
+        if step.value is not None:
+            self._objects = step.value
+            self._tell()
+
+    def _label(self) -> int:
+        """The label of the object under the mouse, or 0."""
+        if self._objects is None or self._place is None:
+            return 0
+        return int(self._objects.labels[self._place])
+
+    def _tell(self) -> None:
+        label, objects = self._label(), self._objects
+        if not label or objects is None:
+            self._model.pointed = ""
+            return
+        birth, death, elder = (
+            column[label - 1] for column in (objects.births, objects.deaths, objects.elders)
+        )
+        words = f"{objects.sizes[label - 1]:,} points, born at {formatted(birth)}, "
+        if math.isinf(death):
+            self._model.pointed = f"{words}never merges"
+            return
+        older = formatted(objects.births[elder - 1])
+        self._model.pointed = f"{words}merges at {formatted(death)} with the one born at {older}"
+
+    def _on_double_click(self, viewer: Any, event: Any) -> None:
+        """Move the threshold to where the object merges; elsewhere do what napari does."""
+        self._place = self._point(event)
+        label = self._label()
+        if not label or self._objects is None:
+            double_click_to_zoom(viewer, event)
+        elif math.isfinite(self._objects.deaths[label - 1]):
+            self._model.threshold = float(self._objects.deaths[label - 1])
+
+    def outline(self, index: int) -> None:
+        """Outline a component of the diagram, just before it merges with an older one."""
+        classes, field, source = self._model.classes, self._closer.field, self._closer.source
+        if classes is None or field is None or source is None or classes.dimensions[index]:
+            self._outline.clear()
+            return
+        birth, death = float(classes.births[index]), float(classes.deaths[index])
+        threshold = self._model.threshold if math.isinf(death) else np.nextafter(death, birth)
+        least = min(self._model.min_persistence, float(classes.persistence[index]))
+        point = tuple(classes.birth_points[index].tolist())
+        job = partial(_outlined, field, float(threshold), least, point, **self._closer.sets)
+        look: dict[str, Any] = {"name": "chosen component", "colour": COLOUR, "opacity": 0.9}
+        selection = source.selection
+        self._outline.find(job, source.layer, selection, selection.spacing, **look)
+
+
+def _outlined(
+    field: Field, threshold: float, least: float, point: tuple[int, ...], **sets: Any
+) -> Iterator[Step]:
+    found: Objects = yield from _last(find_objects(field, threshold, least, **sets))
+    yield Step(surroundings(found.labels, int(found.labels[point])))
+
+
+def _last(steps: Iterator[Step]) -> Generator[Step, None, Any]:
+    """Return the value of a job's last step; those before are yielded without theirs."""
+    value = None
+    for step in steps:
+        value = step.value
+        yield Step(None)
+    return value

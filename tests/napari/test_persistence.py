@@ -1,0 +1,210 @@
+"""What lasts: curves, counts and objects without noise, in the jobs and in the explorer."""
+
+import itertools
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import gudhi
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, overlays, settle, smooth
+from numpy.testing import assert_array_equal
+from scipy.ndimage import generate_binary_structure, label
+from skimage.data import coins
+
+from napari_ecc._controller.fields import Field
+from napari_ecc._controller.persistence import find_classes, find_objects
+from napari_ecc._workers import result
+
+SHAPES = {2: (23, 31), 3: (9, 11, 10)}
+
+
+def images():
+    for ndim, dtype in itertools.product((2, 3), (np.uint8, np.int16, np.float32, np.float64)):
+        yield smooth(*SHAPES[ndim], dtype=dtype, seed=ndim)
+
+
+def lasting(image, *, superlevel, connectivity, least):
+    """Dimension, birth and death of the classes that GUDHI finds, in the image's values."""
+    values = image.astype(np.float64) * (-1 if superlevel else 1)
+    kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
+    found = gudhi.CubicalComplex(**{kind: values}).persistence(
+        homology_coeff_field=2, min_persistence=0
+    )
+    for dimension, (birth, death) in found:
+        if death - birth >= least:
+            yield dimension, birth, death
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
+    for image in images():
+        sets = {"superlevel": superlevel, "connectivity": None if full else 1}
+        levels = np.unique(image)[::7].astype(np.float64)
+        classes = result(find_classes(Field(image, None), levels, **sets))
+        for least in (0, float(np.ptp(image)) / 10, float(np.ptp(image)) / 3):
+            values = np.zeros((image.ndim, levels.size), np.int64)
+            at = -levels if superlevel else levels
+            known = lasting(image, least=least, superlevel=superlevel, connectivity=int(not full))
+            for dimension, birth, death in known:
+                values[dimension] += (birth <= at) & (at < death)
+            assert_array_equal(classes.betti_curves(least).values, values)
+            for k in (0, levels.size // 2):
+                assert classes.numbers(levels[k], least) == tuple(values[:, k])
+
+
+def objects_of(image, threshold, least, superlevel, structure):
+    """Components of a set, and the values at which they begin and meet an older one."""
+    sign = 1 if superlevel else -1
+    values = sign * image.astype(np.float64)
+    number, count = label(values >= sign * threshold, structure)
+    for k in range(1, count + 1):
+        inside = number == k
+        birth, death = values[inside].max(), -np.inf
+        for level in np.unique(values[values < sign * threshold])[::-1]:
+            around = label(values >= level, structure)[0]
+            whole = around == around[inside][0]
+            if values[whole].max() > birth:
+                death = level
+                break
+        if birth - death >= least:
+            yield inside, sign * birth, sign * death
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_objects_are_the_components_that_last(superlevel, connectivity):
+    """Found once more by looking at the components of every set."""
+    rng = np.random.default_rng(3)
+    image = rng.permutation(20 * 24).reshape(20, 24).astype(np.int16)  # no ties
+    image = (smooth(20, 24) * 3).astype(np.int16) + image // 8
+    image = np.argsort(np.argsort(image.ravel(), kind="stable")).reshape(20, 24)
+    image = image.astype(np.int16)
+    structure = generate_binary_structure(2, connectivity)
+    sets = {"superlevel": superlevel, "connectivity": connectivity}
+    for threshold, least in itertools.product((150, 300), (0, 60)):
+        expected = list(objects_of(image, threshold, least, superlevel, structure))
+        assert expected
+        found = result(find_objects(Field(image, None), threshold, least, **sets))
+        assert len(found.births) == len(expected)
+        for inside, birth, death in expected:
+            number = found.labels[inside][0]
+            assert_array_equal(found.labels == number, inside)
+            row = found.table().iloc[number - 1]
+            assert (row["index"], row["points"]) == (number, inside.sum())
+            assert (row["birth"], row["death"]) == (birth, death)
+            assert (row["merges_with"] == 0) == np.isinf(death)
+
+
+def wait_for_classes(qtbot, panel):
+    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
+    settle(qtbot, panel)
+
+
+def test_the_noise_of_coins_is_left_out(explorer, qtbot):
+    """24 coins instead of 652 components, in the curve, the numbers and the labels."""
+    viewer, panel = explorer(coins(), name="coins")
+    wait_for_classes(qtbot, panel)
+    panel.model.threshold = 179.0
+    assert "652 components" in panel.readout.text()
+    button = panel.offer_least["accept"]
+    assert button.text == "24 components last at least 117; 628 do not"
+    button.native.click()
+    assert "24 components" in panel.readout.text()
+    assert panel.plot.lines[-1].y[panel.model.curve.index_of(179)] == 24
+    assert panel.diagram.isHidden()
+    selected = set(viewer.layers.selection)
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    layer = viewer.layers[-1]
+    inside = coins() >= 179
+    every = label(inside, np.ones((3, 3)))[0]
+    assert layer.data.max() == len(layer.features) == 24
+    for number in range(1, 25):
+        whole = every == every[layer.data == number][0]
+        assert_array_equal(layer.data == number, whole)
+        assert layer.features["birth"][number - 1] == coins()[whole].max()
+        assert layer.features["points"][number - 1] == whole.sum()
+    panel.actions["undo"].native.click()
+    assert set(viewer.layers.selection) == selected
+
+
+def two_hills():
+    """Peaks of 200 and 150 that meet at 90, and noise of a level."""
+    x = np.arange(41)
+    heights = np.maximum(200 - 11 * np.abs(x - 10), 150 - 6 * np.abs(x - 30)).clip(10)
+    image = np.tile(heights, (21, 1)) - 3 * np.abs(np.arange(21) - 10)[:, None]
+    image[::4, ::4] += 1
+    return image.clip(0).astype(np.uint8)
+
+
+def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
+    """The threshold at which two objects merge is found by a button, and by a double click."""
+    image = two_hills()
+    viewer, panel = explorer(image)
+    wait_for_classes(qtbot, panel)
+    model, probe = panel.model, panel.controller.probe
+    model.min_persistence = 20.0
+    (merge,) = [t for t in range(11, 151) if label(image >= t)[1] == 1 != label(image > t)[1]][-1:]
+    for above, name in ((250, "merge_below"), (5, "merge_above")):
+        model.threshold = float(above)
+        panel.jumps[name].native.click()
+        assert model.threshold == merge
+    panel.jumps["birth_above"].native.click()
+    assert model.threshold == image[:, 20:].max()
+
+    model.threshold = float(merge + 5)
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+    mouse = SimpleNamespace(position=(10.0, 30.0), modifiers=())
+    probe._on_move(viewer, mouse)
+    qtbot.waitUntil(lambda: bool(model.pointed), timeout=TIMEOUT)
+    points = int((label(image >= merge + 5)[0] == label(image >= merge + 5)[0][10, 30]).sum())
+    born, older = image[:, 20:].max(), image.max()
+    expected = f"{points} points, born at {born}, merges at {merge} with the one born at {older}"
+    assert panel.object.text() == expected
+    probe._on_double_click(viewer, mouse)
+    assert model.threshold == merge
+    assert panel.object.text() == ""
+
+
+def test_a_click_in_the_diagram_outlines_the_component(explorer, qtbot):
+    image = two_hills()
+    viewer, panel = explorer(image)
+    wait_for_classes(qtbot, panel)
+    panel.form["show_diagram"].value = True
+    assert not panel.diagram.isHidden()
+    classes = panel.model.classes
+    second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
+    assert "component, born at" in panel.diagram._texts[second]
+    panel.diagram.picked.emit(second)
+    settle(qtbot, panel)
+    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
+    around = np.argwhere(outline.data) + np.round(outline.translate).astype(int)
+    hill = label(image > classes.deaths[second], np.ones((3, 3)))[0]
+    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
+    assert (near.min(axis=0) == 1).all()
+
+
+def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):
+    """What needs them cannot be used, and labels are those of all components."""
+    monkeypatch.setattr("napari_ecc._controller.persistence.PAIRED", 1000)
+    image = smooth(40, 50)
+    viewer, panel = explorer(image)
+    assert panel.model.classes is None
+    assert panel.model.counts is not None
+    assert not panel.least.enabled
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    expected = label(image >= panel.model.threshold, np.ones((3, 3)))[0]
+    assert_array_equal(viewer.layers[-1].data, expected)
+
+
+def test_the_demo_counts_the_coins(make_napari_viewer, qtbot, monkeypatch):
+    monkeypatch.setattr("napari.Viewer", lambda title: make_napari_viewer(title=title))
+    folder = Path(__file__).parents[2] / "examples"
+    demo = runpy.run_path(str(folder / "napari_demo.py"))
+    panel = demo["open_demo"]()
+    qtbot.waitUntil(lambda: panel.model.min_persistence > 0, timeout=TIMEOUT)
+    assert "24 components" in panel.readout.text()
