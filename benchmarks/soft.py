@@ -4,9 +4,9 @@
 
 Plain PyTorch is the sigmoid of broadcast differences and autograd, over the cells of the image
 (maxima by pooling), or over its points with coefficients that are given and cost nothing. The
-transform is measured against the way of DECT: heights of all cells, sigmoids, a scatter over the
-batch. On a CUDA device the floor is the time to read the image twice and to write its gradient at
-the rate at which 4 GiB are reduced.
+transform is measured against the way of DECT: a sigmoid for each cell, direction and height. On a
+CUDA device the floor is the time to read the image twice and to write its gradient at the rate at
+which 4 GiB are reduced.
 
 Calls from Python are timed by the clock on CUDA devices, until the device has finished, and when
 they follow each other. Beside them is a function that only allocates the same tensors and launches
@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._torch.cells import split_coefficients
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 from tests.oracles import soft as reference
 
@@ -43,6 +44,8 @@ CASES: dict[str, list[tuple[tuple[int, ...], int, float]]] = {
 # Shape, thresholds, and the seconds that a call from Python may take.
 CALLS = [((4, 64, 64), 32, 0.25e-3), ((32, 512, 512), 64, 0.35e-3)]
 TRANSFORMS = {"cuda": ((8, 128, 128), 32, 64, 1.0), "cpu": ((2, 64, 64), 16, 32, 1.0)}
+# Images, side, directions, heights of layers of transforms.
+LAYERS = [(16, 28, 16, 16), (64, 28, 64, 16), (8, 64, 16, 32), (8, 256, 16, 32)]
 Step = Callable[[], Any]
 
 
@@ -68,27 +71,29 @@ def over_cells(image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
     return reference.soft_curve(image, levels, sharpness, connectivity=1, **options)
 
 
-def scattered(weights: Tensor, directions: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
-    """The transform in the way of DECT: all cells of the batch in one list, and its index."""
-    batch, total = len(weights), 0.0
-    points = torch.stack(
-        torch.meshgrid(
-            *[torch.arange(n, device=weights.device) - (n - 1) / 2 for n in weights.shape[1:]],
-            indexing="ij",
-        ),
-        -1,
-    )
-    vertices = (points.to(weights.dtype) @ directions.T).movedim(-1, 0)
-    for extent in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        size = [1 + e for e in extent]
-        heights = torch.nn.functional.max_pool2d(vertices[:, None], size, 1).flatten(1)
-        cells = torch.nn.functional.max_pool2d(weights[:, None], size, 1).flatten()
-        index = torch.arange(batch, device=weights.device).repeat_interleave(heights.shape[1])
-        entered = torch.sigmoid(sharpness * (levels[:, None, None] - heights.T))  # (n, cells, k)
-        entered = entered.repeat(1, batch, 1) * cells[:, None]
-        zero = entered.new_zeros(len(levels), batch, len(directions))
-        total = total + (-1) ** sum(extent) * zero.index_add(1, index, entered)
-    return total.permute(1, 2, 0)
+def over_heights(
+    images: Tensor, directions: Tensor, heights: Tensor, sharpness: Tensor | float
+) -> Tensor:
+    """Transforms as in the DECT paper (arXiv:2310.07630): a sigmoid for each cell and direction.
+
+    The weight of a cell is the least of its vertices.
+    """
+    axes = [torch.arange(n, device=images.device) - (n - 1) / 2 for n in images.shape[1:]]
+    tops = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1) @ directions.T
+
+    def part(tops: Tensor, weights: Tensor) -> Tensor:
+        entered = torch.sigmoid(sharpness * (heights[:, None, None] - tops.flatten(0, 1)))
+        return torch.einsum("bc,nck->bkn", weights.flatten(1), entered)
+
+    def pairs(tops: Tensor, weights: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+        n = tops.shape[axis] - 1
+        return (
+            torch.maximum(tops.narrow(axis, 0, n), tops.narrow(axis, 1, n)),
+            torch.minimum(weights.narrow(axis + 1, 0, n), weights.narrow(axis + 1, 1, n)),
+        )
+
+    rows, columns = pairs(tops, images, 0), pairs(tops, images, 1)
+    return part(tops, images) - part(*rows) - part(*columns) + part(*pairs(*rows, 1))
 
 
 def seconds(step: Step, device: str) -> float:
@@ -253,6 +258,52 @@ def measure_calls(shape: tuple[int, ...], count: int, bar: float) -> dict[str, A
     return {"case": "x".join(map(str, shape)), "thresholds": count, "bar": bar, "seconds": seconds}
 
 
+def measure_layers() -> list[dict[str, Any]]:
+    """Layers as they are called in training, with the gradients of images and parameters."""
+
+    def training(layer: torch.nn.Module, image: Tensor, *others: Tensor) -> Step:
+        numbers = [image, *layer.parameters()]
+
+        def step() -> None:
+            for number in numbers:
+                number.grad = None
+            layer(image, *others).square().sum().backward()
+
+        return step
+
+    rows = []
+
+    def add(name: str, image: Tensor, bar: str, steps: dict[str, Step]) -> None:
+        found = [{name: by_clock(step, 40)[0] for name, step in steps.items()} for _ in range(5)]
+        seconds = {name: min(turn[name] for turn in found) for name in steps}
+        case = " x ".join(map(str, image.shape))
+        rows.append({"layer": name, "case": case, "bar": bar, "seconds": seconds})
+
+    for shape, bar in (((4, 64, 64), "0.30 ms"), ((32, 512, 512), "0.35 ms")):
+        image = torch.rand(shape, device="cuda").requires_grad_()
+        layer = EulerCurveLayer(64, range=(0, 1), device="cuda")
+        add("EulerCurveLayer(64)", image, bar, {"layer": training(layer, image)})
+    for count, side, directions, heights in LAYERS:
+        weights = torch.rand((count, side, side), device="cuda").requires_grad_()
+        options = {"range": (-0.75 * side, 0.75 * side), "extension": "min", "connectivity": 1}
+        transform = EulerTransformLayer(directions, heights, **options, device="cuda")
+
+        class Plain(EulerTransformLayer):
+            def forward(self, weights: Tensor) -> Tensor:
+                return over_heights(weights, self.directions, self.heights, self.sharpness)
+
+        plain = Plain(directions, heights, **options, device="cuda")
+        steps = {"layer": training(transform, weights), "plain": training(plain, weights)}
+        add(f"EulerTransformLayer({directions}, {heights})", weights, "plain / 2", steps)
+    image = torch.rand((4, 1, 256, 256), device="cuda").requires_grad_()
+    target = torch.rand((4, 1, 256, 256), device="cuda") < 0.5
+    curves = EulerCurveMap(range=(0, 1), device="cuda")
+    add("EulerCurveMap()", image, "0.7 ms", {"layer": training(curves, image)})
+    loss = EulerCurveLoss().to("cuda")
+    add("EulerCurveLoss()", image, "0.7 ms", {"layer": training(loss, image, target)})
+    return rows
+
+
 def measure_transform(device: str) -> dict[str, Any]:
     shape, k, count, sharpness = TRANSFORMS[device]
     torch.manual_seed(0)
@@ -266,13 +317,14 @@ def measure_transform(device: str) -> dict[str, Any]:
 
     def fused(weights: Tensor, directions: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
         return soft_euler_transform(
-            weights, directions, levels, sharpness=sharpness, connectivity=1
+            weights, directions, levels, sharpness=sharpness, connectivity=1, extension="min"
         )
 
-    difference = (fused(*numbers) - scattered(*numbers)).norm() / scattered(*numbers).norm()
+    plain = over_heights(*numbers)
+    difference = (fused(*numbers) - plain).norm() / plain.norm()
     steps = {
         "fused": training_step(fused, numbers),
-        "scatter": training_step(scattered, numbers),
+        "plain": training_step(over_heights, numbers),
     }
     row: dict[str, Any] = {
         "case": "x".join(map(str, shape)),
@@ -347,16 +399,29 @@ def table(results: dict[str, Any]) -> str:
             cells = [row["case"], row["thresholds"], kind, in_ms(own[0]), in_ms(least[0])]
             cells += [in_ms(row["bar"]), in_ms(own[1]), in_ms(least[1])]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
+    if results["layers"]:
+        lines += [
+            "",
+            "Layers with learned parameters from Python by the clock, forward and backward, ms.",
+            "",
+            "| layer | images | bar | layer | plain | ratio |",
+            "|---|---|---|---|---|---|",
+        ]
+    for row in results["layers"]:
+        own, plain = (row["seconds"].get(name) for name in ("layer", "plain"))
+        ratio = f"{plain / own:.1f}" if plain else ""
+        cells = [row["layer"], row["case"], row["bar"], in_ms(own), in_ms(plain), ratio]
+        lines.append("| " + " | ".join(cells) + " |")
     row = results["transform"]
     found = row["seconds"]
     lines += [
         "",
-        "| transform | k | t | fused | scatter | ratio | difference | peak | peak of scatter |",
+        "| transform | k | t | fused | plain | ratio | difference | peak | peak of plain |",
         "|---|---|---|---|---|---|---|---|---|",
         f"| {row['case']} | {row['directions']} | {row['heights']} | {in_ms(found['fused'])} | "
-        f"{in_ms(found['scatter'])} | {found['scatter'] / found['fused']:.1f} | "
+        f"{in_ms(found['plain'])} | {found['plain'] / found['fused']:.1f} | "
         f"{row['difference']:.1e} | {row.get('peak of fused', 0):.0f} | "
-        f"{row.get('peak of scatter', 0):.0f} |",
+        f"{row.get('peak of plain', 0):.0f} |",
     ]
     return "\n".join(lines) + "\n"
 
@@ -380,6 +445,7 @@ def main() -> None:
         measure_curve(*case, kind, device, rate) for case in CASES[device] for kind in kinds
     ]
     results["calls"] = [measure_calls(*case) for case in CALLS] if device == "cuda" else []
+    results["layers"] = measure_layers() if device == "cuda" else []
     results["transform"] = measure_transform(device)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks.soft import over_cells, over_points
+from benchmarks.soft import over_cells, over_heights, over_points
 from ecc_core._torch.cells import split_coefficients
 from ecc_core.nn import EulerCurveLayer, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve
@@ -56,29 +56,6 @@ def row(case: str, bar: str, calls: dict[str, Call]) -> dict[str, Any]:
         "ms": {name: 1e3 * value for name, value in seconds.items()},
         "ratios": {name: seconds[first] / seconds[name] for name in others},
     }
-
-
-def over_heights(images: Tensor, directions: Tensor, heights: Tensor, sharpness: float) -> Tensor:
-    """Transforms as in the DECT paper (arXiv:2310.07630): a sigmoid for each cell and direction.
-
-    The weight of a cell is the least of its vertices.
-    """
-    axes = [torch.arange(n) - (n - 1) / 2 for n in images.shape[1:]]
-    tops = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1) @ directions.T
-
-    def part(tops: Tensor, weights: Tensor) -> Tensor:
-        entered = torch.sigmoid(sharpness * (heights[:, None, None] - tops.flatten(0, 1)))
-        return torch.einsum("bc,nck->bkn", weights.flatten(1), entered)
-
-    def pairs(tops: Tensor, weights: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-        n = tops.shape[axis] - 1
-        return (
-            torch.maximum(tops.narrow(axis, 0, n), tops.narrow(axis, 1, n)),
-            torch.minimum(weights.narrow(axis + 1, 0, n), weights.narrow(axis + 1, 1, n)),
-        )
-
-    rows, columns = pairs(tops, images, 0), pairs(tops, images, 1)
-    return part(tops, images) - part(*rows) - part(*columns) + part(*pairs(*rows, 1))
 
 
 def transforms(images: int, side: int, directions: int, heights: int) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["SoftCurves", "SoftImages"]
+__all__ = ["Projected", "SoftCurves", "SoftImages"]
 
 
 class SoftImages(NamedTuple):
@@ -28,8 +27,26 @@ class SoftImages(NamedTuple):
     superlevel: bool
 
 
+class Projected(NamedTuple):
+    """Weights (batch, orthants, *grid) of the vertices of a grid, and vectors (k, d) along it.
+
+    The height of a vertex is the product of a vector and of its index relative to the centre of the
+    grid. The bits of the number of an orthant tell which components of its vectors are negative;
+    the first axis has the highest bit. The numbers have the dtype of the weights.
+    """
+
+    weights: Tensor
+    vectors: Tensor
+    heights: Tensor
+    sharpness: Tensor
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        return tuple(self.weights.shape[2:])
+
+
 class SoftCurves(Protocol):
-    """Soft curves of images, and of points projected on directions."""
+    """Soft curves of images, and of weighted points projected on directions."""
 
     def curves(self, images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Curves (images, n), their derivatives by threshold and sharpness, and coefficients.
@@ -54,5 +71,15 @@ class SoftCurves(Protocol):
         """
         ...
 
-    projections: Callable[..., tuple[Tensor, Tensor, Tensor]]
-    projection_gradients: Callable[..., tuple[Tensor, Tensor]]
+    def projections(self, given: Projected) -> tuple[Tensor, Tensor, Tensor]:
+        """Curves (batch, k, n) of heights, and their derivatives by height and by sharpness."""
+        ...
+
+    def projection_gradients(
+        self, given: Projected, upstream: Tensor, of_weights: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of the weights and, for each image, of the vectors: (batch, k, d).
+
+        Those of the weights are undefined unless `of_weights`.
+        """
+        ...

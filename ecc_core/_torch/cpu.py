@@ -14,10 +14,11 @@ from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
 from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.cpu.soft.transform import Projection
-from ecc_core._backends.soft import SoftImages
+from ecc_core._backends.soft import Projected, SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
 from ecc_core._torch.cells import filtration, split_coefficients
+from ecc_core._torch.orthants import orthants_of, positions
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curves", "gradient", "projection_gradients", "projections", "threads"]
@@ -64,34 +65,35 @@ def gradient(
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
 
-def projections(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     """Curves of weighted points, and their derivatives with respect to heights and sharpness."""
-    given = _projection(*tensors)
-    _checked(given.levels, tensors[-1], "heights")
-    if not np.isfinite(given.directions).all():
+    projection = _projection(given)
+    _checked(projection.levels, given.sharpness, "heights")
+    if not np.isfinite(projection.directions).all():
         raise ValueError("`directions` must be finite and not zero")
-    if not np.isfinite(given.weights).all():
+    if not np.isfinite(projection.weights).all():
         raise ValueError("`weights` must be finite")
-    sums = given.curves().astype(given.weights.dtype)
-    curve, slopes, spreads = map(torch.from_numpy, sums)
+    curve, slopes, spreads = map(
+        torch.from_numpy, projection.curves().astype(projection.weights.dtype)
+    )
     return curve, slopes, spreads
 
 
 def projection_gradients(
-    upstream: Tensor, of_weights: bool, *tensors: Tensor
+    given: Projected, upstream: Tensor, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the weights and, for each image, of the directions."""
-    found = _projection(*tensors).gradients(_doubles(upstream), of_weights)
-    by_weights, by_directions = (torch.from_numpy(rows).to(tensors[0].dtype) for rows in found)
-    return by_weights, by_directions
+    found = _projection(given).gradients(_doubles(upstream), of_weights)
+    by_weights, by_directions = (torch.from_numpy(rows).to(given.weights.dtype) for rows in found)
+    return by_weights.view(given.weights.shape), by_directions
 
 
-def _projection(*tensors: Tensor) -> Projection:
-    weights, positions, directions, orthants, heights, sharpness = tensors
-    numbers = weights.numpy()
-    points, unit, levels = _doubles(positions), _doubles(directions), _doubles(heights)
-    numbered = orthants.numpy().astype(np.intp)
-    return Projection(numbers, points, unit, numbered, levels, float(sharpness), threads())
+def _projection(given: Projected) -> Projection:
+    weights = given.weights.flatten(2).numpy()
+    unit, levels = _doubles(given.vectors), _doubles(given.heights)
+    places = positions(given.grid, torch.empty(0, dtype=torch.float64)).numpy()
+    orthants = orthants_of(given.vectors).numpy().astype(np.intp)
+    return Projection(weights, places, unit, orthants, levels, float(given.sharpness), threads())
 
 
 def _values(images: SoftImages) -> Array:

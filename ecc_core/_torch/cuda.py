@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
-from ecc_core._backends.cuda.soft_transform import curves as projections
-from ecc_core._backends.cuda.soft_transform import gradients as projection_gradients
+from ecc_core._backends.cuda.soft_transform import projection_gradients, projections
 from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack

@@ -8,17 +8,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["coordinates", "orthant_coefficients", "orthants_of", "positions"]
+__all__ = ["coordinates", "orthant_coefficients", "orthants_of", "positions", "scaled"]
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """Sum the signed weights of the cells of which each vertex is the highest, for each orthant.
 
-    Weights of shape (batch, *spatial) give (batch, 2**d, *vertices). The vertices are the points
+    Weights of shape (batch, *spatial) give (batch, 2**d, *grid). The vertices are the points
     for connectivity 1 and otherwise the corners of their cubes. Orthants are numbered as in
     :func:`orthants_of`.
     """
     ndim, sign, cubes = weights.dim() - 1, 1 if extension == "max" else -1, connectivity != 1
+    weights = weights.masked_fill(weights.isinf(), torch.nan)  # which no sum hides
     placed = (weights if sign == 1 else -weights).masked_fill(weights == 0, torch.inf)
     cells = functional.pad(placed, [int(cubes), 1] * ndim, value=torch.inf)
     # By the last axis first: of equal points the first in raster order gets the gradient.
@@ -55,7 +56,14 @@ def coordinates(count: int, step: float, like: Tensor) -> Tensor:
     return (places - (count - 1) / 2) * step
 
 
-def positions(shape: torch.Size, spacing: Sequence[float], like: Tensor) -> Tensor:
-    """Coordinates (d, points) of a grid relative to its centre."""
-    axes = [coordinates(n, step, like) for n, step in zip(shape, spacing, strict=True)]
+def scaled(vectors: Tensor, spacing: Sequence[float]) -> Tensor:
+    """Multiply the components (k, d) of vectors by the spacing, without copies to a device."""
+    if all(step == 1 for step in spacing):
+        return vectors
+    return torch.stack([vectors[:, axis] * step for axis, step in enumerate(spacing)], 1)
+
+
+def positions(shape: Sequence[int], like: Tensor) -> Tensor:
+    """Indices (d, points) of a grid relative to its centre."""
+    axes = [coordinates(n, 1, like) for n in shape]
     return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)

@@ -1,6 +1,6 @@
 """The operator of soft transforms: curves of weighted points over their heights.
 
-A point has one weight for each orthant of directions, see :mod:`ecc_core._torch.orthants`.
+A vertex has one weight for each orthant of directions, see :mod:`ecc_core._torch.orthants`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends import soft_curves
+from ecc_core._backends.soft import Projected
 from ecc_core._torch.operators import no_second_derivatives, operator
+from ecc_core._torch.orthants import orthants_of, positions
 
 __all__ = ["soft_projection"]
 
 
-def _fake(*given: Tensor) -> tuple[Tensor, ...]:
-    weights, _, directions, _, heights, _ = given
-    shape = weights.shape[0], directions.shape[0], heights.shape[0]
+def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[Tensor, ...]:
+    shape = weights.shape[0], vectors.shape[0], heights.shape[0]
     return weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
 
 
-def _plain(*given: Tensor) -> tuple[Tensor, ...]:
+def _plain(
+    weights: Tensor, vectors: Tensor, heights: Tensor, sharpness: Tensor
+) -> tuple[Tensor, ...]:
     """The curves alone, as sums over the points."""
-    weights, positions, directions, orthants, heights, sharpness = given
-    z = sharpness * (heights - (directions @ positions).unsqueeze(2))  # (k, points, n)
-    shares = weights.index_select(1, orthants)  # (batch, k, points)
-    return ((shares.unsqueeze(3) * torch.sigmoid(z)).sum(2),)
+    tops = vectors @ positions(weights.shape[2:], vectors)
+    z = sharpness * (heights - tops.unsqueeze(2))  # (k, points, n)
+    own = weights.flatten(2).index_select(1, orthants_of(vectors))  # (batch, k, points)
+    return ((own.unsqueeze(3) * torch.sigmoid(z)).sum(2),)
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -39,26 +42,24 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
 
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
-        return (None,) * 6
+        return (None,) * 4
     needed = ctx.needs_input_grad
     found = soft_projection_backward(gradient, *ctx.saved_tensors, bool(needed[0]))
-    by_weights, by_directions, by_height, by_sharpness = found
+    by_weights, by_vectors, by_height, by_sharpness = found
     return (
         by_weights if needed[0] else None,
-        None,
-        by_directions.sum(0) if needed[2] else None,
-        None,
-        by_height.sum((0, 1)) if needed[4] else None,
-        by_sharpness.sum() if needed[5] else None,
+        by_vectors.sum(0) if needed[1] else None,
+        by_height.sum((0, 1)) if needed[2] else None,
+        by_sharpness.sum() if needed[3] else None,
     )
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     slopes, spreads, *given = ctx.saved_tensors
-    by_weights, _, by_directions, _, by_height, by_sharpness = tangents
+    by_weights, by_vectors, by_height, by_sharpness = tangents
     total = torch.zeros_like(slopes)
-    if by_weights is not None or by_directions is not None:
-        total = soft_projection_push(by_weights, by_directions, *given)
+    if by_weights is not None or by_vectors is not None:
+        total = soft_projection_push(by_weights, by_vectors, *given)
     if by_height is not None:
         total = total + slopes * by_height
     if by_sharpness is not None:
@@ -69,27 +70,26 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
 @operator(_fake, stacked=(0,), backward=_backward, push=_push, setup=_setup, plain=_plain)
 def soft_projection(
     weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
+    vectors: Tensor,
     heights: Tensor,
     sharpness: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, k, n) of weights (batch, orthants, points), and derivatives.
+    """Curves (batch, k, n) of weights (batch, orthants, *grid), and derivatives.
 
     The derivatives are those by the height and by the sharpness.
-    `positions` has shape (d, points), `directions` (k, d), and `orthants` (k,) with dtype int32.
     """
-    given = weights, positions, directions, orthants, heights, sharpness
-    return soft_curves(weights.device.type).projections(*given)
+    given = Projected(weights, vectors, heights, sharpness)
+    if not (weights.numel() and vectors.numel() and heights.numel()):
+        return tuple(found.zero_() for found in _fake(*given))  # type: ignore[return-value]
+    return soft_curves(weights.device.type).projections(given)
 
 
 def _fake_backward(gradient: Tensor, *saved: Any) -> tuple[Tensor, ...]:
-    slopes, _, weights, _, directions, *_ = saved
+    slopes, _, weights, vectors, *_ = saved
     batch = weights.shape[0]
     return (
         weights.new_empty(weights.shape),
-        directions.new_empty((batch, *directions.shape)),
+        vectors.new_empty((batch, *vectors.shape)),
         slopes.new_empty(slopes.shape),
         slopes.new_empty((batch,)),
     )
@@ -104,41 +104,38 @@ def soft_projection_backward(
     slopes: Tensor,
     spreads: Tensor,
     weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
+    vectors: Tensor,
     heights: Tensor,
     sharpness: Tensor,
     of_weights: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the weights, and for each image of directions, heights and sharpness.
+    """Gradients of the weights, and for each image of vectors, heights and sharpness.
 
     Those of the weights are undefined unless `of_weights`.
     """
-    given = weights, positions, directions, orthants, heights, sharpness
-    found = soft_curves(weights.device.type).projection_gradients(gradient, of_weights, *given)
+    given = Projected(weights, vectors, heights, sharpness)
+    if not (weights.numel() and vectors.numel() and heights.numel()):
+        return tuple(x.zero_() for x in _fake_backward(gradient, slopes, spreads, *given))  # type: ignore[return-value]
+    found = soft_curves(weights.device.type).projection_gradients(given, gradient, of_weights)
     return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
 
 
 @operator(lambda *given: _fake(*given[2:])[0], stacked=(0, 2), backward=REFUSED)
 def soft_projection_push(
     by_weights: Tensor | None,
-    by_directions: Tensor | None,
+    by_vectors: Tensor | None,
     weights: Tensor,
-    positions: Tensor,
-    directions: Tensor,
-    orthants: Tensor,
+    vectors: Tensor,
     heights: Tensor,
     sharpness: Tensor,
 ) -> Tensor:
-    """Tangent (batch, k, n) of the curves for tangents of the weights and of the directions."""
-    project = soft_curves(weights.device.type).projections
-    count, others = directions.shape[0], (heights, sharpness)
-    total = weights.new_zeros((weights.shape[0], count, heights.shape[0]))
+    """Tangent (batch, k, n) of the curves for tangents of the weights and of the vectors."""
+    total = weights.new_zeros((weights.shape[0], vectors.shape[0], heights.shape[0]))
     if by_weights is not None:
-        total += project(by_weights, positions, directions, orthants, *others)[0]
-    if by_directions is not None:
-        moved = weights.index_select(1, orthants) * (by_directions @ positions)
-        each = torch.arange(count, dtype=orthants.dtype, device=orthants.device)
-        total -= project(moved, positions, directions, each, *others)[1]
+        total += soft_projection(by_weights, vectors, heights, sharpness)[0]
+    if by_vectors is not None:
+        rates = by_vectors @ positions(weights.shape[2:], vectors)
+        for k, rate in enumerate(rates):
+            moved = weights * rate.view(weights.shape[2:])
+            total[:, k] -= soft_projection(moved, vectors[k : k + 1], heights, sharpness)[1][:, 0]
     return total

@@ -229,17 +229,17 @@ def soft_euler_transform(
     unit, steps = arguments.unit(vectors), arguments.spacing_of(spacing, n_spatial)
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
-    flat = flat.masked_fill(flat.isinf(), torch.nan)  # unlike inf, NaN reaches the check of weights
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
-    owned = orthants.orthant_coefficients(flat, connectivity, extension)
+    owned = _orthant_coefficients(flat, connectivity, extension)
     values: Tensor
-    values, *_ = soft_projection(
-        owned.flatten(2),
-        orthants.positions(owned.shape[2:], steps, unit),
-        unit,
-        orthants.orthants_of(unit),
-        levels,
-        slope,
-    )
+    values, *_ = soft_projection(owned, orthants.scaled(unit, steps), levels, slope)
     return values.reshape(*batch, vectors.shape[0], levels.numel())
+
+
+def _orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
+    if weights.is_cuda and bypasses_torch((weights,)):
+        from ecc_core._torch import fused
+
+        return fused.orthant_coefficients(weights, connectivity, extension)
+    return orthants.orthant_coefficients(weights, connectivity, extension)

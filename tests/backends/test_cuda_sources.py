@@ -120,7 +120,8 @@ CASES = {
     "soft_gather": [
         {"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), "SMALL": (0, 1), **SOFT}
     ],
-    "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
+    "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "soft_project": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
     ],

@@ -42,11 +42,10 @@ def test_opcheck_of_the_backward_curve(wanted):
 
 
 def test_opcheck_of_the_transform():
-    weights, positions = draw(2, 4, 6).requires_grad_(), draw(2, 6)
+    weights = draw(2, 4, 2, 3).requires_grad_()
     directions = torch.tensor([[0.6, 0.8], [-1.0, 0.0]], requires_grad=True)
-    orthants = torch.tensor([0, 2], dtype=torch.int32)
     heights = THRESHOLDS.clone().requires_grad_()
-    arguments = (weights, positions, directions, orthants, heights, scalar(3.0))
+    arguments = (weights, directions, heights, scalar(3.0))
     torch.library.opcheck(torch.ops.ecc.soft_projection.default, arguments)
     detached = [argument.detach() for argument in arguments]
     rows = [draw(2, 2, 5) for _ in range(3)]

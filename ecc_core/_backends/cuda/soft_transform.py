@@ -1,4 +1,4 @@
-"""Soft curves of projections on CUDA devices: launches of soft_project.cu on torch's stream."""
+"""Soft transforms on CUDA devices: launches of soft_orthants.cu and soft_project.cu."""
 
 from __future__ import annotations
 
@@ -14,83 +14,116 @@ from ecc_core._backends.cuda.calls import by_value
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.soft import on_stream
 from ecc_core._backends.cuda.soft_plans import ELEMENTS
+from ecc_core._backends.soft import Projected
 
-__all__ = ["curves", "gradients"]
+__all__ = ["by_orthant", "gradients_by_orthant", "projection_gradients", "projections"]
 
+ORTHANTS = np.dtype(
+    [("weights", "i8"), ("size", "i8"), ("vertices", "i8"), ("sides", "i4", 3), ("grid", "i4", 3)]
+    + [(name, "i4") for name in ("images", "cubes", "greatest", "pad")]
+)
 POINTS = np.dtype(
-    [
-        (name, "i8")
-        for name in ("weights", "positions", "directions", "orthants", "levels", "sharpness")
-    ]
-    + [("points", "i8")]
-    + [(name, "i4") for name in ("axes", "all_orthants", "count", "levels_count", "chunk", "pad")]
+    [(name, "i8") for name in ("weights", "vectors", "levels", "sharpness")]
+    + [("points", "i8"), ("grid", "i4", 3)]
+    + [(name, "i4") for name in ("count", "levels_count", "chunk")]
 )
 THREADS = 128
 CHUNKS = 64  # of points, at most
 
 
-def curves(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return curves (batch, k, n) and their derivatives by the heights and by the sharpness.
+def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
+    """Sums (batch, orthants, *grid) of the signed weights of cells."""
+    grid = [n + (connectivity != 1) for n in weights.shape[1:]]
+    out = weights.new_empty((len(weights), 1 << len(grid), *grid))
+    _launch_orthants("soft_orthants", weights, connectivity, extension, out, (out,))
+    return out
 
-    Of weights (batch, orthants, points), positions (d, points), directions (k, d), their orthants
-    (k,), heights (n,) and a sharpness.
-    """
-    weights, _, directions, _, heights, sharpness = tensors
-    images, count, levels = len(weights), len(directions), heights.numel()
-    if not (images * count * levels * weights.shape[2]):
-        empty = weights.new_zeros((3, images, count, levels))
-        return empty[0].clone(), empty[1].clone(), empty[2].clone()
-    given = [t.contiguous() for t in tensors[:5]]
+
+def gradients_by_orthant(
+    weights: Tensor, upstream: Tensor, connectivity: int, extension: str
+) -> Tensor:
+    """Gradients of contiguous weights by those of the sums."""
+    upstream, out = upstream.contiguous(), torch.empty_like(weights)
+    given = weights, connectivity, extension, upstream, (upstream, out)
+    _launch_orthants("soft_orthant_gradients", *given)
+    return out
+
+
+def _launch_orthants(
+    name: str,
+    weights: Tensor,
+    connectivity: int,
+    extension: str,
+    sums: Tensor,
+    arguments: tuple[Tensor, ...],
+) -> None:
+    """Launch with one thread for each vertex or point, whichever there are more of."""
+    (images, *sides), grid = weights.shape, sums.shape[2:]
+    counts = weights[0].numel(), sums[0, 0].numel()
+    flags = images, connectivity != 1, (extension == "max") == (connectivity == 1), 0
+    sizes = [[1] * (3 - len(grid)) + list(each) for each in (sides, grid)]
+    struct = by_value(np.array([(weights.data_ptr(), *counts, *sizes, *flags)], ORTHANTS))
     with on_stream(weights) as device:
-        struct, chunks = _points(given, sharpness)
+        kernel = _kernel("soft_orthants", name, device, weights.dtype, len(grid))
+        blocks = -(-images * max(counts) // THREADS)
+        kernel((blocks,), (THREADS,), (struct, *(t.data_ptr() for t in arguments)))
+
+
+def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
+    """Curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
+    weights = given.weights
+    with on_stream(weights) as device:
+        struct, chunks, _kept = _points(given)
+        count, levels = len(given.vectors), given.heights.numel()
         partial = torch.empty(
-            (chunks, 3, images, count, levels), dtype=torch.float64, device=weights.device
+            (chunks, 3, len(weights), count, levels), dtype=torch.float64, device=weights.device
         )
-        kernel = _kernel("soft_project", device, weights.dtype)
-        kernel((chunks, count, images), (THREADS,), (struct, partial.data_ptr()))
-        sums = [partial[:, i].sum(0).to(weights.dtype) for i in range(3)]
-    return sums[0], sums[1], sums[2]
+        kernel = _kernel("soft_project", "soft_project", device, weights.dtype, len(given.grid))
+        kernel((chunks, count, len(weights)), (THREADS,), (struct, partial.data_ptr()))
+        curve, slopes, spreads = partial.sum(0).to(weights.dtype)
+    return curve, slopes, spreads
 
 
-def gradients(upstream: Tensor, of_weights: bool, *tensors: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the weights and, for each image, of the directions.
+def projection_gradients(
+    given: Projected, upstream: Tensor, of_weights: bool
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the weights and, for each image, of the vectors.
 
     Those of the weights are undefined unless `of_weights`.
     """
-    weights, _, directions, _, heights, sharpness = tensors
-    images, count, levels = len(weights), len(directions), heights.numel()
-    if not (images * count * levels * weights.shape[2]):
-        return torch.zeros_like(weights), directions.new_zeros((images, *directions.shape))
-    given = [t.contiguous() for t in tensors[:5]]
+    weights, vectors, axes = given.weights, given.vectors, len(given.grid)
     upstream = upstream.contiguous()
     with on_stream(weights) as device:
-        struct, chunks = _points(given, sharpness)
-        by_weights = torch.empty_like(given[0])
+        struct, chunks, _kept = _points(given)
+        by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
         if of_weights:
-            kernel = _kernel("soft_by_weights", device, weights.dtype)
-            grid = (-(-weights.shape[2] // THREADS), weights.shape[1], images)
+            kernel = _kernel("soft_project", "soft_by_weights", device, weights.dtype, axes)
+            points = weights[0, 0].numel()
+            grid = (-(-points // THREADS), weights.shape[1], len(weights))
             kernel(grid, (THREADS,), (struct, upstream.data_ptr(), by_weights.data_ptr()))
         partial = torch.empty(
-            (chunks, images, *directions.shape), dtype=torch.float64, device=weights.device
+            (chunks, len(weights), *vectors.shape), dtype=torch.float64, device=weights.device
         )
-        kernel = _kernel("soft_by_directions", device, weights.dtype)
+        kernel = _kernel("soft_project", "soft_by_vectors", device, weights.dtype, axes)
         arguments = (struct, upstream.data_ptr(), partial.data_ptr())
-        kernel((chunks, count, images), (THREADS,), arguments)
-        by_directions = partial.sum(0).to(directions.dtype)
-    return by_weights, by_directions
+        kernel((chunks, len(vectors), len(weights)), (THREADS,), arguments)
+        by_vectors = partial.sum(0).to(vectors.dtype)
+    return by_weights, by_vectors
 
 
-@lru_cache(maxsize=32)
-def _kernel(name: str, device: int, dtype: torch.dtype) -> Any:
-    macros = (("REAL", ELEMENTS[dtype]), ("THREADS", THREADS))
-    return function("soft_project", name, device, macros).kernel
+@lru_cache(maxsize=64)
+def _kernel(source: str, name: str, device: int, dtype: torch.dtype, axes: int) -> Any:
+    macros = (("REAL", ELEMENTS[dtype]), ("THREADS", THREADS), ("AXES", axes))
+    return function(source, name, device, macros).kernel
 
 
-def _points(given: list[Tensor], sharpness: Tensor) -> tuple[NDArray[Any], int]:
-    """Return the kernels' Points and the number of chunks."""
-    weights, positions, directions, _, heights = given
-    points = weights.shape[2]
+def _points(given: Projected) -> tuple[NDArray[Any], int, list[Tensor]]:
+    """Return the kernels' Points, the number of chunks, and the tensors that Points refers to."""
+    grid = given.grid
+    points = int(np.prod(grid))
     chunk = THREADS * -(-points // (THREADS * CHUNKS))
-    numbers = (points, len(positions), weights.shape[1], len(directions), heights.numel(), chunk, 0)
-    struct = np.array([(*(t.data_ptr() for t in (*given, sharpness)), *numbers)], POINTS)
-    return by_value(struct), -(-points // chunk)
+    tensors = [t.contiguous() for t in given]
+    last = len(given.vectors), given.heights.numel(), chunk
+    numbers = points, [*grid, *[0] * (3 - len(grid))]
+    struct = np.array([(*(t.data_ptr() for t in tensors), *numbers, *last)], POINTS)
+    return by_value(struct), -(-points // chunk), tensors

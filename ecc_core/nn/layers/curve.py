@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core._torch.orthants import positions
+from ecc_core._torch.orthants import positions, scaled
 from ecc_core.nn import _exact, _parameters
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
@@ -202,8 +202,8 @@ class EulerCurveLayer(CalibratedLayer):
         shape = image.shape[image.dim() - self.n_spatial :]
         dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
         vectors = self.directions.to(dtype) * self.direction_scale.to(dtype)[:, None]
-        places = positions(shape, self.spacing, vectors)
-        total = (vectors[:, :, None] * places).sum(1).view(-1, *shape)
+        heights = scaled(vectors, self.spacing)[:, :, None] * positions(shape, vectors)
+        total = heights.sum(1).view(-1, *shape)
         axis = image.dim() - self.n_spatial
         image = image.to(dtype).unsqueeze(axis) + total
         if isinstance(mask, Tensor) and mask.dim() > self.n_spatial:

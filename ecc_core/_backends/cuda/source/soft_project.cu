@@ -5,25 +5,42 @@
 #include "device.cuh"
 
 typedef ECC_REAL Real;
+constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 
 struct Points {
-    const Real* weights;    // (images, orthants, points)
-    const Real* positions;  // (axes, points)
-    const Real* directions;  // (count, axes)
-    const int* orthants;     // (count,)
+    const Real* weights;     // (images, orthants, points)
+    const Real* vectors;     // (count, axes)
     const Real *levels, *sharpness;
     long long points;
-    int axes, all_orthants, directions_count, levels_count;
+    int grid[3];
+    int directions_count, levels_count;
     int chunk;  // points per block
 
-    __device__ __forceinline__ Real height(int direction, long long point) const {
+    // Indices relative to the centre.
+    __device__ __forceinline__ void places(long long point, Real* at) const {
+#pragma unroll
+        for (int axis = kAxes - 1; axis >= 0; --axis) {
+            const int index = point % grid[axis];
+            point /= grid[axis];
+            at[axis] = (Real)(index - (grid[axis] - 1) / 2.0);
+        }
+    }
+    __device__ __forceinline__ Real height(int direction, const Real* at) const {
         Real sum = 0;
-        for (int axis = 0; axis < axes; ++axis)
-            sum += directions[direction * axes + axis] * positions[axis * points + point];
+#pragma unroll
+        for (int axis = 0; axis < kAxes; ++axis) sum += vectors[direction * kAxes + axis] * at[axis];
         return sum;
     }
+    // Negative components have bits, the first axis the highest.
+    __device__ __forceinline__ int orthant(int direction) const {
+        int bits = 0;
+#pragma unroll
+        for (int axis = 0; axis < kAxes; ++axis)
+            bits = 2 * bits + (vectors[direction * kAxes + axis] < 0);
+        return bits;
+    }
     __device__ __forceinline__ Real weight(int image, int direction, long long point) const {
-        return weights[((long long)image * all_orthants + orthants[direction]) * points + point];
+        return weights[((long long)image * (1 << kAxes) + orthant(direction)) * points + point];
     }
 };
 
@@ -39,8 +56,6 @@ struct Logistic {
         slope = small * (1 - small);
     }
 };
-
-constexpr int kThreads = ECC_THREADS;
 
 // One thread for each level: partial sums (chunks, 3, images, directions, levels) of the curves and of
 // their derivatives by the level and by the sharpness.
@@ -60,7 +75,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             const long long point = tile + threadIdx.x;
             __syncthreads();
             weights[threadIdx.x] = point < end ? points.weight(image, direction, point) : 0;
-            heights[threadIdx.x] = point < end ? points.height(direction, point) : 0;
+            Real at[kAxes];
+            points.places(point, at);
+            heights[threadIdx.x] = points.height(direction, at);
             __syncthreads();
             Real a = 0, b = 0, c = 0;
             for (int i = 0; i < kThreads; ++i) {
@@ -94,10 +111,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const long long point = (long long)blockIdx.x * kThreads + threadIdx.x;
     if (point >= points.points) return;
     const Real l = points.sharpness[0];
+    Real at[kAxes];
+    points.places(point, at);
     double total = 0;
     for (int k = 0; k < points.directions_count; ++k) {
-        if (points.orthants[k] != orthant) continue;
-        const Real height = points.height(k, point);
+        if (points.orthant(k) != orthant) continue;
+        const Real height = points.height(k, at);
         const Real* row = gradients + ((long long)image * points.directions_count + k) *
                                           points.levels_count;
         Real sum = 0;
@@ -105,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             sum += row[j] * Logistic(l * (points.levels[j] - height)).s;
         total += sum;
     }
-    out[((long long)image * points.all_orthants + orthant) * points.points + point] = (Real)total;
+    out[((long long)image * (1 << kAxes) + orthant) * points.points + point] = (Real)total;
 }
 
 __device__ __forceinline__ double block_sum(double value, double* scratch) {
@@ -118,9 +137,9 @@ __device__ __forceinline__ double block_sum(double value, double* scratch) {
     return total;
 }
 
-// Partial sums (chunks, images, directions, axes) of the gradient of the directions.
+// Partial sums (chunks, images, directions, axes) of the gradient of the vectors.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_by_directions(const Points points, const Real* gradients, double* partial) {
+    soft_by_vectors(const Points points, const Real* gradients, double* partial) {
     __shared__ double scratch[kThreads / 32];
     const int direction = blockIdx.y, image = blockIdx.z;
     const long long begin = (long long)blockIdx.x * points.chunk,
@@ -128,25 +147,24 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const long long row = (long long)image * points.directions_count + direction;
     gradients += row * points.levels_count;
     const Real l = points.sharpness[0];
-    double sums[3] = {};
+    double sums[kAxes] = {};
     for (long long point = begin + threadIdx.x; point < end; point += kThreads) {
         const Real weight = points.weight(image, direction, point);
         if (weight == 0) continue;
-        const Real height = points.height(direction, point);
+        Real at[kAxes];
+        points.places(point, at);
+        const Real height = points.height(direction, at);
         Real slope = 0;
         for (int j = 0; j < points.levels_count; ++j)
             slope += gradients[j] * Logistic(l * (points.levels[j] - height)).slope;
 #pragma unroll
-        for (int axis = 0; axis < 3; ++axis)
-            if (axis < points.axes)
-                sums[axis] -= weight * l * slope * points.positions[axis * points.points + point];
+        for (int axis = 0; axis < kAxes; ++axis) sums[axis] -= weight * l * slope * at[axis];
     }
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
+    for (int axis = 0; axis < kAxes; ++axis) {
         const double total = block_sum(sums[axis], scratch);
-        if (threadIdx.x == 0 && axis < points.axes)
-            partial[((long long)blockIdx.x * gridDim.z * points.directions_count + row) *
-                        points.axes +
-                    axis] = total;
+        if (threadIdx.x == 0)
+            partial[((long long)blockIdx.x * gridDim.z * points.directions_count + row) * kAxes + axis] =
+                total;
     }
 }
