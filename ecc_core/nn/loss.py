@@ -184,7 +184,7 @@ class EulerCurveLoss(nn.Module):
             wanted = self._curves(masks, shown)
         difference = self._curves(prediction, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
-        errors = errors / len(self.thresholds) ** (1 / self.p)
+        errors = errors * self._scale(prediction.shape[prediction.dim() - self.n_spatial :])
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
         return self._reduced(errors)
@@ -232,7 +232,8 @@ class EulerCurveLoss(nn.Module):
                 )
             shown = target != self.ignore_index
         if shape == given:
-            masks = target if target.is_floating_point() else target != 0
+            real = target.is_floating_point() or target.dtype == torch.bool
+            masks = target if real else target != 0
             return masks.to(prediction.dtype), shown
         if given != shape[:axis] + shape[axis + 1 :]:
             raise ValueError(
@@ -248,14 +249,14 @@ class EulerCurveLoss(nn.Module):
         return (target.unsqueeze(axis) == numbers).to(prediction.dtype), shown
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
-        """Curves of the images or of their windows, normalized if `normalize` is set."""
+        """Curves of the images or of their windows."""
         if self.window is not None:
             spatial = image.shape[image.dim() - self.n_spatial :]
             before, after = [0] * self.n_spatial, [-n % self.window for n in spatial]
             image = windows(image, before, after, 0, self.window, self.window)
             if mask is not None:
                 mask = windows(mask, before, after, False, self.window, self.window)
-        found = functional.soft_euler_curve(
+        return functional.soft_euler_curve(
             image,
             self.thresholds.to(image.device),
             sharpness=self.sharpness,
@@ -264,8 +265,12 @@ class EulerCurveLoss(nn.Module):
             mask=mask,
             n_spatial=self.n_spatial,
         )
-        points = math.prod(image.shape[image.dim() - self.n_spatial :])
-        return found / max(points, 1) if self.normalize else found
+
+    def _scale(self, spatial: torch.Size) -> float:
+        """Factor of the norm of a difference of curves."""
+        points = self.window**self.n_spatial if self.window else math.prod(spatial)
+        factor = math.pow(len(self.thresholds), -1 / self.p)
+        return factor / max(points, 1) if self.normalize else factor
 
     def extra_repr(self) -> str:
         """Describe settings."""

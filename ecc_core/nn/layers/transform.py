@@ -124,10 +124,10 @@ class EulerTransformLayer(EulerLayer):
 
     def forward(self, weights: Tensor) -> Tensor:
         """Compute transforms (..., k, n) of weights (..., spatial)."""
-        directions, heights = self.directions, self.heights
+        heights = self.heights
         soft = functional.soft_euler_transform(
             weights,
-            directions,
+            self.free_directions,  # are normalized there
             heights,
             sharpness=self.sharpness,
             connectivity=self.connectivity,
@@ -141,7 +141,7 @@ class EulerTransformLayer(EulerLayer):
             _exact.exact_transform,
             soft,
             _exact.flatten(weights, self.n_spatial),
-            directions,
+            self.directions,
             heights,
             self.spacing,
             self.connectivity,
