@@ -71,6 +71,21 @@ class SoftCurves(Protocol):
         """
         ...
 
+    def by_orthant(self, weights: Tensor, connectivity: int, extension: str) -> Tensor:
+        """Sums (batch, orthants, *grid) of the signed weights of cells, for their highest vertex.
+
+        With the extension "max" a cell has the weight of its greatest vertex for connectivity 1,
+        and otherwise of the least of the cubes that contain it; "min" exchanges both. Points of
+        weight zero are not in the object.
+        """
+        ...
+
+    def gradients_by_orthant(
+        self, weights: Tensor, upstream: Tensor, connectivity: int, extension: str
+    ) -> Tensor:
+        """Gradients of the weights by those of the sums, for the first of equal points."""
+        ...
+
     def projections(self, given: Projected) -> tuple[Tensor, Tensor, Tensor]:
         """Curves (batch, k, n) of heights, and their derivatives by height and by sharpness."""
         ...

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
+from ecc_core._backends.cpu.soft.orthants import Cells
 from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import Projected, SoftImages
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.resources import AtMost
 from ecc_core._torch.cells import filtration, split_coefficients
-from ecc_core._torch.orthants import orthants_of, positions
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curves", "gradient", "projection_gradients", "projections", "threads"]
@@ -65,6 +65,19 @@ def gradient(
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
 
+def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
+    """Signed weights of the cells of which each vertex is the highest."""
+    return torch.from_numpy(Cells(weights.numpy(), connectivity, extension, threads()).sums())
+
+
+def gradients_by_orthant(
+    weights: Tensor, upstream: Tensor, connectivity: int, extension: str
+) -> Tensor:
+    """Gradients of the weights by those of the sums."""
+    cells = Cells(weights.numpy(), connectivity, extension, threads())
+    return torch.from_numpy(cells.gradients(upstream.numpy()))
+
+
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     """Curves of weighted points, and their derivatives with respect to heights and sharpness."""
     projection = _projection(given)
@@ -89,11 +102,12 @@ def projection_gradients(
 
 
 def _projection(given: Projected) -> Projection:
-    weights = given.weights.flatten(2).numpy()
-    unit, levels = _doubles(given.vectors), _doubles(given.heights)
-    places = positions(given.grid, torch.empty(0, dtype=torch.float64)).numpy()
-    orthants = orthants_of(given.vectors).numpy().astype(np.intp)
-    return Projection(weights, places, unit, orthants, levels, float(given.sharpness), threads())
+    weights, vectors = given.weights.flatten(2).numpy(), _doubles(given.vectors)
+    places = np.indices(given.grid, np.float64).reshape(len(given.grid), -1)
+    places -= places[:, -1:] / 2
+    orthants = (vectors < 0) @ (1 << np.arange(vectors.shape[1])[::-1])
+    levels, sharpness = _doubles(given.heights), float(given.sharpness)
+    return Projection(weights, places, vectors, orthants, levels, sharpness, threads())
 
 
 def _values(images: SoftImages) -> Array:

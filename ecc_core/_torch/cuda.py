@@ -7,12 +7,25 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
-from ecc_core._backends.cuda.soft_transform import projection_gradients, projections
+from ecc_core._backends.cuda.soft_transform import (
+    by_orthant,
+    gradients_by_orthant,
+    projection_gradients,
+    projections,
+)
 from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack
 
-__all__ = ["arguments", "curves", "gradient", "projection_gradients", "projections"]
+__all__ = [
+    "arguments",
+    "by_orthant",
+    "curves",
+    "gradient",
+    "gradients_by_orthant",
+    "projection_gradients",
+    "projections",
+]
 
 
 def arguments(

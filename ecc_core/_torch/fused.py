@@ -1,7 +1,7 @@
-"""Soft curves, and weights by orthant, of plain tensors on CUDA devices, in few launches.
+"""Soft curves of plain tensors on CUDA devices, with gradients, in as few launches as possible.
 
-Everything else goes through the operator of `curve.py` and through `orthants.py`: compiled graphs,
-`torch.func`, subclasses, soft curves of float64.
+Everything else goes through the operator of `curve.py`: compiled graphs, `torch.func`, subclasses,
+float64.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ecc_core._backends.cuda import soft, soft_transform
+from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Forward
 from ecc_core._backends.cuda.soft_plans import packed_words, window_words
 from ecc_core._torch.cuda import arguments
 from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.packing import packed_shape
 
-__all__ = ["applies", "orthant_coefficients", "soft_curve"]
+__all__ = ["applies", "soft_curve"]
 
 
 def applies(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
@@ -142,25 +141,3 @@ def _is_plain(gradient: Tensor) -> bool:
         or gradient.is_neg()
         or torch._C._functorch.is_legacy_batchedtensor(gradient)
     ) and bypasses_torch((gradient,))
-
-
-def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """As :func:`ecc_core._torch.orthants.orthant_coefficients`, for weights that are not empty."""
-    found: Tensor = _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Orthants(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, *options: Any) -> Tensor:
-        weights = weights.contiguous()
-        ctx.save_for_backward(weights)
-        ctx.options = options
-        return soft_transform.by_orthant(weights, *options)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        (weights,) = ctx.saved_tensors
-        found = soft_transform.gradients_by_orthant(weights, gradient, *ctx.options)
-        return found, None, None

@@ -231,15 +231,7 @@ def soft_euler_transform(
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
-    owned = _orthant_coefficients(flat, connectivity, extension)
+    owned = orthants.orthant_coefficients(flat, connectivity, extension)
     values: Tensor
     values, *_ = soft_projection(owned, orthants.scaled(unit, steps), levels, slope)
     return values.reshape(*batch, vectors.shape[0], levels.numel())
-
-
-def _orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    if weights.is_cuda and bypasses_torch((weights,)):
-        from ecc_core._torch import fused
-
-        return fused.orthant_coefficients(weights, connectivity, extension)
-    return orthants.orthant_coefficients(weights, connectivity, extension)

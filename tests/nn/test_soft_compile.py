@@ -45,7 +45,9 @@ def test_sizes_that_change_share_one_graph(module):
             result = call(*given)
             results.append((result, *torch.autograd.grad(result.square().sum(), image)))
         for found, wanted in zip(*results, strict=True):
-            torch.testing.assert_close(found, wanted)
+            # Gradients of single points are differences of large numbers.
+            largest = wanted.abs().max().item()
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 * largest)
 
 
 @pytest.mark.parametrize("dynamic", [None, True])

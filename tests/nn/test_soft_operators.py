@@ -107,7 +107,8 @@ def test_func_grad(of):
     found = torch.func.grad(of, argnums=tuple(range(len(arguments))))(*arguments)
     for own, true in zip(found, by_autograd(of, arguments), strict=True):
         assert true.any()
-        assert torch.equal(own, true)
+        # Sums over cells have another order in kernels than in operators of torch.
+        torch.testing.assert_close(own, true, rtol=0, atol=1e-6 * true.abs().max().item())
 
 
 @OF

@@ -121,7 +121,8 @@ class Projection(NamedTuple):
                 points: Any = slice(part * step, (part + 1) * step)
                 if not everywhere:
                     present = self.weights[:, orthant, points].any(0)
-                    points = part * step + np.flatnonzero(present)
+                    if not present.all():
+                        points = part * step + np.flatnonzero(present)
                 weights, positions = self.weights[:, orthant, points], self.positions[:, points]
                 chosen = np.flatnonzero(self.orthants == orthant)
                 own = np.ascontiguousarray(weights), np.ascontiguousarray(positions)

@@ -1,0 +1,167 @@
+"""Weights of vertices by orthant of the direction, which decides a cell's highest vertex.
+
+A cell is its lowest vertex and the axes along which it extends, one bit each, the last axis lowest.
+Images are surrounded by points that are not in the object, so that every cell of an extent reads
+the same points relative to its lowest vertex, and loops over rows of cells can be vectorized.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.pool import share, thread_count
+
+__all__ = ["Cells"]
+
+Array = NDArray[Any]
+
+FEW_POINTS = 1 << 15  # that do not pay for waking a thread
+
+
+@kernel()
+def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, owners: Any) -> None:
+    """Write the values of the cells of a row, and which of their points have them.
+
+    `row` begins at the lowest vertex of the first cell. Of equal points the first is the owner.
+    """
+    width = values.size
+    values[:] = row[offsets[0] : offsets[0] + width]
+    owners[:] = 0
+    for i in range(1, count):
+        points = row[offsets[i] : offsets[i] + width]
+        if cubes:
+            for x in range(width):
+                replaces = points[x] < values[x]
+                values[x] = points[x] if replaces else values[x]
+                owners[x] = i if replaces else owners[x]
+        else:
+            for x in range(width):
+                replaces = points[x] > values[x]
+                values[x] = points[x] if replaces else values[x]
+                owners[x] = i if replaces else owners[x]
+
+
+@kernel()
+def _vertices(rows: Any, z: Any, y: Any, extent: Any, orthant: Any) -> Any:
+    """The vertices of a row of an orthant that are the highest of a row of cells, if there are."""
+    up = ~orthant & extent
+    z, y = z + (up >> 2 & 1), y + (up >> 1 & 1)
+    if z < rows.shape[1] and y < rows.shape[2]:
+        return rows[orthant, z, y, up & 1 :]
+    return rows[orthant, 0, 0, :0]
+
+
+@kernel()
+def _add_sums(image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, sums: Any) -> None:
+    """Add the values of the cells of a padded image (z, y, x) to `sums` (orthants, *grid)."""
+    orthants, depth, height, width = sums.shape
+    flat = image.reshape(-1)
+    values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
+    for z in range(depth):
+        for y in range(height):
+            row = flat[(z * image.shape[1] + y) * image.shape[2] :]
+            for extent in range(orthants):
+                _find_owners(row, offsets[extent], counts[extent], cubes, values, owners)
+                sign = signs[extent]
+                for x in range(width):
+                    values[x] = 0 if values[x] == np.inf else sign * values[x]
+                for orthant in range(orthants):
+                    out = _vertices(sums, z, y, extent, orthant)
+                    for x in range(out.size):
+                        out[x] += values[x]
+
+
+@kernel()
+def _add_gradients(
+    image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, upstream: Any, out: Any
+) -> None:
+    """Add the gradients of the points of a padded image to `out`, of the shape of that image."""
+    orthants, depth, height, width = upstream.shape
+    flat, gradients = image.reshape(-1), out.reshape(-1)
+    values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
+    total = np.empty(width, image.dtype)
+    for z in range(depth):
+        for y in range(height):
+            start = (z * image.shape[1] + y) * image.shape[2]
+            for extent in range(orthants):
+                _find_owners(flat[start:], offsets[extent], counts[extent], cubes, values, owners)
+                total[:] = 0
+                for orthant in range(orthants):
+                    given = _vertices(upstream, z, y, extent, orthant)
+                    for x in range(given.size):
+                        total[x] += given[x]
+                sign = signs[extent]
+                for x in range(width):
+                    total[x] = 0 if values[x] == np.inf else sign * total[x]
+                for i in range(counts[extent]):
+                    place = start + offsets[extent, i]
+                    into = gradients[place : place + width]
+                    for x in range(width):
+                        into[x] += total[x] if owners[x] == i else 0
+
+
+class Cells:
+    """Cells of images (batch, *spatial) of weights, as in the tables of the kernels."""
+
+    def __init__(
+        self, weights: Array, connectivity: int, extension: str, workers: int | None
+    ) -> None:
+        batch, *spatial = weights.shape
+        ndim, self.cubes = len(spatial), connectivity != 1
+        low, missing = int(self.cubes), 3 - ndim
+        self.grid = [n + low for n in spatial]
+        self.sides = [1] * missing + [n + low + 1 for n in spatial]
+        inside = [slice(low, low + n) for n in spatial]
+        self.inner = (slice(None), *[slice(0, 1)] * missing, *inside)
+        self.shape, self.workers = weights.shape, workers
+        self.sign = 1 if extension == "max" else -1
+        self.padded = np.full((batch, *self.sides), np.inf, weights.dtype)
+        placed = np.where(np.isinf(weights), np.nan, weights * self.sign)
+        placed[weights == 0] = np.inf
+        self.padded[self.inner] = placed.reshape(batch, *[1] * missing, *spatial)
+        strides = [self.sides[1] * self.sides[2], self.sides[2], 1][missing:]
+        self.offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
+        self.counts = np.zeros(1 << ndim, np.int64)
+        for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
+            choices = [((1,) if e else (0, 1)) if low else ((0, 1) if e else (0,)) for e in ends]
+            places = [np.dot(steps, strides) for steps in itertools.product(*choices)]
+            self.offsets[extent, : len(places)], self.counts[extent] = places, len(places)
+        self.parities = np.array([(-1) ** extent.bit_count() for extent in range(1 << ndim)])
+
+    def sums(self) -> Array:
+        """Sums (batch, orthants, *grid) of the signed values, for the highest vertex of cells."""
+        batch, orthants = len(self.padded), len(self.counts)
+        missing = 4 - len(self.shape)
+        out = np.zeros((batch, orthants, *[1] * missing, *self.grid), self.padded.dtype)
+        signs = (self.sign * self.parities).astype(out.dtype)
+
+        def add(images: Iterator[int]) -> None:
+            for i in images:
+                _add_sums(self.padded[i], self.offsets, self.counts, signs, self.cubes, out[i])
+
+        self._share(add)
+        return out.reshape(batch, orthants, *self.grid)
+
+    def gradients(self, upstream: Array) -> Array:
+        """Gradients of the weights by those of the sums."""
+        missing = 4 - len(self.shape)
+        given = upstream.reshape(*upstream.shape[:2], *[1] * missing, *self.grid)
+        out, signs = np.zeros_like(self.padded), self.parities.astype(self.padded.dtype)
+
+        def add(images: Iterator[int]) -> None:
+            for i in images:
+                tables = self.offsets, self.counts, signs, self.cubes
+                _add_gradients(self.padded[i], *tables, given[i], out[i])
+
+        self._share(add)
+        return out[self.inner].reshape(self.shape)
+
+    def _share(self, work: Callable[[Iterator[int]], None]) -> None:
+        threads = thread_count(self.workers, self.padded.size // FEW_POINTS)
+        share(range(len(self.padded)), work, threads)
