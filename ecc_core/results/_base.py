@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
     ArrayT = TypeVar("ArrayT", default=NDArray[Any])
+    OneT = TypeVar("OneT")
 else:
     from typing import TypeVar
 
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
+    OneT = TypeVar("OneT")
 
 __all__ = ["ArrayT", "RegionResult", "Result", "as_floats", "plain"]
 
@@ -154,10 +156,12 @@ class Result(Sequence[ArrayT]):
         return cast("DataArray", _views.to_xarray(self))
 
 
-class RegionResult(Result[ArrayT]):
+class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
     """Results of the regions of a label image, along the first axis of the values."""
 
     labels: ArrayT
+    _one: ClassVar[Any]
+    """The type of the result of one region."""
     _most_drawn: ClassVar[int] = MOST_DRAWN
 
     def _axes(self) -> dict[str, Any]:
@@ -168,13 +172,30 @@ class RegionResult(Result[ArrayT]):
             self, **{name: getattr(self, name)[: self._most_drawn] for name in ("labels", "values")}
         )
 
-    def _row(self, label: int) -> Any:
-        """Return the values of one label."""
+    def select(self, label: int) -> OneT:
+        """Return the result of one label.
+
+        Parameters
+        ----------
+        label : int
+
+        Returns
+        -------
+        EulerCurve, BettiCurves, MinkowskiCurves or EulerTransform
+
+        Raises
+        ------
+        KeyError
+            If there is no such label.
+        """
         values: Any = self.values
         (rows,) = np.nonzero(on_host(self.labels) == label)
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
-        return values[int(rows[0])]
+        parts = {**self._asdict(), **self.facts, "values": values[int(rows[0])]}
+        known = {field.name for field in fields(self._one)}
+        found: OneT = self._one(**{name: part for name, part in parts.items() if name in known})
+        return found
 
 
 def _same(a: Any, b: Any) -> bool:

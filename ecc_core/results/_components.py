@@ -18,7 +18,6 @@ from ecc_core.results._topology import DiagramResult
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 __all__ = ["ComponentCurves", "PersistentRegions"]
@@ -117,19 +116,7 @@ class ComponentCurves(CurveResult[ArrayT]):
         names = "points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes)
         return each_quantity(self, names)
 
-    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
-        """Plot each number as a step function, one below the other.
-
-        Parameters
-        ----------
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        return plot_minkowski_curves(self, **line)
+    plot = plot_minkowski_curves  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

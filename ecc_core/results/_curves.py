@@ -13,8 +13,6 @@ from ecc_core.results._base import MOST_DRAWN, ArrayT, RegionResult, Result, as_
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
-
     from ecc_core._request.filtration import Filtration
 
 __all__ = [
@@ -84,21 +82,7 @@ class CurveResult(Result[ArrayT]):
             known["spacing_units"] = facts.get("spacing_units")  # numbers depend on it
         return known
 
-    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
-        """Plot as step functions; see :func:`ecc_core.plotting.plot_curve`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **line
-            ``label``, and what `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_curve(self, ax, **line)
+    plot = plot_curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +148,7 @@ class EulerCurve(CurveResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionCurves(RegionResult[ArrayT], CurveResult[ArrayT]):
+class RegionCurves(RegionResult[EulerCurve[ArrayT], ArrayT], CurveResult[ArrayT]):
     """Label ids, thresholds, and the curve of each label.
 
     Attributes
@@ -185,24 +169,7 @@ class RegionCurves(RegionResult[ArrayT], CurveResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
-
-    def select(self, label: int) -> EulerCurve[ArrayT]:
-        """Return the curve of one label.
-
-        Parameters
-        ----------
-        label : int
-
-        Returns
-        -------
-        EulerCurve
-
-        Raises
-        ------
-        KeyError
-            If there is no such label.
-        """
-        return EulerCurve(self.thresholds, self._row(label), **self.facts)
+    _one: ClassVar = EulerCurve
 
 
 @dataclass(frozen=True, eq=False, repr=False)

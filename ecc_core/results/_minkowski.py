@@ -17,7 +17,6 @@ from ecc_core.results._curves import CurveResult, each_quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from matplotlib.figure import Figure
 
 __all__ = ["MinkowskiCurves", "RegionMinkowski"]
 
@@ -73,19 +72,7 @@ class _Measured(CurveResult[ArrayT]):
         ]
         return each_quantity(self, labels)
 
-    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
-        """Plot each functional as a step function, one below the other.
-
-        Parameters
-        ----------
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        return plot_minkowski_curves(self, **line)  # type: ignore[arg-type]
+    plot = plot_minkowski_curves  # type: ignore[assignment]
 
 
 def _power(unit: str, exponent: int) -> str:
@@ -176,7 +163,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionMinkowski(RegionResult[ArrayT], _Measured[ArrayT]):
+class RegionMinkowski(RegionResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[ArrayT]):
     """Label ids, thresholds, and the Minkowski functionals of each label.
 
     Attributes
@@ -202,21 +189,4 @@ class RegionMinkowski(RegionResult[ArrayT], _Measured[ArrayT]):
     estimator: str = "exact"
     spacing_units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
-
-    def select(self, label: int) -> MinkowskiCurves[ArrayT]:
-        """Functionals of one label.
-
-        Parameters
-        ----------
-        label : int
-
-        Returns
-        -------
-        MinkowskiCurves
-
-        Raises
-        ------
-        KeyError
-            If there is no such label.
-        """
-        return MinkowskiCurves(self.thresholds, self._row(label), **self.facts)
+    _one: ClassVar = MinkowskiCurves

@@ -9,8 +9,6 @@ from ecc_core.plotting import plot_surface
 from ecc_core.results._base import ArrayT, Result, plain
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ecc_core._request.filtration import Filtration
 
 __all__ = ["EulerSurface", "surface_facts"]
@@ -73,21 +71,7 @@ connectivity=2)
         values: Any = self.values
         return replace(self, values=values.reshape((-1, *values.shape[-2:]))[0])
 
-    def plot(self, ax: Axes | None = None, **mesh: Any) -> Axes:
-        """Plot as a heat map with contours; see :func:`ecc_core.plotting.plot_surface`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **mesh
-            ``colorbar``, ``contours``, and what `matplotlib.axes.Axes.pcolormesh` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_surface(self, ax, **mesh)
+    plot = plot_surface
 
 
 def surface_facts(filtrations: tuple[Filtration, Filtration]) -> dict[str, Any]:

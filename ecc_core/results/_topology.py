@@ -21,7 +21,6 @@ from ecc_core.results._curves import CurveResult, EulerCurve, each_quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from matplotlib.axes import Axes
 
 __all__ = ["BettiCurves", "BettiResult", "DiagramResult", "PersistencePairs", "RegionBettiCurves"]
 
@@ -50,21 +49,7 @@ class BettiResult(CurveResult[ArrayT]):
     def _quantities(self) -> Mapping[str, CurveResult[Any]]:
         return each_quantity(self, [f"$b_{k}$" for k in range(len(self._functionals))])
 
-    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
-        """Plot each Betti number as a step function, on a scale that shows small and large ones.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_betti_curves(self, ax, **line)
+    plot = plot_betti_curves
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +97,7 @@ class BettiCurves(BettiResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
+class RegionBettiCurves(RegionResult[BettiCurves[ArrayT], ArrayT], BettiResult[ArrayT]):
     """Label ids, thresholds, and the Betti numbers of each label.
 
     It unpacks into these three.
@@ -135,24 +120,7 @@ class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
-
-    def select(self, label: int) -> BettiCurves[ArrayT]:
-        """Return the Betti curves of one label.
-
-        Parameters
-        ----------
-        label : int
-
-        Returns
-        -------
-        BettiCurves
-
-        Raises
-        ------
-        KeyError
-            If there is no such label.
-        """
-        return BettiCurves(self.thresholds, self._row(label), **self.facts)
+    _one: ClassVar = BettiCurves
 
 
 class DiagramResult(Result[ArrayT]):
@@ -175,28 +143,7 @@ class DiagramResult(Result[ArrayT]):
         """Return births and deaths as one NumPy array, (k, 2)."""
         return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
-    def plot(
-        self, ax: Axes | None = None, *, min_persistence: float | None = None, **markers: Any
-    ) -> Axes:
-        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
-
-        :func:`ecc_core.plotting.plot_barcode` plots bars instead.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
-        min_persistence : float, optional
-            Width of the band along the diagonal in which classes last less than that. Default:
-            that of persistent regions, otherwise no band.
-        **markers
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_persistence(self, ax, min_persistence=min_persistence, **markers)
+    plot = plot_persistence
 
 
 @dataclass(frozen=True, eq=False, repr=False)

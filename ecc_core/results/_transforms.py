@@ -10,7 +10,6 @@ from ecc_core.plotting import plot_transform, plot_transforms
 from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plain
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["EulerTransform", "RegionTransforms", "TransformResult", "transform_facts"]
@@ -69,25 +68,11 @@ class EulerTransform(TransformResult[ArrayT]):
     axes: str | None = None
     _fields: ClassVar = ("directions", "heights", "values")
 
-    def plot(self, ax: Axes | None = None, **mesh: Any) -> Axes:
-        """Plot as a heat map; see :func:`ecc_core.plotting.plot_transform`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **mesh
-            ``colorbar``, and what `matplotlib.axes.Axes.pcolormesh` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_transform(self, ax, **mesh)
+    plot = plot_transform
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionTransforms(RegionResult[ArrayT], TransformResult[ArrayT]):
+class RegionTransforms(RegionResult[EulerTransform[ArrayT], ArrayT], TransformResult[ArrayT]):
     """Label ids, directions, heights, and the transform of each label.
 
     Unpacks into its four arrays.
@@ -118,26 +103,8 @@ class RegionTransforms(RegionResult[ArrayT], TransformResult[ArrayT]):
     units: str | None = None
     axes: str | None = None
     _fields: ClassVar = ("labels", "directions", "heights", "values")
+    _one: ClassVar = EulerTransform
     _most_drawn: ClassVar = 4
-
-    def select(self, label: int) -> EulerTransform[ArrayT]:
-        """Return the transform of one label.
-
-        Parameters
-        ----------
-        label : int
-
-        Returns
-        -------
-        EulerTransform
-
-        Raises
-        ------
-        KeyError
-            If there is no such label.
-        """
-        facts = {name: value for name, value in self.facts.items() if name != "normalize"}
-        return EulerTransform(self.directions, self.heights, self._row(label), **facts)
 
     def plot(self) -> Figure:
         """Plot every label as a heat map; see :func:`ecc_core.plotting.plot_transforms`.
