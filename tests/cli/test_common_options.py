@@ -417,6 +417,18 @@ class TestMeasures:
                 "--persistence must not be given, since the image is",
             ),
             (["stack", "--betti", "--labels", "x"], "must not be given together with --labels"),
+            (["stack", "--betti", "--device", "cuda"], "given with --device cpu, got cuda"),
+            (["stack", "--betti", "--boundary", "periodic"], "must be closed together with"),
+            (
+                ["stack", "--labels", "x", "--boundary", "half-open"],
+                "closed together with --labels",
+            ),
+            (
+                ["stack", "--boundary", "periodic", "--direction", "1,0", "--range", "0,9"],
+                "heights differ on opposite sides",
+            ),
+            (["stack", "--minkowski", "crofton-13"], "'exact', 'crofton-2' or 'crofton-4'"),
+            (["curve", "--minkowski", "exact", "--spacing", "1,2,3"], "be one number or 2 of them"),
             (["curve", "--betti", "--boundary", "half-open"], "must be closed or periodic"),
             (["batch", "--thresholds", "exact", "--labels", "x"], "a list together with --labels"),
             (["curve", "--thresholds", "exact", "--minkowski"], "a list together with --minkow"),

@@ -1,4 +1,4 @@
-"""`ecc stack` and `ecc batch` with `--minkowski` and `--boundary`: as the functions in memory."""
+"""`ecc stack` and `ecc batch` with `--betti` and `--minkowski`: as the functions in memory."""
 
 import csv
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 import zarr
 
 import ecc_core as ecc
+from ecc_core._blocks.betti import BettiWork
 from ecc_core._blocks.cells import CellWork
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
@@ -21,6 +22,36 @@ def assert_functionals(table: dict[str, list[float]], image: np.ndarray, **optio
     assert table["euler_number"] == known.euler.tolist()
     for name in known.measures[:-1]:
         np.testing.assert_allclose(table[name], getattr(known, name), rtol=1e-13, atol=1e-10)
+
+
+def assert_betti(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
+    known = ecc.betti_curves(image, np.arange(9), **options)
+    assert table["euler_number"] == known.euler.tolist()
+    for k in range(image.ndim):
+        assert table[f"b{k}"] == known.values[k].tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"connectivity": 1, "superlevel": True}])
+def test_betti_numbers(stack, tmp_path, noise, write_zarr, levels, options):
+    image = noise(19, 20, 17)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    flags = ["--connectivity", 1, "--superlevel"] if options else []
+    table = stack(path, "--thresholds", levels, "--betti", *SMALL, *flags)
+    assert_betti(table, image, **options)
+
+
+def test_betti_numbers_of_batch_axes_and_directions(stack, tmp_path, noise, levels, write_ome):
+    image = noise(2, 9, 8)
+    path = write_ome(tmp_path / "a.zarr", [image], "CYX")
+    table = stack(path, "--thresholds", levels, "--betti")
+    known = ecc.betti_curves(image, np.arange(9), axis=(1, 2))
+    assert table["c"] == np.repeat([0, 1], 9).tolist()
+    assert table["b1"] == known.values[:, 1].ravel().tolist()
+    assert "b2" not in table
+    flags = ["--channel", 1, "--direction", "1,2", "--max-memory", "10K"]
+    table = stack(path, "--thresholds", levels, "--betti", *flags)
+    curve = ecc.euler_curve(image[1], np.arange(9), direction=(1, 2))
+    assert table["euler_number"] == curve.values.tolist()
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "half-open"])
@@ -90,19 +121,27 @@ def test_points_that_are_the_whole_image(stack, tmp_path, noise, write_zarr, lev
         assert_functionals(table, image, boundary=boundary)
 
 
-def test_resume(tmp_path, noise, write_zarr, levels, columns, monkeypatch):
-    """Parts of the same estimator that were kept are used; others are not."""
-    image = noise(16, 24, 24)
+@pytest.mark.parametrize(
+    ("work", "method", "flags", "check", "blocks"),
+    [
+        (BettiWork, "emit", ["--betti"], assert_betti, 36),
+        (CellWork, "share", ["--minkowski", "exact"], assert_functionals, 36),
+    ],
+)
+def test_resume(
+    tmp_path, noise, write_zarr, levels, columns, monkeypatch, work, method, flags, check, blocks
+):
+    """Parts that were kept are not computed again, and are joined with the others."""
+    image = noise(32, 24, 24)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=(8, 8, 8))
     out = tmp_path / "curve.csv"
-    arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels]
-    arguments += ["--workers", "2", "--resume"]
-    arguments += ["--max-memory", "6K", "--boundary", "periodic", "--minkowski"]
-    keep, share = Parts.keep, CellWork.share
-    kept = []
+    arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels, *flags]
+    arguments += ["--max-memory", "6K", "--workers", "2", "--resume"]
+    keep, compute = Parts.keep, getattr(work, method)
+    kept, computed = [], []
 
     def failing(self: Parts, *part: Any) -> None:
-        if kept:
+        if len(kept) == 2:
             raise KeyboardInterrupt
         kept.append(part[0])
         keep(self, *part)
@@ -110,22 +149,23 @@ def test_resume(tmp_path, noise, write_zarr, levels, columns, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Parts, "keep", failing)
         assert main(arguments) == 130
-    shared = []
 
-    def counted(self: CellWork, block: tuple[int, ...], emitted: Any) -> Any:
-        shared.append(block)
-        return share(self, block, emitted)
+    def counted(self: Any, block: tuple[int, ...], *more: Any) -> Any:
+        computed.append(block)
+        return compute(self, block, *more)
 
-    monkeypatch.setattr(CellWork, "share", counted)
+    monkeypatch.setattr(work, method, counted)
     with monkeypatch.context() as patch:
         patch.setattr(Parts, "clear", lambda _: None)
         assert main(arguments) == 0
-    assert 0 < len(shared) < 18
-    assert_functionals(columns(out), image, boundary="periodic")
-    shared.clear()
-    assert main([*arguments[:-1], "--minkowski", "crofton-13"]) == 0
-    assert len(shared) == 18
-    assert_functionals(columns(out), image, boundary="periodic", estimator="crofton-13")
+    assert 0 < len(computed) < blocks
+    assert len(computed) == len(set(computed))
+    check(columns(out), image)
+    if work is CellWork:  # parts of another estimator are not used
+        computed.clear()
+        assert main([*arguments, "--minkowski", "crofton-13"]) == 0
+        assert len(computed) == blocks
+        assert_functionals(columns(out), image, estimator="crofton-13")
 
 
 def test_what_is_written_can_be_read(tmp_path, image, write_zarr, levels):
@@ -136,38 +176,28 @@ def test_what_is_written_can_be_read(tmp_path, image, write_zarr, levels):
     assert ecc.io.read_result(out) == ecc.euler_curve(image, np.arange(9), boundary="half-open")
 
 
-def test_batch(tmp_path, noise, write_zarr):
+@pytest.mark.parametrize("quantity", ["betti", "minkowski"])
+def test_batch(tmp_path, noise, write_zarr, quantity):
     images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1)}
     for name, image in images.items():
         write_zarr(tmp_path / f"{name}.zarr", image)
     out = tmp_path / "table.csv"
-    arguments = ["--out", str(out), "--thresholds", "2,5", "--minkowski", "--boundary", "periodic"]
+    arguments = ["--out", str(out), "--thresholds", "2,5", f"--{quantity}"]
     assert main(["batch", str(tmp_path / "*.zarr"), *arguments]) == 0
     with Path(out).open() as file:
         rows = list(csv.DictReader(file))
-    names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
+    names, facts = ["b0", "b1", "b2"], []
+    if quantity == "minkowski":
+        names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
+        facts = ["estimator", "unit"]
     columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
-    assert list(rows[0]) == ["input", "boundary", "estimator", "unit", *columns]
+    assert list(rows[0]) == ["input", *facts, *columns]
     for row, image in zip(rows, images.values(), strict=True):
-        known = ecc.minkowski_curves(image, [2, 5], boundary="periodic")
+        known = getattr(ecc, f"{quantity}_curves")(image, [2, 5])
         assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
+        own = names if quantity == "betti" else known.measures
+        values = dict(zip(own, known.values, strict=False))
+        missing = [0 if quantity == "betti" else np.nan] * 2
         for name in names:
             found = [float(row[f"{name} {t}"]) for t in (2, 5)]
-            expected = getattr(known, name) if name in known.measures else [np.nan] * 2
-            np.testing.assert_allclose(found, expected, rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--boundary", "periodic", "--betti"], "--boundary must be closed together with --betti"),
-        (["--boundary", "half-open", "--labels", "b"], "must be closed together with --labels"),
-        (["--boundary", "periodic", "--direction", "1,0,0"], "heights differ on opposite sides"),
-        (["--minkowski", "crofton-4"], "--minkowski must be 'exact', 'crofton-3' or 'crofton-13'"),
-        (["--minkowski", "exact", "--spacing", "1,2"], "--spacing must be one number or 3 of them"),
-    ],
-)
-def test_arguments_that_do_not_go_together(
-    refused, tmp_path, image, write_zarr, arguments, message
-):
-    assert message in refused(write_zarr(tmp_path / "a.zarr", image), *arguments)
+            np.testing.assert_allclose(found, values.get(name, missing), rtol=1e-13)

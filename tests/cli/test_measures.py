@@ -1,4 +1,4 @@
-"""`ecc curve --minkowski`: columns of Minkowski functionals beside the Euler characteristic."""
+"""Columns of Betti numbers and Minkowski functionals beside the Euler characteristic."""
 
 import csv
 import io
@@ -34,22 +34,39 @@ def rows_of(capsys, *arguments):
     return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
 
 
-def test_columns(files, capsys):
-    names = [name for name, _ in files]
-    rows = rows_of(capsys, *names, "--minkowski", "--boundary", "half-open", "--spacing", "2")
-    measures = ["area", "perimeter", "volume", "surface", "mean_breadth"]
-    facts = ["boundary", "estimator", "unit"]
+BETTI = ["b0", "b1", "b2"]
+FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "measures", "facts"),
+    [
+        (["--betti", "--connectivity", "1"], BETTI, ["connectivity"]),
+        (
+            ["--minkowski", "--boundary", "half-open", "--spacing", "2"],
+            FUNCTIONALS,
+            ["boundary", "estimator", "unit"],
+        ),
+    ],
+)
+def test_columns(files, capsys, flags, measures, facts):
+    rows = rows_of(capsys, *(name for name, _ in files), *flags)
     assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, *facts]
     every = [image for _, image in files]
-    bounds = min(map(np.min, every)), max(map(np.max, every))
+    options = {"range": (min(map(np.min, every)), max(map(np.max, every)))}
     for name, image in files:
-        curves = ecc.minkowski_curves(image, 9, range=bounds, boundary="half-open", spacing=2)
         found = [row for row in rows if row["input"] == name]
+        if measures is BETTI:
+            curves = ecc.betti_curves(image, 9, connectivity=1, **options)
+            missing, known = 0, dict(zip(BETTI, curves.values, strict=False))
+        else:
+            options |= {"boundary": "half-open", "spacing": 2}
+            curves = ecc.minkowski_curves(image, 9, **options)
+            missing, known = np.nan, dict(zip(curves.measures, curves.values, strict=True))
         assert [int(row["euler_number"]) for row in found] == curves.euler.tolist()
         for measure in measures:
             numbers = [float(row[measure]) for row in found]
-            expected = getattr(curves, measure, np.full(9, np.nan))
-            np.testing.assert_array_equal(numbers, expected)
+            np.testing.assert_array_equal(numbers, known.get(measure, np.full(9, missing)))
 
 
 def test_labels_and_estimators(files, capsys, tmp_path):
@@ -101,12 +118,6 @@ def test_the_help_says_what_suits_natural_objects(capsys, command):
         main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "For natural objects, whose surface is smooth, use crofton-4 (2-D) or crofton-13" in said
-
-
-def test_arguments_that_do_not_go_together(files, capsys):
-    name = files[0][0]
-    assert main(["curve", name, "--spacing", "2"]) == 2
-    assert "--spacing needs --direction, --minkowski or" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
