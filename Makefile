@@ -12,7 +12,7 @@ READY := $(VENV)/ready
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
-	@echo "make demo-gui  napari with an image and the Euler explorer"
+	@echo "make demo-gui  napari with an image and the dock Threshold"
 	@echo "make test   linters and the whole test suite"
 	@echo "make lint   linters only"
 	@echo "make docs   the documentation site, in site/"

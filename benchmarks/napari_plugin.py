@@ -134,7 +134,7 @@ def summary(case: str, times: list[float], bar: float | None) -> Row:
 
 def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
     """Frames of a drag of the threshold, and how many times a contrast drag they take."""
-    window = Window("Euler explorer")
+    window = Window("Threshold")
     panel, model = window.panel, window.panel.model
     window.viewer.add_image(smooth((side, side), np.uint16), name="image")
     window.settle()
@@ -167,7 +167,7 @@ def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
 
 def bare(side: int) -> Row:
     """Drawing the window anew with nothing changed, for comparison."""
-    window = Window("Euler explorer")
+    window = Window("Threshold")
     window.viewer.add_image(smooth((side, side), np.uint16), name="image")
     window.settle()
 
@@ -181,7 +181,7 @@ def bare(side: int) -> Row:
 
 
 def first_curve(side: int, bar: float | None) -> Row:
-    window = Window("Euler explorer")
+    window = Window("Threshold")
     model = window.panel.model
     window.viewer.add_image(np.zeros((8, 8), np.uint8), name="small")
     window.viewer.add_image(smooth((side, side), np.uint16), name="large")
@@ -204,7 +204,7 @@ def first_curve(side: int, bar: float | None) -> Row:
 
 def openings(side: int, count: int, bar: float | None) -> list[Row]:
     """A large image in memory is chosen: when its coarse curve is shown, and how it ends."""
-    window = Window("Euler explorer")
+    window = Window("Threshold")
     model = window.panel.model
     tile = smooth((side // 4, side // 4), np.uint16)
     image = np.tile(tile, (4, 4))
@@ -238,7 +238,7 @@ def openings(side: int, count: int, bar: float | None) -> list[Row]:
 
 
 def turn(shape: tuple[int, ...], bar: float | None) -> Row:
-    window = Window("Euler directions")
+    window = Window("Directions")
     panel, model = window.panel, window.panel.model
     model.show_arrow = False
     window.viewer.add_image(smooth(shape, np.uint8, 6), name="image")
@@ -258,7 +258,7 @@ def turn(shape: tuple[int, ...], bar: float | None) -> Row:
 
 def heartbeat(data: Any, case: str, bar: float | None) -> list[Row]:
     """Longest time that the GUI thread does not react while the curve of a volume is made."""
-    window = Window("Euler explorer")
+    window = Window("Threshold")
     model = window.panel.model
     model.show_set = False
     window.viewer.add_image(data, name="volume", contrast_limits=(0, 255))

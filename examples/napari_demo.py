@@ -17,7 +17,7 @@ def open_demo(sample: str = "coins") -> Any:
     """Open a viewer, and leave out what does not last once it is known; return the dock."""
     viewer = napari.Viewer(title="Euler characteristic")
     viewer.open_sample("napari-ecc", sample)
-    _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Euler explorer")
+    _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
     model = panel.model
 
     def leave_noise_out(classes: Any) -> None:

@@ -40,7 +40,7 @@ def open_dock(viewer: napari.Viewer, dock: str) -> Any:
 def explorer(viewer: napari.Viewer) -> Any:
     """The vessels, turned, the set at the threshold, and Betti curves."""
     viewer.open_sample("napari-ecc", "vessels")
-    panel = open_dock(viewer, "Euler explorer")
+    panel = open_dock(viewer, "Threshold")
     panel.model.scope = "volume"
     viewer.dims.ndisplay = 3
     viewer.scene.camera.angles = (5, 25, 60)
@@ -54,7 +54,7 @@ def explorer(viewer: napari.Viewer) -> Any:
 def changes(viewer: napari.Viewer) -> Any:
     """The coins, smoothed, where objects split: what the curve does below its maximum."""
     viewer.open_sample("napari-ecc", "coins")
-    panel = open_dock(viewer, "Euler explorer")
+    panel = open_dock(viewer, "Threshold")
     panel.model.sigma = 2.0
     panel.model.window = 0.03
     panel.model.show_changes = True
@@ -66,7 +66,7 @@ def changes(viewer: napari.Viewer) -> Any:
 def directions(viewer: napari.Viewer) -> Any:
     """One frame of the drops, swept along a direction."""
     viewer.open_sample("napari-ecc", "drops")
-    panel = open_dock(viewer, "Euler directions")
+    panel = open_dock(viewer, "Directions")
     viewer.dims.set_current_step(0, 6)
     panel.explorer.threshold = 80.0
     panel.model.turn(40)
@@ -77,7 +77,7 @@ def regions(viewer: napari.Viewer) -> Any:
     """The coins as objects in two classes, one of them selected."""
     viewer.open_sample("napari-ecc", "labelled_coins")
     viewer.layers["coin labels"].opacity = 0.4
-    panel = open_dock(viewer, "Euler regions")
+    panel = open_dock(viewer, "Objects")
     panel.controller.measure()
     wait(panel)
     found = panel.model.regions
@@ -92,7 +92,7 @@ def regions(viewer: napari.Viewer) -> Any:
 def series(viewer: napari.Viewer) -> Any:
     """The drops over time."""
     viewer.open_sample("napari-ecc", "drops")
-    panel = open_dock(viewer, "Euler series")
+    panel = open_dock(viewer, "Series")
     viewer.dims.set_current_step(0, 17)
     return panel
 
@@ -105,7 +105,7 @@ def compare(viewer: napari.Viewer) -> Any:
             texture = gaussian_filter(noise, sigma)
             values = np.clip(texture / texture.std() * 30 + 128, 0, 255).astype(np.uint8)
             viewer.add_image(values, name=f"{name} {seed + 1}")
-    panel = open_dock(viewer, "Euler compare")
+    panel = open_dock(viewer, "Compare")
     panel.controller.add_layers()
     panel.model.pattern = "fine|coarse"
     panel.model.view = "bands"
@@ -122,7 +122,7 @@ def channels(viewer: napari.Viewer) -> Any:
     ):
         values = np.clip(field / field.std() * 40 + 128, 0, 255).astype(np.uint8)
         viewer.add_image(values, name=name)
-    panel = open_dock(viewer, "Euler channels")
+    panel = open_dock(viewer, "Two channels")
     wait(panel)
     panel.controller.move(150.0, 140.0)
     return panel

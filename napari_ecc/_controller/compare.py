@@ -86,11 +86,11 @@ class CompareController(DockController):
         self._submit(wanted, features, code)
 
     def add_objects(self) -> None:
-        """Add the curves of the objects that Euler regions shows, with their other features."""
+        """Add the curves of the objects that Objects shows, with their other features."""
         regions = self.session.controllers.get("regions")
         found = None if regions is None else regions.object_curves()
         if found is None:
-            self.model.status = "Measure objects with an image in Euler regions first."
+            self.model.status = "Measure objects with an image in the dock Objects first."
             return
         self._keep(*found)
 
@@ -108,11 +108,11 @@ class CompareController(DockController):
         self.model.status = f"Joined {Path(path).name}."
 
     def pin(self) -> None:
-        """Add the curve that the Euler explorer shows."""
+        """Add the curve that the dock Threshold shows."""
         explorer = self.session.controllers.get("explorer")
         pinned = None if explorer is None else explorer.complete_curve()
         if pinned is None:
-            self.model.status = "The Euler explorer shows no complete curve."
+            self.model.status = "The dock Threshold shows no complete curve."
             return
         name, curve, code = pinned
         self._keep({name: curve}, {}, code)
@@ -172,7 +172,7 @@ class CompareController(DockController):
 
     @property
     def _options(self) -> dict[str, Any]:
-        """The thresholds of the Euler explorer."""
+        """The thresholds of the dock Threshold."""
         explorer = self.session.explorer
         return {
             "thresholds": explorer.bins,

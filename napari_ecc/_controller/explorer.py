@@ -1,4 +1,4 @@
-"""The Euler explorer: from a layer to its curve, and from a threshold to its set."""
+"""The dock Threshold: from a layer to its curve, and from a threshold to its set."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from napari_ecc._workers import Step
 
 __all__ = ["RegionController"]
 
-NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explorer."
+NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Threshold."
 STALE = "stale: measure again"
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""

@@ -18,13 +18,13 @@ __all__ = ["ChannelModel"]
 class ChannelModel:
     """Settings and results of the panel of two channels.
 
-    The first channel and the part of it are the Euler explorer's.
+    The first channel and the part of it are the dock Threshold's.
     """
 
     second: str = ""  # name of the layer of the second channel, or ""
     superlevel: bool = True
     superlevel_second: bool = True
-    connectivity: int | None = None  # as in the Euler explorer
+    connectivity: int | None = None  # as in the dock Threshold
     n_thresholds: int = 64  # of each channel
     show_both: bool = True  # whether the points in both sets are shown in the canvas
     surface: EulerSurface | None = None

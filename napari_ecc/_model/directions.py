@@ -70,7 +70,7 @@ def direction_from_ray(offset: ArrayLike, towards: ArrayLike, radius: float) -> 
 class DirectionModel:
     """Settings and results of the direction explorer.
 
-    The image layer, the threshold and which set is meant are those of the Euler explorer.
+    The image layer, the threshold and which set is meant are those of the dock Threshold.
     """
 
     ndim: int = 2  # number of axes of the image

@@ -1,4 +1,4 @@
-"""State of the Euler explorer."""
+"""State of the dock Threshold."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _of(number: int, one: str, many: str) -> str:
 
 @dataclass
 class ExplorerModel:
-    """Settings and results of the Euler explorer."""
+    """Settings and results of the dock Threshold."""
 
     image: str = ""  # name of the layer, or ""
     roi: str = ""  # name of the layer of the region, or ""

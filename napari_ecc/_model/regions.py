@@ -131,13 +131,13 @@ def is_own_column(name: str) -> bool:
 class RegionModel:
     """Settings and results of the regions panel.
 
-    The image layer is the Euler explorer's.
+    The image layer is the dock Threshold's.
     """
 
     labels: str = ""  # name of the Labels layer, or ""
     scope: Literal["slice", "volume"] = "volume"  # the displayed plane, or the last three axes
     superlevel: bool = True
-    connectivity: int | None = None  # as in the Euler explorer
+    connectivity: int | None = None  # as in the dock Threshold
     n_thresholds: int = 32  # columns of the curves
     n_directions: int = 8  # rows of each transform
     n_heights: int = 16  # its columns

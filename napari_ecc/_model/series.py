@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 class SeriesModel:
     """Settings of the series panel, and the curves known so far.
 
-    The image layer is the Euler explorer's.
+    The image layer is the dock Threshold's.
 
     Curves are kept by their frame's index along all leading axes and by the settings, so turning to
     another axis, another channel or another setting and back computes no frame twice.
@@ -38,7 +38,7 @@ class SeriesModel:
     axis: int = 0  # the one that the heat map shows
     index: Index = ()  # the frame in view; its entry along `axis` is the cursor
     superlevel: bool = True
-    connectivity: int | None = None  # as in the Euler explorer
+    connectivity: int | None = None  # as in the dock Threshold
     n_thresholds: int = 128
     range: tuple[float, float] = (0.0, 1.0)  # first and last threshold, the same for all frames
     rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)  # curves by `key`

@@ -1,10 +1,13 @@
-"""The dock "Euler channels"."""
+"""The dock "Two channels"."""
 
 from __future__ import annotations
+
+from html import escape
 
 from qtpy.QtWidgets import QLabel
 
 from napari_ecc._controller.channels import ChannelController
+from napari_ecc._model.levels import formatted
 from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
@@ -13,17 +16,14 @@ from napari_ecc._qt.saving import Saver
 __all__ = ["ChannelExplorer"]
 
 CHOICES = {
-    "First": (
-        form.choice("image", "The layer of the rows, the same as in the Euler explorer"),
-        form.SUPERLEVEL,
-    ),
-    "Second": (
-        form.choice("second", "The layer of the columns, of the same shape"),
-        form.SUPERLEVEL._replace(name="superlevel_second"),
-    ),
-    "Objects": (form.SCOPE, form.CONNECTIVITY),
+    "First": (form.choice("image", "The layer of the rows, the same as in the dock Threshold"),),
+    "Its set ": (form.SUPERLEVEL,),
+    "Second": (form.choice("second", "The layer of the columns, of the same shape"),),
+    "Its set": (form.SUPERLEVEL._replace(name="superlevel_second"),),
+    "Part": (form.SCOPE,),
 }
 SETTINGS = {
+    "Connect": (form.CONNECTIVITY,),
     "Thresholds": (form.whole_number("n_thresholds", "Of each channel", 2, 512),),
 }
 OVERLAY = {"": (form.check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
@@ -42,14 +42,15 @@ points that are in both sets.</p>
     def _fill(self) -> None:
         self.map = HeatMap("second", "first")
         self.readout = QLabel()
+        self.readout.setWordWrap(True)
         self.save = Saver(self, "surface.csv", self.controller.save_table, self.map)
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_form(SETTINGS, self.model, title="Thresholds")
+        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
         self.add(self.map, stretch=1)
         self.add(self.readout)
         self.overlay = self.add_form(OVERLAY, self.model)
-        self.add(
+        self.add_actions(
             form.buttons(
                 save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
                 copy=("Copy Python", "The call that gives the map", self.copy_python),
@@ -86,7 +87,6 @@ points that are in both sets.</p>
             self.readout.clear()
             return
         self.map.set_marker(*place)
-        chi = f"{value:,}".replace("-", "\N{MINUS SIGN}")
-        self.readout.setText(
-            f"<b>χ = {chi}</b>&nbsp;&nbsp; first at {place[0]:.6g}, second at {place[1]:.6g}"
-        )
+        names = self.explorer.image, self.model.second
+        at = ", ".join(f"{escape(n)} {formatted(t)}" for n, t in zip(names, place, strict=True))
+        self.readout.setText(f"<b>χ = {formatted(value)}</b>&nbsp;&nbsp; at {at}")

@@ -1,4 +1,4 @@
-"""The dock "Euler compare"."""
+"""The dock "Compare"."""
 
 from __future__ import annotations
 
@@ -62,13 +62,14 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
         self.table = Table()
         self.table.native.setMinimumHeight(90)
         self.table.read_only = True
+        self.table.native.setAccessibleName("Descriptors of the curves")
         self.sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
-            objects=("Add objects", "The objects of Euler regions", controller.add_objects),
+            objects=("Add objects", "The objects of the dock Objects", controller.add_objects),
         )
         self.others = form.buttons(
-            pin=("Pin curve", "The curve of the Euler explorer", controller.pin),
+            pin=("Pin curve", "The curve of the dock Threshold", controller.pin),
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
@@ -85,7 +86,7 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
         self.add(self.plot, stretch=2)
         self.add(self.legend)
         self.add(self.table, stretch=1)
-        self.add(self.actions)
+        self.add_actions(self.actions)
 
     def _connect(self) -> None:
         events = self.model.events

@@ -34,6 +34,7 @@ class DirectionDial(PaintedWidget):
         self._names = ("y", "x")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(False)
+        self.setMinimumHeight(0)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setToolTip("Drag to turn the direction; the wheel and the arrow keys turn it by 1°")

@@ -1,4 +1,4 @@
-"""The dock "Euler directions"."""
+"""The dock "Directions"."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
 
 CHOICES = {
-    "Image": (form.choice("image", "The layer, the same as in the Euler explorer"), form.SCOPE),
-    "Objects": (form.SUPERLEVEL, form.CONNECTIVITY),
-    "t": (form.slider("threshold", "Threshold of the object, shared with the Euler explorer"),),
+    "Image": (form.choice("image", "The layer, the same as in the dock Threshold"),),
+    "Objects": (form.SUPERLEVEL, form.SCOPE),
+    "t": (form.slider("threshold", "Threshold of the object, shared with the dock Threshold"),),
     "a": (form.slider("slope", "Slope of the plane, in values of the image per world unit"),),
 }
 SETTINGS = {
+    "Connect": (form.CONNECTIVITY,),
     "Filter by": (
         form.choice(
             "filtration",
@@ -35,9 +36,8 @@ SETTINGS = {
             {"Height of the object": "height", "Image plus a plane": "plane"},
         ),
     ),
-    "Directions": (
-        form.whole_number("n_directions", "Rows of the transform", 4, 720),
-        "Heights",
+    "Directions": (form.whole_number("n_directions", "Rows of the transform", 4, 720),),
+    "Heights": (
         form.whole_number("n_heights", "Columns of the transform, points of the curve", 8, 4096),
     ),
 }
@@ -61,7 +61,7 @@ Euler characteristic of the part that has been swept; the heat map has a row for
 direction.</p>
 <p>Click or drag in the curve: the height is marked in the canvas.</p>
 <p>Turn the dial, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
-and objects are those of the Euler explorer.</p>"""
+and objects are those of the dock Threshold.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("height", "χ")
@@ -72,14 +72,14 @@ and objects are those of the Euler explorer.</p>"""
         self.dial = DirectionDial()
         self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
         self.form = self.add_form(CHOICES, self.explorer, self.model)
-        self.settings = self.add_form(SETTINGS, self.model, title="Filtration, directions, heights")
+        self.settings = self.add_form(SETTINGS, self.model, self.explorer, title="Settings")
         self.add(self._direction_row())
         self.add(self.plot, stretch=1)
         self.add(self.map, stretch=1)
-        self.add(
+        self.add_actions(
             form.buttons(
-                curve=("Save curve…", "As CSV, Parquet, PNG or SVG", self.save_curve.ask),
-                transform=("Save transform…", "As CSV, Parquet or PNG", self.save_transform.ask),
+                curve=("Curve…", "Save as CSV, Parquet, PNG or SVG", self.save_curve.ask),
+                transform=("Transform…", "Save as CSV, Parquet or PNG", self.save_transform.ask),
                 copy=("Copy Python", "The calls that give what is shown", self.copy_python),
             )
         )

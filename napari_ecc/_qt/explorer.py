@@ -29,10 +29,22 @@ MOST_CLASSES = 2000
 STEPS = 500
 """Positions of the slider of the persistence."""
 
+SHORTCUTS = {
+    name: f"Ctrl+Alt+{key}"
+    for name, key in {
+        "make_labels": "L",
+        "recompute": "R",
+        "save": "S",
+        "copy": "C",
+        "merge_above": "M",
+        "birth_above": "B",
+        "otsu": "O",
+    }.items()
+}
 CHOICES = {
     "Image": (form.choice("image", "The Image or Labels layer to explore"),),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
-    "Draw": (
+    "": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
         form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
         form.check("show_diagram", "Diagram", "Births and deaths, where a click shows what"),
@@ -113,7 +125,7 @@ far.</p>"""
         row, text = QHBoxLayout(), QLabel(title)
         text.setBuddy(value.native)
         for widget in (slider, value):
-            widget.native.setAccessibleName(tip)
+            form.named(widget.native, tip)
         row.addWidget(text)
         row.addWidget(slider.native, stretch=1)
         row.addWidget(value.native)
@@ -128,6 +140,7 @@ far.</p>"""
 
     def _readout(self) -> QLabel:
         self.readout = QLabel()
+        self.readout.setAccessibleName("Numbers at the threshold")
         self.readout.setTextFormat(Qt.TextFormat.RichText)
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         return self.readout
@@ -135,6 +148,7 @@ far.</p>"""
     def _jumps(self) -> Any:
         jump = self.controller.jump
         self.jumps = form.buttons(
+            SHORTCUTS,
             merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
             merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1)),
             birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
@@ -149,10 +163,12 @@ far.</p>"""
         recompute_tip = "Compute the curve again, after a change of the data in place"
         save_tip = "The curve as CSV, Parquet, PNG or SVG"
         return form.buttons(
+            SHORTCUTS,
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
             recompute=("Recompute", recompute_tip, self.controller.refresh),
         ), form.buttons(
+            SHORTCUTS,
             save=("Save…", save_tip, self.save.ask),
             copy=("Copy Python", "The call that gives this curve", self.copy_python),
         )

@@ -32,6 +32,7 @@ __all__ = [
     "buttons",
     "check",
     "choice",
+    "named",
     "number",
     "optional_number",
     "slider",
@@ -130,6 +131,8 @@ class Form(Container[Any]):
     def _row(self, label: str, row: Sequence[Field | str]) -> Any:
         row = [label, *row] if label else row
         widgets = [Label(value=at) if isinstance(at, str) else self._made(at) for at in row]
+        if label and isinstance(row[1], Field):
+            widgets[0].native.setBuddy(widgets[1].native)
         box = Container(widgets=widgets, layout="horizontal", labels=False)
         self._rows.update({at.name: box for at in row if isinstance(at, Field)})
         layout = box.native.layout()
@@ -141,8 +144,7 @@ class Form(Container[Any]):
     def _made(self, field: Field) -> Any:
         widget = field.widget(name=field.name, **field.options)
         native = widget.native
-        inner = [native, *native.findChildren(QAbstractSpinBox)]
-        for part in [*inner, *native.findChildren(QAbstractSlider)]:
+        for part in named(native, field.options["tooltip"]):
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             part.installEventFilter(self._quiet)
             if isinstance(part, QAbstractSpinBox):
@@ -150,7 +152,7 @@ class Form(Container[Any]):
             if isinstance(part, QComboBox):
                 policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
-                part.setMinimumContentsLength(6)
+                part.setMinimumContentsLength(5)
         if field.none:
             native.setDecimals(0)
             native.setSpecialValueText(field.none)
@@ -226,6 +228,14 @@ class Form(Container[Any]):
                 widget.native.setCurrentIndex(-1)
 
 
+def named(native: Any, name: str) -> list[Any]:
+    """Return a widget with its sliders and spin boxes, which are called so by screen readers."""
+    parts = [native, *native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
+    for part in parts:
+        part.setAccessibleName(name)
+    return parts
+
+
 class _QuietWheel(QObject):
     """Leaves wheel events to the scroll area, unless the widget has the focus."""
 
@@ -239,13 +249,22 @@ class _QuietWheel(QObject):
         return True
 
 
-def buttons(**actions: tuple[str, str, Callable[[], Any]]) -> Container[Any]:
-    """A row of push buttons: text, tooltip and callback by the names of the widgets."""
+def buttons(
+    shortcuts: Mapping[str, str] | None = None, /, **actions: tuple[str, str, Callable[[], Any]]
+) -> Container[Any]:
+    """A row of push buttons: text, tooltip and callback by the names of the widgets.
+
+    `shortcuts` of some of them are keys, such as "Ctrl+Alt+L".
+    """
     made = []
     for name, (text, tip, action) in actions.items():
-        button = PushButton(name=name, text=text, tooltip=tip)
+        shortcut = (shortcuts or {}).get(name, "")
+        keys = f" ({shortcut})" if shortcut else ""
+        button = PushButton(name=name, text=text, tooltip=f"{tip}{keys}")
         button.changed.connect(lambda _, action=action: action())
         button.native.setMinimumWidth(24)
+        button.native.setAccessibleName(tip)
+        button.native.setShortcut(shortcut)
         made.append(button)
     row = Container(widgets=made, layout="horizontal", labels=False)
     _tighten(row.native.layout())

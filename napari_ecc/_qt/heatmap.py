@@ -46,6 +46,7 @@ class HeatMap(PaintedWidget):
     def __init__(self, x_label: str, y_label: str) -> None:
         super().__init__()
         self._labels = (x_label, y_label)
+        self.setAccessibleName(f"χ by {x_label} and {y_label}")
         self._row_ticks: Sequence[float] | None = None
         self._values: NDArray[Any] = np.zeros((0, 0))
         self._columns, self._rows = np.zeros(0), np.zeros(0)

@@ -13,7 +13,8 @@ from qtpy.QtWidgets import QProgressBar, QSizePolicy, QWidget
 
 __all__ = ["PALETTE", "PAPER", "PaintedWidget", "PlotColours", "colours_of", "rgb"]
 
-LOWEST = 110
+LOWEST = 180
+"""Minimum height of a plot in pixels."""
 EXPORT_SIZE = QSize(640, 400)
 SCALE = 3
 """Pixels of a PNG file per pixel of the screen."""

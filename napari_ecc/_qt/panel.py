@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-from magicgui.widgets import PushButton
 from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
@@ -33,7 +32,7 @@ from napari_ecc._qt.painted import PaintedWidget, colours_of
 
 __all__ = ["Panel"]
 
-ROOM = 450
+ROOM = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
@@ -138,6 +137,7 @@ class Panel(QWidget):
         section.setDuration(0)
         section.layout().setContentsMargins(0, 0, 0, 0)
         section.addWidget(form.native)
+        section.toggleButton().setAccessibleName(title)
         self._sections.append(section)
         return section
 
@@ -292,10 +292,11 @@ class _WorkLine(QWidget):
         self.bar = QProgressBar()
         self.bar.setMaximumWidth(90)
         self.bar.setTextVisible(False)
-        self.cancel = PushButton(text="Cancel", tooltip="Stop; what is known stays")
-        self.cancel.changed.connect(lambda _: runner.stop())
-        self.resume = PushButton(text="Resume", tooltip="Go on where it was cancelled")
-        self.resume.changed.connect(lambda _: controller.resume())
+        both = buttons(
+            cancel=("Cancel", "Stop; what is known stays", runner.stop),
+            resume=("Resume", "Go on where it was cancelled", controller.resume),
+        )
+        self.cancel, self.resume = both["cancel"], both["resume"]
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.text, stretch=1)

@@ -74,6 +74,7 @@ class CurvePlot(PaintedWidget):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._labels = (x_label, y_label)
+        self.setAccessibleName(f"{y_label} by {x_label}")
         self._lines: tuple[Line, ...] = ()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
         self._threshold: float | None = None

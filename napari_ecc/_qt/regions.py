@@ -1,4 +1,4 @@
-"""The dock "Euler regions"."""
+"""The dock "Objects"."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ MOST_LINES = 100
 """Largest number of curves that are drawn behind the selected one."""
 
 CHOICES = {
-    "Labels": (form.choice("labels", "The Labels layer, one label an object"), form.SCOPE),
-    "Image": (form.choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Labels": (form.choice("labels", "The Labels layer, one label an object"),),
+    "Part": (form.SCOPE,),
+    "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
 }
 MINKOWSKI_TIP = "Area and perimeter, or volume, surface and mean breadth, in world units"
 SETTINGS = {
-    "Sets": (form.SUPERLEVEL, form.CONNECTIVITY),
+    "Sets": (form.SUPERLEVEL,),
+    "Connect": (form.CONNECTIVITY,),
     "Thresholds": (form.whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
     "Also": (
         form.check("with_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-        form.check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),
     ),
-    "Transform": (
-        form.whole_number("n_directions", "Directions of the transforms", 1, 256),
-        "by",
+    "": (form.check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),),
+    "Directions": (form.whole_number("n_directions", "Directions of the transforms", 1, 256),),
+    "Heights": (
         form.whole_number(
             "n_heights", "Heights of the transforms, in radii of each object", 2, 1024
         ),
@@ -44,16 +45,14 @@ OBJECT = {
         form.optional_number(
             "selected", "The selected label; click an object or a point", 2**31 - 1
         ),
-        "Components of",
         form.choice(
             "basis",
             "What the principal components below are of",
-            {"Curves": "curves", "Transforms": "transforms"},
+            {"PCA of curves": "curves", "PCA of transforms": "transforms"},
         ),
     ),
     "Class": (
         form.text("class_name", "Draw around points below to put their objects in this class"),
-        "of points drawn around",
     ),
 }
 
@@ -75,12 +74,11 @@ everywhere. Draw around points to put their objects in a class, a column of the 
         self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
         self.form = self.add_form(CHOICES, self.model, self.explorer)
-        title = "Sets, thresholds, transform, more columns"
-        self.settings = self.add_form(SETTINGS, self.model, title=title)
+        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
         self.add(self.plot, stretch=1)
         self.object = self.add_form(OBJECT, self.model)
         self.add(self.scatter, stretch=1)
-        self.add(self.actions)
+        self.add_actions(self.actions)
 
     def _actions(self) -> Any:
         history = self.controller.session.history

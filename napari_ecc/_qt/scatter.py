@@ -52,7 +52,7 @@ class Scatter(PaintedWidget):
         self._selected = -1
         self._hover = -1
         self._band = 0.0
-        self.setMinimumSize(QSize(220, 150))
+        self.setMinimumWidth(220)
 
     def set_points(
         self, points: Floats, shades: NDArray[np.floating], texts: list[str], names: tuple[str, str]

@@ -1,4 +1,4 @@
-"""The dock "Euler series"."""
+"""The dock "Series"."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from napari_ecc._qt.saving import Saver
 __all__ = ["SeriesExplorer"]
 
 CHOICES = {
-    "Image": (form.choice("image", "The Image layer, the same as in the Euler explorer"),),
-    "Along": (
-        form.choice("axis", "The axis that the frames follow one another along"),
+    "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
+    "Along": (form.choice("axis", "The axis that the frames follow one another along"),),
+    "Frames": (
         form.choice(
             "scope",
             "The last two or three axes of the image are a frame's",
-            {"Frames are planes": "slice", "Frames are volumes": "volume"},
+            {"Planes": "slice", "Volumes": "volume"},
         ),
     ),
 }
 SETTINGS = {
-    "Sets": (form.SUPERLEVEL, form.CONNECTIVITY),
+    "Sets": (form.SUPERLEVEL,),
+    "Connect": (form.CONNECTIVITY,),
     "Thresholds": (form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
-    "between": (
-        form.number("low", "First threshold", -1e300, 1e300, 1),
-        "and",
-        form.number("high", "Last threshold", -1e300, 1e300, 1),
-    ),
+    "First": (form.number("low", "First threshold", -1e300, 1e300, 1),),
+    "Last": (form.number("high", "Last threshold", -1e300, 1e300, 1),),
 }
 
 
@@ -52,13 +50,13 @@ move to a frame; the curve above is that of the frame in view.</p>
         self.map = HeatMap("threshold t", "frame")
         self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
         self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_form(SETTINGS, self.model, title="Sets, thresholds")
+        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
         self.add(self.plot, stretch=2)
         self.add(self.map, stretch=3)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
-        self.add(
+        self.add_actions(
             form.buttons(
-                limits=("From contrast", limits_tip, self.controller.take_contrast_limits),
+                limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
                 save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
                 copy=("Copy Python", "The call that gives the map", self.copy_python),
             )

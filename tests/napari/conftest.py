@@ -96,11 +96,11 @@ def open_panel(make_napari_viewer_proxy, qtbot):
 
 @pytest.fixture
 def explorer(open_panel, qtbot):
-    """Open the Euler explorer on images and wait for the curve of the first."""
+    """Open the dock Threshold on images and wait for the curve of the first."""
     from napari_helpers import settle
 
     def open_it(*images, **options):
-        viewer, panel = open_panel("Euler explorer", *images, **options)
+        viewer, panel = open_panel("Threshold", *images, **options)
         settle(qtbot, panel)
         return viewer, panel
 

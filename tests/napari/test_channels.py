@@ -16,7 +16,7 @@ def channels(open_panel, qtbot):
     """Open the dock on two images and wait for their surface."""
 
     def open_it(first, second, **options):
-        viewer, panel = open_panel("Euler channels", second, first, **options)
+        viewer, panel = open_panel("Two channels", second, first, **options)
         viewer.layers[0].name, viewer.layers[1].name = "second", "first"
         panel.explorer.image, panel.model.second = "first", "second"
         settle(qtbot, panel)
@@ -52,7 +52,7 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_pat
     assert f"χ = {ecc.euler_number(both)}" in panel.readout.text().replace("\N{MINUS SIGN}", "-")
 
     panel.form["superlevel_second"].value = "Dark ≤ t"
-    panel.form["connectivity"].value = "Sides only"
+    panel.settings["connectivity"].value = "Sides only"
     settle(qtbot, panel)
     assert_surface_of(panel, first, second, superlevel=(True, False), connectivity=1)
     both = (first >= place[0]) & (second <= place[1])
@@ -99,7 +99,7 @@ def test_slices_volumes_and_objects(channels, qtbot):
 def test_the_first_surface_is_computed_once(open_panel, qtbot, monkeypatch):
     calls, surface = [], ecc.euler_surface
     monkeypatch.setattr(ecc, "euler_surface", lambda *a, **k: calls.append(1) or surface(*a, **k))
-    viewer, panel = open_panel("Euler channels", smooth(20, 30), smooth(20, 30, seed=1))
+    viewer, panel = open_panel("Two channels", smooth(20, 30), smooth(20, 30, seed=1))
     settle(qtbot, panel)
     assert len(overlays(viewer)) == 1
     settle(qtbot, panel)

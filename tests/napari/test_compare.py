@@ -97,7 +97,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     viewer = make_napari_viewer_proxy()
     for seed in range(6):
         viewer.add_image(noise(seed, 1 + seed // 3), name=f"{'ab'[seed // 3]} {seed}")
-    _, panel = open_panel("Euler compare", viewer=viewer)
+    _, panel = open_panel("Compare", viewer=viewer)
     assert "Add selected layers" in panel.work.text.text()
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
@@ -133,7 +133,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     assert panel.model.curves == {}
     panel.others["pin"].native.click()
     assert "shows no complete curve" in panel.work.text.text()
-    _, explorer = open_panel("Euler explorer", viewer=viewer)
+    _, explorer = open_panel("Threshold", viewer=viewer)
     settle(qtbot, explorer)
     panel.others["pin"].native.click()
     settle(qtbot, panel)
@@ -150,7 +150,7 @@ def test_frames_and_objects_by_their_features(
     """A table joined to frames, and the class of objects, make groups."""
     viewer = make_napari_viewer_proxy()
     viewer.add_image(np.stack([noise(k, 1.0) for k in range(4)]), name="movie")
-    _, panel = open_panel("Euler compare", viewer=viewer)
+    _, panel = open_panel("Compare", viewer=viewer)
     panel.sources["frames"].native.click()
     settle(qtbot, panel)
     pd.DataFrame({"frame": range(4), "phase": [*"xyxy"]}).to_csv(tmp_path / "phases.csv")
@@ -169,7 +169,7 @@ def test_frames_and_objects_by_their_features(
     panel.sources["objects"].native.click()
     assert "Measure objects" in panel.work.text.text()
     labels = viewer.add_labels(np.arange(1600).reshape(40, 40) // 400 + 1, name="cells")
-    _, regions = open_panel("Euler regions", viewer=viewer)
+    _, regions = open_panel("Objects", viewer=viewer)
     regions.model.scope = "slice"
     regions.controller.measure()
     settle(qtbot, regions)

@@ -26,7 +26,7 @@ def directions(open_panel, qtbot):
     """Open the dock on images and wait for the transform of the last."""
 
     def open_it(*images, **options):
-        viewer, panel = open_panel("Euler directions", *images, **options)
+        viewer, panel = open_panel("Directions", *images, **options)
         settle(qtbot, panel)
         return viewer, panel
 
@@ -71,7 +71,7 @@ def test_plane_with_anisotropic_pixels(directions, qtbot):
 
     panel.form["threshold"].value = 0.01
     panel.form["superlevel"].value = "Dark ≤ t"
-    panel.form["connectivity"].value = "Sides only"
+    panel.settings["connectivity"].value = "Sides only"
     panel.settings["n_directions"].value = 12
     panel.settings["n_heights"].value = 20
     panel.angles["azimuth"].value = 33
@@ -248,7 +248,7 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
 def test_the_explorer_shares_layer_and_threshold(directions, open_panel, qtbot):
     image = smooth(30, 30)
     viewer, panel = directions(image, smooth(20, 20, seed=1))
-    _, explorer = open_panel("Euler explorer", viewer=viewer)
+    _, explorer = open_panel("Threshold", viewer=viewer)
     explorer.form["image"].native.setCurrentIndex(0)
     qtbot.waitUntil(lambda: not explorer.controller.running, timeout=TIMEOUT)
     explorer.controller.snap(0.05)
@@ -309,7 +309,7 @@ def test_layer_goes_while_it_is_read(make_napari_viewer_proxy, open_panel, qtbot
     image, began, go = stuck
     viewer = make_napari_viewer_proxy()
     viewer.add_image(image, contrast_limits=(0, 1), name="slow", visible=False)
-    _, panel = open_panel("Euler directions", viewer=viewer)
+    _, panel = open_panel("Directions", viewer=viewer)
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     assert panel.controller.running
     # Napari would wait for the blocks if the set were shown before they have been read.

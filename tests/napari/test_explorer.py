@@ -1,4 +1,4 @@
-"""The Euler explorer in a real window: what the user does."""
+"""The dock Threshold in a real window: what the user does."""
 
 import numpy as np
 from napari_helpers import assert_curve_of, coloured, overlays, settle, smooth

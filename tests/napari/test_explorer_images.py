@@ -1,4 +1,4 @@
-"""The Euler explorer on images of all kinds, on parts and on regions of them."""
+"""The dock Threshold on images of all kinds, on parts and on regions of them."""
 
 import numpy as np
 import pytest

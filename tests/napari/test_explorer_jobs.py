@@ -1,4 +1,4 @@
-"""The Euler explorer while it works: growing curves, and what the viewer does meanwhile."""
+"""The dock Threshold while it works: growing curves, and what the viewer does meanwhile."""
 
 import itertools
 import math

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QFileDialog
 
-from napari_ecc import _commands, actions
+from napari_ecc import _commands
 
 
 def ramp(*shape):
@@ -106,62 +106,3 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     assert len(viewer.layers) == count - 1
     _commands.copy_python(viewer)
     assert "actions.layer_curve(" in QApplication.clipboard().text()
-
-
-def test_forms_of_actions(make_napari_viewer, qtbot, tmp_path):
-    """Commands open magicgui forms that save tables and measure objects, as the docks do."""
-    viewer = make_napari_viewer()
-    image = viewer.add_image(ramp(30, 40), name="image")
-    movie = viewer.add_image(ramp(3, 30, 40), name="movie")
-    labels = viewer.add_labels((image.data > 25).astype(int), name="objects")
-    _commands.save_curve(viewer)
-    form = viewer.window.dock_widgets["Save an Euler curve"]
-    form.layer.value, form.path.value = image, tmp_path / "curve.csv"
-    form.connectivity.value = 1
-    form.call_button.native.click()
-    t, chi = actions.layer_curve(image, connectivity=1)
-    table = pd.read_csv(tmp_path / "curve.csv", comment="#")
-    assert_array_equal(table, np.stack([t, chi], axis=1))
-
-    _commands.save_frames(viewer)
-    form = viewer.window.dock_widgets["Save the curves of frames"]
-    form.layer.value, form.path.value = movie, tmp_path / "frames.parquet"
-    form.call_button.native.click()
-    table = pd.read_parquet(tmp_path / "frames.parquet")
-    expected = actions.frame_curves(movie).values
-    assert_array_equal(table["euler_characteristic"], expected.ravel())
-
-    _commands.save_layer_table(viewer)
-    form = viewer.window.dock_widgets["Save a table of layers"]
-    form.path.value = tmp_path / "layers.csv"
-    viewer.layers.selection = {image}
-    form.call_button.native.click()
-    table = pd.read_csv(tmp_path / "layers.csv", comment="#")
-    assert list(table["name"]) == ["image"]
-
-    _commands.save_transform(viewer)
-    form = viewer.window.dock_widgets["Save directional Euler curves"]
-    form.layer.value, form.path.value = image, tmp_path / "transform.csv"
-    form.threshold.value, form.directions.value, form.heights.value = 20, 4, 10
-    form.call_button.native.click()
-    table = pd.read_csv(tmp_path / "transform.csv", comment="#")
-    expected = actions.layer_transform(image, 4, 10, threshold=20)
-    assert_array_equal(table["euler_characteristic"], expected.values.ravel())
-    assert expected.units == "pixel"
-    assert "# unit of lengths: pixel" in (tmp_path / "transform.csv").read_text()
-
-    _commands.compare_layers(viewer)
-    form = viewer.window.dock_widgets["Compare layers"]
-    other = viewer.add_image(image.data[::-1, :20], name="other")
-    form.path.value, form.groups.value = tmp_path / "bands.csv", "image|other"
-    viewer.layers.selection = {image, other}
-    form.call_button.native.click()
-    table = pd.read_csv(tmp_path / "bands.csv", comment="#")
-    assert_array_equal(table["mean"][table["group"] == "image"], actions.layer_curve(image).values)
-    assert "# result: image (n = 1), other (n = 1)" in (tmp_path / "bands.csv").read_text()
-
-    _commands.measure_regions(viewer)
-    form = viewer.window.dock_widgets["Measure regions"]
-    form["labels"].value, form["image"].value = labels, image
-    form.call_button.native.click()
-    assert_array_equal(labels.features, actions.region_table(labels, image))

@@ -129,7 +129,7 @@ def test_other_overlays_lie_above_the_set(explorer, qtbot):
 
 def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbot):
     """Only an overlay that is removed by itself is not wanted any more."""
-    viewer, panel = open_panel("Euler directions", half(2, -1))
+    viewer, panel = open_panel("Directions", half(2, -1))
     qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
     viewer.layers.clear()
     settle(qtbot, panel)

@@ -15,7 +15,14 @@ from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.panel import Panel
 
 ACTIONS = 300
-DOCKS = ("explorer", "directions", "regions", "series", "compare", "channels")
+DOCKS = {
+    "explorer": "Threshold",
+    "directions": "Directions",
+    "regions": "Objects",
+    "series": "Series",
+    "compare": "Compare",
+    "channels": "Two channels",
+}
 
 
 class User:
@@ -165,7 +172,7 @@ def assert_nothing_is_stale(panels) -> bool:
 @pytest.mark.slow
 def test_random_walk(make_napari_viewer_proxy, open_panel, qtbot):
     viewer = make_napari_viewer_proxy()
-    panels = {name: open_panel(f"Euler {name}", viewer=viewer)[1] for name in DOCKS}
+    panels = {key: open_panel(name, viewer=viewer)[1] for key, name in DOCKS.items()}
     user, checked = User(viewer, panels, seed=0), 0
     for count in range(1, ACTIONS + 1):
         user.act()

@@ -52,7 +52,7 @@ def regions(make_napari_viewer_proxy, open_panel, qtbot):
         viewer = make_napari_viewer_proxy(show=show)
         viewer.add_image(image, name="image", **options)
         layer = viewer.add_labels(labels, name="objects", **options)
-        _, panel = open_panel("Euler regions", viewer=viewer)
+        _, panel = open_panel("Objects", viewer=viewer)
         push(panel, "Measure")
         settle(qtbot, panel)
         return viewer, panel, layer
@@ -121,8 +121,8 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert model.selected == 0
     assert scatter.selected == -1
 
-    panel.object["basis"].value = "Transforms"
-    panel.object["basis"].value = "Curves"
+    panel.object["basis"].value = "PCA of transforms"
+    panel.object["basis"].value = "PCA of curves"
     drag_mouse(scatter, tuple(scatter.positions()[5]))
     assert layer.selected_label == model.selected == 12
     drag_mouse(scatter, (2, 2))
@@ -295,7 +295,7 @@ def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtb
     viewer = make_napari_viewer_proxy()
     viewer.add_image(image)
     viewer.add_labels(slow, visible=False, name="slow")
-    _, panel = open_panel("Euler regions", viewer=viewer)
+    _, panel = open_panel("Objects", viewer=viewer)
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     runner = panel.controller.runner
@@ -316,7 +316,7 @@ def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, ga
     viewer = make_napari_viewer_proxy()
     picture = viewer.add_image(image.copy())
     layer = viewer.add_labels(labels.copy(), name="objects")
-    _, panel = open_panel("Euler regions", viewer=viewer)
+    _, panel = open_panel("Objects", viewer=viewer)
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     layer.brush_size = 20
@@ -336,7 +336,7 @@ def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtb
     viewer = make_napari_viewer_proxy()
     viewer.add_image(image)
     viewer.add_labels(labels)
-    _, panel = open_panel("Euler regions", viewer=viewer)
+    _, panel = open_panel("Objects", viewer=viewer)
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     panel.work.cancel.native.click()
@@ -380,7 +380,7 @@ def test_shapes_without_an_image(make_napari_viewer_proxy, open_panel, qtbot):
     _, labels = objects()
     viewer = make_napari_viewer_proxy()
     layer = viewer.add_labels(labels, name="objects")
-    _, panel = open_panel("Euler regions", viewer=viewer)
+    _, panel = open_panel("Objects", viewer=viewer)
     push(panel, "Measure")
     settle(qtbot, panel)
     expected = ecc.region_transforms(labels, 8, 16, normalize="radius").values

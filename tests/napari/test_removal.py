@@ -20,7 +20,7 @@ def live(seconds=0.5):
 
 viewer = napari.Viewer()
 viewer.add_image(smooth(60, 80), name="flat")
-_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Euler explorer")
+_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
 live()
 viewer.add_image(smooth(20, 40, 50), name="solid")
 live()

@@ -36,7 +36,7 @@ def counted(monkeypatch):
 @pytest.fixture
 def series(open_panel, qtbot):
     def open_it(image, **options):
-        viewer, panel = open_panel("Euler series", image, **options)
+        viewer, panel = open_panel("Series", image, **options)
         settle(qtbot, panel)
         return viewer, panel
 
@@ -125,7 +125,7 @@ def test_time_and_channels(series, qtbot, counted):
     settle(qtbot, panel)
     assert_exact(panel, image[:, 1])
     assert sorted(counted) == sorted(set(counted))
-    panel.form["scope"].value = "Frames are volumes"
+    panel.form["scope"].value = "Volumes"
     settle(qtbot, panel)
     assert_exact(panel, image)
     assert counted[-4:] == [(3,), (0,), (1,), (2,)]
@@ -165,7 +165,7 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path)
     viewer = make_napari_viewer_proxy()
     viewer.add_image(slow, contrast_limits=(-1, 1), visible=False, name="slow")
     viewer.dims.set_current_step(0, 0)
-    _, panel = open_panel("Euler series", viewer=viewer)
+    _, panel = open_panel("Series", viewer=viewer)
     controller = panel.controller
     qtbot.waitUntil(reached.is_set, timeout=TIMEOUT)
     qtbot.waitUntil(lambda: len(panel.model.rows) > 0, timeout=TIMEOUT)

@@ -19,7 +19,7 @@ import napari
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer(show=True)
 viewer.open_sample("napari-ecc", "coins")
-_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Euler explorer")
+_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
 while not panel.plot.state.startswith("Preparing"):
     QApplication.processEvents()
 if sys.argv[1] == "closed":
