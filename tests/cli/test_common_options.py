@@ -71,11 +71,19 @@ def columns(tmp_path: Path) -> Any:
 
 class TestSmooth:
     @pytest.mark.parametrize("command", COMMANDS)
-    @pytest.mark.parametrize("sigma", ["1.5", "2,0.7,0"])
-    @pytest.mark.parametrize("dtype", ["uint8", "int32"])
-    def test_as_the_whole_image(self, columns, tmp_path, command, sigma, dtype):
+    @pytest.mark.parametrize(
+        ("sigma", "dtype", "precision"),
+        [
+            ("1.5", "uint8", "float32"),
+            ("2,0.7,0", "uint8", "float32"),
+            ("1.5", "int32", "float64"),
+            ("2,0.7,0", "int16", "float32"),
+            ("2,0.7,0", "float32", "float32"),
+            ("2,0.7,0", "float64", "float64"),
+        ],
+    )
+    def test_as_the_whole_image(self, columns, tmp_path, command, sigma, dtype, precision):
         image = noise(40, 37, 33, dtype=dtype)
-        precision = "float32" if dtype == "uint8" else "float64"
         widths = [float(s) for s in sigma.split(",")]
         smooth = gaussian_filter(image.astype(precision), widths * (3 // len(widths)))
         path = write(tmp_path / "a.zarr", image)
