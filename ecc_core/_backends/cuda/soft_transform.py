@@ -80,8 +80,9 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
         )
         kernel = _kernel("soft_project", "soft_project", device, weights.dtype, len(given.grid))
         kernel((chunks, count, len(weights)), (THREADS,), (struct, partial.data_ptr()))
-        curve, slopes, spreads = partial.sum(0).to(weights.dtype)
-    return curve, slopes, spreads
+        # Results of an operator share no memory.
+        sums = [row.to(weights.dtype, copy=True) for row in partial.sum(0)]
+    return sums[0], sums[1], sums[2]
 
 
 def projection_gradients(
