@@ -4,8 +4,8 @@
 
 Writes a uint16 volume as a TIFF file of whole pages, with labels and a mask, and runs each command
 in a process of its own. Memory is the largest resident size, less that of the same command on a
-volume of 8^3 points, which is what Python, the libraries and compiled code take. Rows go to stdout
-as Markdown.
+volume of 8^3 points, which is what Python, the libraries and compiled code take. Two tables go to
+stdout as Markdown: of commands that read blocks, and of those that hold the whole image.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -20,29 +21,34 @@ import tifffile
 from scipy import ndimage
 
 SIDE = 720
-EVEN = ("--range", "0,6000", "--thresholds", "256")
+CURVES = ("--out", "curve.csv", "--range", "0,6000", "--thresholds", "256")
 LIMIT = ("--max-memory", "256M")
-RUNS = {
-    "curve": [
-        (),
-        ("--smooth", "1"),
-        ("--mask", "mask.tif"),
-        ("--labels", "labels.tif"),
-        ("--minkowski", "crofton-13"),
-        ("--betti",),
-        ("--direction", "1,0,0"),
-    ],
-    "stack": [
-        LIMIT,
-        (*LIMIT, "--smooth", "1"),
-        (*LIMIT, "--mask", "mask.tif"),
-        (*LIMIT, "--labels", "labels.tif"),
-        (*LIMIT, "--minkowski", "crofton-13"),
-        (*LIMIT, "--betti"),
-        (*LIMIT, "--betti", "--smooth", "1"),
-        (*LIMIT, "--direction", "1,0,0"),
-    ],
-}
+BY_BLOCKS = [
+    (),
+    ("--smooth", "1"),
+    ("--mask", "mask.tif"),
+    ("--labels", "labels.tif"),
+    ("--boundary", "periodic"),
+    ("--direction", "1,0,0"),
+    ("--minkowski", "crofton-13"),
+    ("--minkowski", "crofton-13", "--density", "--boundary", "half-open"),
+    ("--betti",),
+    ("--betti", "--smooth", "1"),
+    ("--betti", "--minkowski", "crofton-13"),
+]
+"""Options of curves that need a part of the image at a time."""
+WHOLE = [
+    ("curve", "image.tif", "--out", "curve.csv", "--thresholds", "exact"),
+    ("curve", "image.tif", *CURVES, "--betti", "--labels", "labels.tif"),
+    ("curve", "image.tif", *CURVES, "--minkowski", "crofton-13", "--labels", "labels.tif"),
+    ("curve", "image.tif", *CURVES, "--betti", "--boundary", "periodic"),
+    ("curve", "image.tif", *CURVES, "--betti", "--persistence", "300"),
+    ("objects", "image.tif", "--table", "objects.csv", "--persistence", "300"),
+    ("surface", "image.tif", "image.tif", "--out", "surface.npz"),
+    ("transform", "image.tif", "--out", "transform.npz", "--threshold", "3000"),
+    ("transform", "labels.tif", "--out", "transform.npz", "--labels"),
+]
+"""Commands that need the whole image, or much time."""
 COMMAND = (
     "import sys; from ecc_core.cli import main; code = main(sys.argv[1:]); "
     "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line)); "
@@ -69,10 +75,9 @@ def make(folder: Path, depth: int, side: int) -> None:
             mask.write(np.tile(columns > 0, (side, 1)).astype(np.uint8), contiguous=True)
 
 
-def measured(folder: Path, command: str, options: tuple[str, ...]) -> tuple[float, float]:
+def measured(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
     """Return MiB and seconds."""
     start = time.perf_counter()
-    arguments = [command, "image.tif", "--out", "curve.csv", *EVEN, *options]
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *arguments],
         cwd=folder,
@@ -80,25 +85,35 @@ def measured(folder: Path, command: str, options: tuple[str, ...]) -> tuple[floa
         text=True,
         check=True,
     )
-    return int(done.stdout) / 1024, time.perf_counter() - start
+    return int(done.stdout.split()[-1]) / 1024, time.perf_counter() - start
+
+
+def report(small: Path, large: Path, mib: float, runs: Iterable[tuple[str, ...]]) -> None:
+    """Print a table."""
+    print("| command | memory, MiB | memory / image | wall time, s |\n|---|---|---|---|")
+    for arguments in runs:
+        memory, seconds = measured(large, arguments)
+        memory -= measured(small, arguments)[0]
+        name = f"ecc {' '.join(arguments).replace(' '.join(CURVES), '')}".replace("  ", " ").strip()
+        print(f"| `{name}` | {memory:.0f} | {memory / mib:.2f} | {seconds:.1f} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mib", type=int, default=512)
-    mib = parser.parse_args().mib
+    parser.add_argument("--mib", type=int, default=512, help="of the image that is cut in blocks")
+    parser.add_argument("--whole-mib", type=int, default=128, help="of the one that is not")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        small, large = Path(temporary, "small"), Path(temporary, "large")
+        small = Path(temporary, "small")
         make(small, 8, 8)
-        make(large, mib * 2**20 // (2 * SIDE**2), SIDE)
-        print("| command | memory, MiB | memory / image | wall time, s |\n|---|---|---|---|")
-        for command, every in RUNS.items():
-            for options in every:
-                memory, seconds = measured(large, command, options)
-                memory -= measured(small, command, options)[0]
-                name = " ".join(("ecc", command, *options))
-                row = f"{memory:.0f} | {memory / mib:.2f} | {seconds:.1f}"
-                print(f"| `{name}` | {row} |", flush=True)
+        blocks = [("curve", "image.tif", *CURVES, *options) for options in BY_BLOCKS]
+        blocks += [("stack", "image.tif", *CURVES, *LIMIT, *options) for options in BY_BLOCKS]
+        blocks += [("batch", "image.tif", *CURVES, *LIMIT, *options) for options in BY_BLOCKS[:4]]
+        for mib, runs in ((given.mib, blocks), (given.whole_mib, WHOLE)):
+            large = Path(temporary, str(mib))
+            make(large, mib * 2**20 // (2 * SIDE**2), SIDE)
+            print(f"\n{mib} MiB\n")
+            report(small, large, mib, runs)
 
 
 if __name__ == "__main__":
