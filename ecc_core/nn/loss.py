@@ -19,7 +19,7 @@ __all__ = ["EulerCurveLoss"]
 class EulerCurveLoss(nn.Module):
     """Distance between the Euler characteristic curves of a predicted and a true segmentation.
 
-    The loss compares the Euler characteristic of ``prediction >= t`` with that of the target at
+    The loss compares the Euler characteristic of ``input >= t`` with that of the target at
     thresholds t between 0 and 1. Every superfluous or missing fragment, gap and hole contributes,
     however small it is. Combine it with a loss over points, such as cross entropy, which puts
     objects in the right place.
@@ -74,14 +74,15 @@ class EulerCurveLoss(nn.Module):
 
     Notes
     -----
-    The loss is called with a ``prediction`` of shape (..., spatial), which holds probabilities
+    The loss is called with a ``input`` of shape (..., spatial), which holds probabilities
     (the output of ``sigmoid`` or ``softmax``) unless `from_logits` is set, and a ``target``, which
     receives no gradient. The target takes one of two forms:
 
     - Masks of the shape of the prediction: booleans, integers that are not 0 inside the objects, or
       probabilities. For a prediction of shape (batch, 1, spatial) the axis of length 1 may be
       omitted.
-    - Class indices of shape (batch, spatial), for a prediction of shape (batch, class, spatial).
+    - Class indices of shape (batch, spatial) or (batch, 1, spatial), for a prediction of shape
+      (batch, class, spatial).
       Indices of no class, such as -100, belong to none of the objects.
 
     The result is a scalar, or has shape (...) with ``reduction="none"``: one error for each class
@@ -155,36 +156,36 @@ class EulerCurveLoss(nn.Module):
         if self.weight is not None and self._weight is not None:
             self.weight.copy_(self._weight)
 
-    def forward(self, prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the loss.
 
         Parameters
         ----------
-        prediction : (..., spatial) tensor of float
-        target : (..., spatial) tensor of masks, or (batch, spatial) tensor of class indices
+        input : (..., spatial) tensor of float
+        target : (..., spatial) tensor of masks, or (batch, [1,] spatial) tensor of class indices
         mask : (..., spatial) or (spatial) tensor of bool, optional
             Leave out the points where it is False.
         """
-        masks, shown = self._as_masks(prediction, target)
+        masks, shown = self._as_masks(input, target)
         if mask is not None:
-            given = _arguments.check_mask(mask, prediction, prediction.shape[-self.n_spatial :])
+            given = _arguments.check_mask(mask, input, input.shape[-self.n_spatial :])
             given = given.reshape(mask.shape)
             shown = given if shown is None else shown & given
         if self.from_logits:
-            axis = prediction.dim() - self.n_spatial - 1
-            of_classes = target.dim() < prediction.dim() and prediction.shape[axis] > 1
-            prediction = prediction.softmax(axis) if of_classes else prediction.sigmoid()
+            axis = input.dim() - self.n_spatial - 1
+            of_classes = target.shape != input.shape and input.shape[axis] > 1
+            input = input.softmax(axis) if of_classes else input.sigmoid()
         else:
-            _check_probabilities(prediction, "prediction", "pass from_logits=True for logits")
+            _check_probabilities(input, "input", "pass from_logits=True for logits")
         if target.is_floating_point():
             _check_probabilities(target, "target", "pass masks of 0 and 255 as integers")
         if shown is not None:
-            shown = shown.expand(prediction.shape)
+            shown = shown.expand(input.shape)
         with torch.no_grad():
             wanted = self._curves(masks, shown)
-        difference = self._curves(prediction, shown) - wanted
+        difference = self._curves(input, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
-        errors = errors * self._scale(prediction.shape[prediction.dim() - self.n_spatial :])
+        errors = errors * self._scale(input.shape[input.dim() - self.n_spatial :])
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
         return self._reduced(errors)
@@ -195,7 +196,7 @@ class EulerCurveLoss(nn.Module):
         if self.weight is not None:
             if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
                 raise ValueError(
-                    f"`weight` must have as many elements as `prediction` has channels, "
+                    f"`weight` must have as many elements as `input` has channels, "
                     f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
                 )
             weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
@@ -204,18 +205,18 @@ class EulerCurveLoss(nn.Module):
             return errors
         return errors.sum() / total if self.reduction == "mean" else errors.sum()
 
-    def _as_masks(self, prediction: Any, target: Any) -> tuple[Tensor, Tensor | None]:
-        """Masks of the shape and dtype of the prediction, and the points that are not ignored."""
-        if not isinstance(prediction, Tensor) or not prediction.is_floating_point():
-            kind = getattr(prediction, "dtype", type(prediction).__name__)
-            raise TypeError(f"`prediction` must be a tensor of floats, got {kind}")
+    def _as_masks(self, input: Any, target: Any) -> tuple[Tensor, Tensor | None]:
+        """Masks of the shape and dtype of the input, and the points that are not ignored."""
+        if not isinstance(input, Tensor) or not input.is_floating_point():
+            kind = getattr(input, "dtype", type(input).__name__)
+            raise TypeError(f"`input` must be a tensor of floats, got {kind}")
         if not isinstance(target, Tensor) or target.is_complex():
             kind = getattr(target, "dtype", type(target).__name__)
             raise TypeError(f"`target` must be a tensor of real numbers, got {kind}")
-        shape, given = tuple(prediction.shape), tuple(target.shape)
+        shape, given = tuple(input.shape), tuple(target.shape)
         if len(shape) > self.n_spatial + 2:
             raise ValueError(
-                f"`prediction` must have at most {self.n_spatial + 2} axes (batch, class and "
+                f"`input` must have at most {self.n_spatial + 2} axes (batch, class and "
                 f"n_spatial={self.n_spatial}), got {shape}; pass n_spatial=3 for volumes, or "
                 "flatten the first axes"
             )
@@ -224,6 +225,9 @@ class EulerCurveLoss(nn.Module):
         if classes == 1 and axis > 0 and given == shape[:axis] + shape[axis + 1 :]:
             target = target.unsqueeze(axis)
             given = shape
+        if classes > 1 and axis > 0 and given == (*shape[:axis], 1, *shape[axis + 1 :]):
+            target = target.squeeze(axis)
+            given = tuple(target.shape)
         shown = None
         if self.ignore_index is not None:
             if target.is_floating_point() or target.dtype == torch.bool:
@@ -234,10 +238,10 @@ class EulerCurveLoss(nn.Module):
         if shape == given:
             real = target.is_floating_point() or target.dtype == torch.bool
             masks = target if real else target != 0
-            return masks.to(prediction.dtype), shown
+            return masks.to(input.dtype), shown
         if given != shape[:axis] + shape[axis + 1 :]:
             raise ValueError(
-                f"`target` must have the shape of `prediction`, {shape}, or for class indices that "
+                f"`target` must have the shape of `input`, {shape}, or for class indices that "
                 f"shape without the class axis, got {given}"
             )
         if target.is_floating_point() or target.dtype == torch.bool:
@@ -246,7 +250,7 @@ class EulerCurveLoss(nn.Module):
             )
         numbers = torch.arange(classes, device=target.device).view(-1, *[1] * self.n_spatial)
         shown = None if shown is None else shown.unsqueeze(axis)
-        return (target.unsqueeze(axis) == numbers).to(prediction.dtype), shown
+        return (target.unsqueeze(axis) == numbers).to(input.dtype), shown
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images or of their windows."""

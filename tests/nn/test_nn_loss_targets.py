@@ -116,7 +116,7 @@ class TestErrors:
     )
     def test_logits_without_from_logits(self, prediction, got):
         target = noise(6, 7) > 0.5
-        message = rf"`prediction` must be between 0 and 1 \(pass from_logits=True .* got {got}"
+        message = rf"`input` must be between 0 and 1 \(pass from_logits=True .* got {got}"
         with pytest.raises(ValueError, match=message):
             EulerCurveLoss()(prediction, target)
         assert EulerCurveLoss(from_logits=True)(prediction, target).isfinite()
@@ -156,9 +156,9 @@ class TestErrors:
                 torch.ones(6, 7, dtype=torch.int64),
                 torch.ones(6, 7),
                 TypeError,
-                r"`prediction` must be a tensor of floats, got torch\.int64",
+                r"`input` must be a tensor of floats, got torch\.int64",
             ),
-            (np.ones((6, 7)), torch.ones(6, 7), TypeError, "`prediction` .* got float64"),
+            (np.ones((6, 7)), torch.ones(6, 7), TypeError, "`input` .* got float64"),
             (torch.ones(6, 7), [[1]], TypeError, "`target` must be a tensor .* got list"),
             (torch.ones(7), torch.ones(7), ValueError, "at least 2 axes"),
             (torch.ones(6, 7), torch.ones(7, 6), ValueError, r"`target` .* got \(7, 6\)"),

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("ecc_core", "napari_ecc")
 EXTRAS = {
     *("all", "anndata", "cuda12", "cuda13", "czi", "dask", "dicom", "features", "io"),
-    *("lif", "mrc", "napari", "nd2", "nifti", "nrrd", "parquet", "torch", "xarray"),
+    *("lif", "monai", "mrc", "napari", "nd2", "nifti", "nrrd", "parquet", "torch", "torchmetrics"),
+    "xarray",
 }
 
 
