@@ -1,8 +1,13 @@
-"""Clusters of dask workers on this machine."""
+"""Images, and clusters of dask workers on this machine."""
 
 from typing import Any
 
+import numpy as np
 from distributed import LocalCluster
+
+
+def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, levels, shape, dtype=np.uint8)
 
 
 def local_cluster(n_workers: int = 2, **options: Any) -> LocalCluster:

@@ -73,8 +73,6 @@ def plot_curve(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If `superlevel` contradicts the curve.
 
@@ -166,11 +164,6 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     Returns
     -------
     matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

@@ -82,11 +82,6 @@ def plot_level_sets(
     -------
     matplotlib.figure.Figure or matplotlib.figure.SubFigure
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> import numpy as np

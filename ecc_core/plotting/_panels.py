@@ -45,11 +45,6 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
     -------
     matplotlib.figure.Figure
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> from ecc_core.plotting import plot_curves
@@ -108,11 +103,6 @@ def plot_minkowski_curves(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

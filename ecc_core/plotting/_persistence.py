@@ -66,8 +66,6 @@ def plot_persistence(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError, ValueError
         If `min_persistence` is not a number, or negative or NaN.
 
@@ -116,11 +114,6 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
     Returns
     -------
     matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

@@ -47,8 +47,6 @@ def plot_surface(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the surface has batch axes, or there is nothing to draw.
 

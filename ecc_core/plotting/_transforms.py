@@ -55,11 +55,6 @@ def plot_transform(
     -------
     matplotlib.axes.Axes
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> import numpy as np, ecc_core as ecc
@@ -115,8 +110,6 @@ def plot_transform_polar(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the directions are not evenly spaced on the circle.
 
@@ -173,11 +166,6 @@ def plot_transforms(
     matplotlib.figure.Figure
         A heat map of each transform, and a polar plot below it if its directions are evenly spaced
         on the circle.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
+from dask_helpers import noise
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,16 +18,7 @@ from ecc_core.testing import in_chunks, strategies
 
 LEVELS = np.arange(-1, 7)
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Hypothesis runs many small graphs, for which threads take longer than the work."""
-    with dask.config.set(scheduler="sync"):
-        yield
-
-
-def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, levels, shape, dtype=np.uint8)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -19,12 +18,7 @@ from ecc_core._backends.cpu.betti.pieces import betti_numbers_of, join_pieces, p
 from ecc_core._request.filtration import Filtration
 from ecc_core.testing import strategies
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Hypothesis runs many small graphs, for which threads take longer than the work."""
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @settings(max_examples=40)
