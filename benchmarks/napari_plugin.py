@@ -6,7 +6,8 @@ A frame of a drag is over when the plot and the canvas have been drawn. The hear
 the GUI thread that is due every 5 ms; its longest gap is the longest time that the window did not
 react. Without a graphics card (Mesa's llvmpipe) the drawing itself is most of a frame, in threads
 of its own: the processor time of the GUI thread in a gap is that of napari's and the plugin's code.
-Kernels are warm. Needs an idle machine, for about 3 minutes. Writes benchmarks/results/napari.json
+Kernels are warm, but for the group "first", whose windows begin with an empty cache. Needs an idle
+machine, for about 4 minutes. Writes benchmarks/results/napari.json
 and .md; `--quick` takes small images and writes none.
 """
 
@@ -14,7 +15,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -165,6 +170,88 @@ def drag(side: int, changes: bool, bar: float | None) -> list[Row]:
     ]
 
 
+def drag_least(side: int, bar: float) -> list[Row]:
+    """Frames of a drag of the least persistence, and how many times a contrast drag they take."""
+    window = Window("Threshold")
+    panel, model = window.panel, window.panel.model
+    layer = window.viewer.add_image(smooth((side, side), np.uint16), name="image")
+    model.show_betti = True
+    window.until(lambda: model.classes is not None)
+    window.settle()
+    longest = float(model.classes.persistence[1])
+    times, contrasts = [], []
+
+    def leave_out(least: float) -> None:
+        model.min_persistence = least
+        window.canvas.update()
+
+    for share in np.linspace(0.05, 0.5, 40).tolist():
+        to = share * longest
+        times.append(
+            window.frame(
+                lambda to=to: (setattr(model, "min_persistence", to), window.canvas.update())
+            )
+        )
+        limits = (0.0, 65535 * (1 - share))
+        contrasts.append(
+            window.frame(lambda to=limits: setattr(layer, "contrast_limits", to), True)
+        )
+    assert panel.model.lasting_betti is not None
+    window.close()
+    case = f"drag of the least persistence with Betti curves, {side}^2 uint16"
+    ratio = statistics.median(times) / statistics.median(contrasts)
+    return [summary(case, times, None), summary(f"ratio of the medians, {case}", [ratio], bar)]
+
+
+FIRST_USE = """
+import sys, time
+import napari
+from qtpy.QtWidgets import QApplication
+
+def until(condition):
+    while not condition():
+        QApplication.processEvents()
+        time.sleep(0.002)
+    print(time.perf_counter() - start, flush=True)
+
+viewer = napari.Viewer(show=True)
+viewer.open_sample("napari-ecc", "labelled_coins")
+start = time.perf_counter()
+_, panel = viewer.window.add_plugin_dock_widget("napari-ecc", sys.argv[1])
+model = panel.model
+if sys.argv[1] == "Objects":
+    panel.controller.measure()
+    until(lambda: model.regions is not None)
+else:
+    until(lambda: model.curve is not None)
+    until(lambda: model.betti is not None)
+    until(lambda: model.classes is not None)
+viewer.close()
+"""
+
+
+def first_use() -> list[Row]:
+    """Times from opening a dock on the coins with an empty cache of compiled kernels."""
+    found = {}
+    for dock in ("Threshold", "Objects"):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "-c", FIRST_USE, dock],
+                env={**os.environ, "NUMBA_CACHE_DIR": folder},
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+        found[dock] = [1000 * float(line) for line in done.stdout.split()]
+    curve, counts, births = found["Threshold"]
+    return [
+        summary("first use, empty cache: curve of the coins", [curve], 4000),
+        summary("first use, empty cache: their counts", [counts], 8000),
+        summary("first use, empty cache: births and deaths", [births], None),
+        summary("first use, empty cache: 24 coins measured", found["Objects"], 10_000),
+    ]
+
+
 def bare(side: int) -> Row:
     """Drawing the window anew with nothing changed, for comparison."""
     window = Window("Threshold")
@@ -300,6 +387,8 @@ def groups_of(quick: bool) -> dict[str, Callable[[], list[Row]]]:
     return {
         "curve": lambda: [first_curve(side, 100), bare(side)],
         "drag": lambda: [*drag(side // 4, False, 1.2), *drag(side, False, 1.2)],
+        "least": lambda: drag_least(side, 1.2),
+        "first": first_use,
         "changes": lambda: drag(side, True, None),
         "openings": lambda: openings(large, count, 300),
         "turn": lambda: [turn((plane, plane), 30), turn((cube,) * 3, 30)],

@@ -23,7 +23,7 @@ GRAB = 14
 LENGTH = 0.42
 """Length as a share of the shortest displayed side of the image."""
 
-WIDTH = 0.012
+WIDTH = 0.004
 """Width as a share of the longest side."""
 
 COLOUR = "#ff9f43"

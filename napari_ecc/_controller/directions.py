@@ -104,7 +104,8 @@ class DirectionController(DockController):
         level = fitting_level(selection, layer.name)
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
-                explorer.threshold = float(np.mean(contrast_limits(layer)))  # calls request
+                middle = float(np.mean(contrast_limits(layer)))
+                explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
         self._selection, self._part = selection, selection.where
         model.ndim = len(selection.axes)

@@ -31,6 +31,10 @@ from napari_ecc._workers import Runner, Step
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
+KEPT = ("superlevel", "connectivity", "bins", "sigma", "threshold", "min_persistence")
+"""Settings that are kept with a layer."""
+KEPT_AS = "napari-ecc settings"
+"""Their key in its metadata."""
 STALE = "stale: of earlier settings, press Recompute"
 
 
@@ -71,18 +75,34 @@ class ExplorerController(DockController):
         self._links.add(self.closer.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
+        self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
         layer = self.layer
         if layer is None or layer != self._explored:
             self.show_nothing()
+            self._explored = None  # its settings are not those of the other layer
             self.model.threshold = math.nan
+            self.model.min_persistence = 0.0
+            if layer is not None:
+                self._recall(layer)
         if layer is None:
             self._set.remove()
             self.closer.points.remove()
         self._explored = layer
         self._on_region()
+
+    def _keep(self, *_: Any) -> None:
+        """Keep the settings with the layer, where they survive the dock."""
+        layer = self._explored
+        if layer is not None and layer == self.layer and not math.isnan(self.model.threshold):
+            layer.metadata[KEPT_AS] = {name: getattr(self.model, name) for name in KEPT}
+
+    def _recall(self, layer: Any) -> None:
+        """Take the settings that are kept with a layer."""
+        for name, value in layer.metadata.get(KEPT_AS, {}).items():
+            setattr(self.model, name, value)
 
     def _on_region(self) -> None:
         self._watch()
@@ -111,7 +131,9 @@ class ExplorerController(DockController):
 
     def _submit(self, source: Source) -> None:
         self.closer.cancel()
-        start = self.runner.run if self._quick.include(source) else self.runner.submit
+        # Not at once for another image: napari may crash if layers come while it removes one
+        quick = self._shown is not None and self._quick.include(source)
+        start = self.runner.run if quick else self.runner.submit
         start(source.steps, lambda step: self._on_curve(step, source))
 
     def _source(self, layer: Any) -> Source:

@@ -20,6 +20,8 @@ __all__ = [
     "nice_ticks",
     "paint_axes",
     "paint_titles",
+    "symlog",
+    "symlog_ticks",
     "tick_label",
 ]
 
@@ -69,18 +71,36 @@ def tick_label(value: float, span: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}") + (suffix if value else "")
 
 
-class Frame:
-    """Map data coordinates to an area, with bounds at its left, right, lower and upper side."""
+def symlog(values: Any) -> Any:
+    """Logarithms of 1 + |value| with the sign of the value."""
+    return np.sign(values) * np.log1p(np.abs(values))
 
-    def __init__(self, plot: QRectF, bounds: tuple[float, float, float, float]) -> None:
+
+def symlog_ticks(low: float, high: float) -> list[float]:
+    """Zero, and the powers of ten of either sign between two bounds."""
+    powers = [10.0**k for k in range(16)]
+    return [y for y in (*(-p for p in reversed(powers)), 0.0, *powers) if low <= y <= high]
+
+
+class Frame:
+    """Map data coordinates to an area, with bounds at its left, right, lower and upper side.
+
+    With `log`, heights are those of `symlog`.
+    """
+
+    def __init__(
+        self, plot: QRectF, bounds: tuple[float, float, float, float], *, log: bool = False
+    ) -> None:
         self.plot = plot
         self.x0, self.x1, self.y0, self.y1 = bounds
+        self._scale: Any = symlog if log else lambda y: y
 
     def px(self, x: Any) -> Any:
         return self.plot.left() + (x - self.x0) / (self.x1 - self.x0) * self.plot.width()
 
     def py(self, y: Any) -> Any:
-        return self.plot.bottom() - (y - self.y0) / (self.y1 - self.y0) * self.plot.height()
+        low, high = self._scale(self.y0), self._scale(self.y1)
+        return self.plot.bottom() - (self._scale(y) - low) / (high - low) * self.plot.height()
 
     def x(self, px: float) -> float:
         share = (px - self.plot.left()) / max(self.plot.width(), 1.0)

@@ -190,7 +190,7 @@ far.</p>"""
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
-        self.value.changed.connect(partial(setattr, self.model, "threshold"))
+        self.value.changed.connect(self._type)
         self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.settings["window_percent"].changed.connect(self._set_window)
@@ -358,6 +358,14 @@ far.</p>"""
     def _slide(self, index: int) -> None:
         if self.model.curve is not None and index < self.model.curve.thresholds.size:
             self.model.threshold = float(self.model.curve.thresholds[index])
+
+    def _type(self, threshold: float) -> None:
+        """Use the threshold that was typed, or the nearest end of the curve."""
+        curve = self.model.curve
+        if curve is not None:
+            first, last = curve.thresholds[[0, -1]].tolist()
+            self.model.threshold = min(max(threshold, first), last)
+            self._show_threshold()
 
     def _slide_least(self, index: int) -> None:
         self.model.min_persistence = index * self._unit

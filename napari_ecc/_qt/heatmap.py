@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
 
-from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
+from napari_ecc._qt.axes import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    Frame,
+    nice_ticks,
+    paint_axes,
+    symlog,
+    symlog_ticks,
+    tick_label,
+)
 from napari_ecc._qt.painted import PaintedWidget, PlotColours
 
 __all__ = ["HeatMap"]
@@ -19,6 +29,8 @@ __all__ = ["HeatMap"]
 Floats = NDArray[np.float64]
 
 UNKNOWN, ZERO, STEPS = 0, 128, 127  # indices of colours: 0, then -127 .. 127 about 128
+FAINTEST = 0.2
+"""How much of its colour the smallest value has, so that it can be told from zero."""
 TOP = 24  # room for the readout and the colour bar
 BAR = QSize(72, 8)
 HANDLE = 5.0
@@ -195,9 +207,13 @@ class HeatMap(PaintedWidget):
         top = strip.center().y() - BAR.height() / 2
         bar = QRectF(right - BAR.width(), top, BAR.width(), BAR.height())
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
-        for k, colour in enumerate(_ends(colours)):
-            gradient.setColorAt(k / 2, colour)
+        table = colour_table(colours)
+        for k in range(17):
+            gradient.setColorAt(k / 16, QColor(table[round(1 + 254 * k / 16)]))
         painter.fillRect(bar, gradient)
+        for tick in symlog_ticks(-self._largest, self._largest):
+            x = bar.center().x() + bar.width() / 2 * symlog(tick) / symlog(self._largest)
+            painter.drawLine(QPointF(x, bar.bottom()), QPointF(x, bar.bottom() + 3))
         strip.setRight(bar.left() - 5)
         painter.drawText(strip, middle | Qt.AlignmentFlag.AlignRight, f"χ {lowest}")
 
@@ -225,7 +241,7 @@ def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
     """
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
-    steps = np.sign(filled) * np.log1p(np.abs(filled)) * (STEPS / np.log1p(largest))
+    steps = symlog(filled) * (STEPS / symlog(largest))
     indices = np.where(known, np.rint(steps) + ZERO, UNKNOWN).astype(np.uint8)
     return np.ascontiguousarray(indices)
 
@@ -235,6 +251,7 @@ def colour_table(colours: PlotColours) -> list[int]:
     """Return 256 colours for `colour_indices`; unknown values have that of a faint line."""
     ends = np.array([colour.getRgb()[:3] for colour in _ends(colours)], dtype=float)
     at = np.clip((np.arange(256) - ZERO) / STEPS, -1, 1)
+    at = np.sign(at) * (FAINTEST + (1 - FAINTEST) * np.abs(at))
     channels = [np.interp(at, [-1, 0, 1], channel) for channel in ends.T]
     table = [qRgb(*(round(c) for c in colour)) for colour in np.transpose(channels).tolist()]
     table[UNKNOWN] = QColor(colours.faint).rgb()

@@ -13,7 +13,15 @@ from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES, Histogram
-from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
+from napari_ecc._qt.axes import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    Frame,
+    nice_ticks,
+    paint_axes,
+    symlog_ticks,
+)
 from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
 __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
@@ -21,6 +29,8 @@ __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
 BETTI_COLOURS = PALETTE[1:4]
 
 TOP = 10
+LINEAR = 50
+"""Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
 
@@ -202,7 +212,13 @@ class CurvePlot(PaintedWidget):
         self._redraw()
 
     def _frame(self, area: QRectF) -> Frame:
-        return Frame(area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM), self._bounds)
+        plot = area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
+        return Frame(plot, self._bounds, log=self._logarithmic)
+
+    @property
+    def _logarithmic(self) -> bool:
+        """Whether values differ too much for a linear axis."""
+        return self._bounds[3] - self._bounds[2] > LINEAR
 
     def _x_at(self, event: Any) -> float:
         frame = self._frame(QRectF(self.rect()))
@@ -221,6 +237,8 @@ class CurvePlot(PaintedWidget):
             return
         most = max(2, int(frame.plot.height() / 45))
         ticks = nice_ticks(frame.y0, frame.y1, most, whole=True)
+        if self._logarithmic:
+            ticks = symlog_ticks(frame.y0, frame.y1)
         paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
         if self._bars is not None:
@@ -268,7 +286,8 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     y0 = min(0.0, *(float(np.min(line.y)) for line in lines))
     y1 = max(0.0, *(float(np.max(line.y)) for line in lines))
     room = 0.06 * (y1 - y0) or 1.0
-    return (x0, x1 if x1 > x0 else x0 + 1.0, y0 - room * (y0 < 0), y1 + room)
+    half = 0.0 if x1 > x0 else 0.5
+    return (x0 - half, x1 + half, y0 - room * (y0 < 0), y1 + room)
 
 
 def _paint_bars(painter: QPainter, frame: Frame, bars: Histogram, colours: PlotColours) -> None:

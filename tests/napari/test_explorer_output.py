@@ -106,3 +106,35 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     assert len(viewer.layers) == count - 1
     _commands.copy_python(viewer)
     assert "actions.layer_curve(" in QApplication.clipboard().text()
+
+
+def test_settings_are_kept_with_the_layer(explorer, qtbot):
+    """They survive another image, and closing the dock."""
+    viewer, panel = explorer(ramp(30, 40), ramp(30, 40)[::-1].copy(), name="image")
+    model = panel.model
+    model.image = "image"
+    settle(qtbot, panel)
+    model.superlevel, model.bins = False, 33
+    settle(qtbot, panel)
+    model.threshold, model.min_persistence = 17.0, 3.0
+    model.image = "image [1]"
+    settle(qtbot, panel)
+    assert model.min_persistence == 0
+    assert model.threshold != 17
+    viewer.window.remove_dock_widget(panel)
+    _, again = viewer.window.add_plugin_dock_widget("napari-ecc", "Threshold")
+    again.model.image = "image"
+    settle(qtbot, again)
+    kept = again.model
+    assert (kept.superlevel, kept.bins) == (False, 33)
+    assert (kept.threshold, kept.min_persistence) == (17, 3)
+
+
+def test_a_typed_threshold_is_used_as_it_is_shown(explorer):
+    _, panel = explorer(ramp(30, 40).astype(np.int32) * 700)
+    assert panel.value.native.decimals() == 0
+    for typed in (1234.4, 1e9, -1e9):
+        panel.value.value = typed
+        assert panel.model.threshold == panel.value.value == panel.plot.threshold
+        assert panel.model.curve.thresholds[0] <= panel.value.value
+        assert panel.value.value <= panel.model.curve.thresholds[-1]
