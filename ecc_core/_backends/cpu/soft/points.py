@@ -132,19 +132,20 @@ def curves(
             first = 0
             for run in range(ends.size):
                 middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count = 0
+                count, entered = 0, 0.0  # points near the levels, and weights of those below
                 for p in range(start, min(start + CHUNK, part[3])):
-                    weight, value = weights[image, p], float(values[image, p])
-                    exact[count] = buffer[2, count] = min(max(value - middle, low), high)
+                    weight, place = weights[image, p], float(values[image, p]) - middle
+                    exact[count] = buffer[2, count] = place
                     buffer[1, count] = weight
-                    count += int(weight != 0) & int(value < np.inf)
+                    entered += weight if place <= low else 0
+                    count += int(weight != 0) & int(low < place) & int(place < high)
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
                 buffer[1:, count:full] = 0
                 exponentials(exact, sharpness, scratch, buffer[0], full)
                 for j in range(first, ends[run]):
                     total, slope, spread = _sums(factors[j], places[j], buffer, full)
-                    results[0, image, order[j]] += total
+                    results[0, image, order[j]] += total + entered
                     results[1, image, order[j]] += slope * sharpness
                     results[2, image, order[j]] += spread
                 first = ends[run]
