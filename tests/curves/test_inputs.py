@@ -294,11 +294,6 @@ def test_labels(labels, error, message):
         ecc.region_curves(IMAGE, labels)
 
 
-def test_ragged_list():
-    with pytest.raises(ValueError, match="`image` must be an array, got a ragged sequence"):
-        ecc.euler_curve([[1, 2], [3]], [0])
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_good_input_warns_of_nothing(function):

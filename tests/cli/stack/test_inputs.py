@@ -30,23 +30,8 @@ def test_ome_zarr(stack, tmp_path, image, version, assert_curve, levels, write_o
     assert_curve(stack(path, "--thresholds", levels, "--level", 1), image[::2, ::2, ::2])
 
 
-@pytest.mark.parametrize("compression", [None, "zlib"])
-def test_tiff(stack, tmp_path, image, compression, assert_curve, levels):
-    tifffile.imwrite(tmp_path / "a.tif", image, compression=compression)
-    assert_curve(stack(tmp_path / "a.tif", "--thresholds", levels), image)
-
-
-def test_a_folder_of_tiff_files(stack, tmp_path, image, assert_curve, levels):
-    folder = tmp_path / "slices"
-    folder.mkdir()
-    for i, plane in enumerate(image):
-        tifffile.imwrite(folder / f"{i:03d}.tif", plane)
-    assert_curve(stack(folder, "--thresholds", levels), image)
-
-
-@pytest.mark.parametrize("shape", [(50,), (20, 17), (9, 20, 17)])
-def test_npy(stack, tmp_path, shape, noise, assert_curve, levels):
-    image = noise(*shape)
+def test_signal(stack, tmp_path, noise, assert_curve, levels):
+    image = noise(50)
     np.save(tmp_path / "a.npy", image)
     assert_curve(stack(tmp_path / "a.npy", "--thresholds", levels), image)
 
@@ -65,15 +50,6 @@ def test_ome_tiff(stack, tmp_path, noise, levels):
     table = stack(tmp_path / "a.ome.tif", "--thresholds", levels)
     expected = ecc.euler_curve(image, np.arange(9), axis=(0, 2, 3)).values
     assert table["euler_number"] == expected.ravel().tolist()
-
-
-@pytest.mark.parametrize("dtype", ["uint8", ">u2", "float32", "bool"])
-@pytest.mark.parametrize("chunks", [None, (4, 8, 8)])
-def test_hdf5(stack, tmp_path, image, dtype, chunks, assert_curve, levels):
-    path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        file.create_dataset("scan", data=image.astype(dtype), chunks=chunks)
-    assert_curve(stack(path, "--thresholds", levels), image.astype(dtype))
 
 
 def test_one_of_several_hdf5_datasets(stack, refused, tmp_path, image, assert_curve, levels):
