@@ -4,6 +4,7 @@
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`,
   :func:`feature_matrix`: comparison of curves
 - :func:`expected_gaussian_curve`: what theory expects of noise
+- :func:`gaussian_threshold`: the level that noise exceeds with a given probability
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`, :class:`RegionCurvesTransformer`,
   :class:`EulerTransformTransformer`, :class:`RegionTransformsTransformer`: curves and transforms as
@@ -30,6 +31,7 @@ from ecc_core.features.distances import (
 )
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
 from ecc_core.features.groups import CurveBand, PermutationTest, mean_band, permutation_test
+from ecc_core.features.inference import GaussianThreshold, gaussian_threshold
 
 __all__ = [
     "CurveBand",
@@ -37,6 +39,7 @@ __all__ = [
     "EulerCurveTransformer",
     "EulerTransformTransformer",
     "ExpectedCurve",
+    "GaussianThreshold",
     "PermutationTest",
     "RegionCurvesTransformer",
     "RegionTransformsTransformer",
@@ -47,6 +50,7 @@ __all__ = [
     "distance_matrix",
     "expected_gaussian_curve",
     "feature_matrix",
+    "gaussian_threshold",
     "mean_band",
     "permutation_test",
     "to_anndata",

@@ -8,9 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Boundary, Filtration, as_numbers, check_spacing
+from ecc_core._request.filtration import Boundary, as_numbers, check_closed, check_spacing
+from ecc_core._request.image import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
 
@@ -19,9 +21,14 @@ __all__ = [
     "check_moments",
     "check_positive",
     "check_real",
+    "check_region",
+    "count_cells",
     "kinematic_curve",
     "lattice_curve",
 ]
+
+Mask = NDArray[np.bool_]
+Counts = dict[tuple[int, ...], int]
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17)
 POINTS, SHIFTS = 1 << 15, 8  # of the quasi-Monte Carlo rule
@@ -36,24 +43,22 @@ class Field:
     Attributes
     ----------
     variance : float
-    corners : (2**d, d) array
-        The corners of a cell.
     correlation : (2**d, 2**d) array
-        Of the field at the corners.
+        Of the field at the corners of a cell.
     """
 
     def __init__(
-        self, covariance: Any, shape: tuple[int, ...], spacing: Any, filtration: Filtration
+        self, covariance: Any, shape: tuple[int, ...], spacing: Any, boundary: Boundary
     ) -> None:
-        self.shape, self.filtration = shape, filtration
+        self.shape, self.boundary = shape, boundary
         self._function = covariance if callable(covariance) else None
         if self._function is None:
             check_unused("with an array of covariances", spacing=spacing)
-            self._torus = _check_torus(covariance, shape, filtration.boundary)
+            self._torus = _check_torus(covariance, shape, boundary)
         else:
             self._steps = check_spacing(spacing, len(shape))
-        self.corners = np.array(list(product([0, 1], repeat=len(shape))))
-        lags = self.corners[:, None] - self.corners
+        corners = np.array(list(product([0, 1], repeat=len(shape))))
+        lags = corners[:, None] - corners
         found = self._covariances(lags)
         self.variance = check_positive(found[0, 0], "the variance in `covariance`")
         self.correlation = found / self.variance
@@ -81,7 +86,7 @@ class Field:
         if self._function is None:
             torus = self._torus
         else:
-            periodic = self.filtration.boundary.wraps
+            periodic = self.boundary.wraps
             sizes = [n if periodic else 2 * n for n in self.shape]
             along = [np.rint(np.fft.fftfreq(n) * n).astype(int) for n in sizes]
             torus = self._covariances(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1))
@@ -101,17 +106,18 @@ class Field:
             yield np.fft.irfftn(noise * amplitude, torus.shape, axes)[window]
 
 
-def lattice_curve(u: Floats, field: Field, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def lattice_curve(
+    u: Floats, correlation: Floats, counts: Counts, cubes: bool, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Expected curve of sublevel sets at standardised thresholds, and its standard error."""
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
-    corners, filtration = field.corners, field.filtration
+    corners = np.array(list(counts))
     # The variance of the weighted mean, which the differences do not share.
-    common = 1 / np.linalg.inv(field.correlation + LEAST * np.eye(len(corners))).sum()
-    values, vectors = np.linalg.eigh(field.correlation - common)
+    common = 1 / np.linalg.inv(correlation + LEAST * np.eye(len(corners))).sum()
+    values, vectors = np.linalg.eigh(correlation - common)
     order = np.argsort(-values)[: len(corners) - 1]  # what matters most comes first
     factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
     centres = np.linspace(-REACH, REACH, BINS)
-    counts = _counts(field.shape, filtration)
     weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
     for row, points in zip(weights, _shifted_lattices(len(corners) - 1, rng), strict=True):
         differences = special.ndtri(points) @ factor.T
@@ -120,9 +126,9 @@ def lattice_curve(u: Floats, field: Field, rng: np.random.Generator) -> tuple[Fl
             for face in faces:
                 row += count / len(faces) * _shares(differences[:, face].max(axis=1))
     total = np.empty((SHIFTS, u.size))
-    for i, threshold in enumerate(-u if filtration.cubes else u):
+    for i, threshold in enumerate(-u if cubes else u):
         total[:, i] = weights @ special.ndtr((threshold - centres) / math.sqrt(common))
-    if filtration.cubes:  # a face is absent if all cubes that contain it are above the threshold
+    if cubes:  # a face is absent if all cubes that contain it are above the threshold
         total = sum(counts.values()) - total
     return total.mean(axis=0), total.std(axis=0, ddof=1) / math.sqrt(SHIFTS)
 
@@ -143,22 +149,36 @@ def _faces(corners: Any, axes: Any) -> list[Any]:
     return [np.flatnonzero((fixed == place).all(axis=1)) for place in places]
 
 
-def _counts(shape: tuple[int, ...], filtration: Filtration) -> dict[tuple[int, ...], int]:
-    """Signed numbers of cells by the axes along which they have two points or cubes."""
-    closed = filtration.boundary.is_closed
-    pairs = [n if filtration.boundary.wraps else n - 1 for n in shape]
-    if filtration.cubes:  # faces between two cubes; cubes, and outer faces of a closed image
+def count_cells(
+    shape: tuple[int, ...], boundary: Boundary, cubes: bool, mask: Mask | None = None
+) -> Counts:
+    """Signed numbers of cells by the axes along which they have two points or cubes.
+
+    Of a mask, the cells between points, all of which are in the mask.
+    """
+    kinds = product([0, 1], repeat=len(shape))
+    if mask is not None:
+        return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
+    closed = boundary.is_closed
+    pairs = [n if boundary.wraps else n - 1 for n in shape]
+    if cubes:  # faces between two cubes; cubes, and outer faces of a closed image
         one, two = [2 - n if closed else -m for n, m in zip(shape, pairs, strict=True)], pairs
     else:
         one, two = (
             [n if closed else m for n, m in zip(shape, pairs, strict=True)],
             [-m for m in pairs],
         )
-    kinds = product([0, 1], repeat=len(shape))
     return {
         axes: math.prod(b if many else a for many, a, b in zip(axes, one, two, strict=True))
         for axes in kinds
     }
+
+
+def _cells_within(mask: Mask, axes: tuple[int, ...]) -> int:
+    for axis in np.flatnonzero(axes):
+        low, high = (np.take(mask, range(i, mask.shape[axis] - 1 + i), axis) for i in (0, 1))
+        mask = low & high
+    return int(mask.sum())
 
 
 def _shifted_lattices(ndim: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -169,29 +189,33 @@ def _shifted_lattices(ndim: int, rng: np.random.Generator) -> Iterator[Floats]:
         yield np.clip(points, 1e-12, 1 - 1e-12)
 
 
-def kinematic_curve(
-    u: Floats, shape: tuple[int, ...], spacing: Floats, moments: Floats, boundary: Boundary
-) -> Floats:
-    """Expected curve of superlevel sets of a field of variance 1."""
+def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats) -> Floats:
+    """Expected curve of superlevel sets of a field of variance 1, from the cells between points."""
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
-    ndim = len(shape)
-    sides = (np.array(shape) - (not boundary.wraps)) * spacing
     expected = np.zeros(u.size)
-    for chosen in product([False, True], repeat=ndim):
+    for chosen in counts:
         axes = np.flatnonzero(chosen)
         j = axes.size
-        if not boundary.is_closed and j < ndim:
-            continue
+        boxes = (-1) ** j * sum(n for cell, n in counts.items() if np.all(np.array(cell)[axes]))
         if j == 0:
-            expected += special.ndtr(-u)
+            expected += boxes * special.ndtr(-u)
             continue
-        volume = np.prod(sides[axes]) * math.sqrt(
-            max(np.linalg.det(moments[np.ix_(axes, axes)]), 0)
-        )
+        stretch = math.sqrt(max(np.linalg.det(moments[np.ix_(axes, axes)]), 0))
+        volume = boxes * np.prod(spacing[axes]) * stretch
         hermite = special.eval_hermitenorm(j - 1, u)
         density = (2 * np.pi) ** (-(j + 1) / 2) * np.exp(-(u**2) / 2)
         expected += volume * hermite * density
     return expected
+
+
+def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask | None:
+    """A mask of the points to use, which an image without a border cannot have."""
+    if mask is None:
+        return None
+    array = np.asarray(mask)
+    check_mask(array.shape, array.dtype, shape, shape)
+    check_closed(boundary, "with `mask`")
+    return as_booleans(array)
 
 
 def check_real(number: Any, name: str) -> float:

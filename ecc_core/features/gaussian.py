@@ -21,6 +21,8 @@ from ecc_core.features._gaussian import (
     check_moments,
     check_positive,
     check_real,
+    check_region,
+    count_cells,
     kinematic_curve,
     lattice_curve,
 )
@@ -32,7 +34,7 @@ from ecc_core.results import CurveResult, agree, curve_facts, meaning
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ExpectedCurve", "expected_gaussian_curve"]
+__all__ = ["Covariance", "ExpectedCurve", "Seed", "check_shape", "expected_gaussian_curve"]
 
 Seed = int | np.random.Generator | None
 Covariance = Callable[[Floats], Floats] | ArrayLike
@@ -119,6 +121,7 @@ def expected_gaussian_curve(
     mean: float = 0.0,
     variance: float | None = None,
     spacing: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
     boundary: Literal["closed", "periodic", "half-open"] = "closed",
@@ -154,6 +157,8 @@ def expected_gaussian_curve(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Not with an array of covariances.
         Default: 1.
+    mask : boolean array of shape `shape`, optional
+        Points to use. Requires connectivity 1 with `covariance`, and a closed boundary.
     connectivity : {None, 1, d}
         As for :func:`ecc_core.euler_curve`. Only with `covariance`; the kinematic formula does not
         depend on it.
@@ -206,7 +211,8 @@ def expected_gaussian_curve(
 
     where :math:`\Lambda_J` are the spectral moments of the axes in J, H are Hermite polynomials,
     and the sides are :math:`T_i = (n_i - 1) \cdot` spacing. A torus, with sides
-    :math:`n_i \cdot` spacing, and a half-open window have only the term j = d.
+    :math:`n_i \cdot` spacing, and a half-open window have only the term j = d. For a mask, the
+    products of sides are alternating sums of the numbers of cells between its points [5]_.
 
     *The band* is mean ± q s(t), where s is the root mean square deviation of the curves of the
     replicas, simulated by fast Fourier transforms [4]_, from the mean, and q a quantile of
@@ -223,6 +229,9 @@ def expected_gaussian_curve(
     .. [4] Dietrich, Newsam, "Fast and exact simulation of stationary Gaussian processes through
        circulant embedding of the covariance matrix", SIAM Journal on Scientific Computing 18,
        1088-1107, 1997.
+    .. [5] Worsley, Marrett, Neelin, Vandal, Friston, Evans, "A unified statistical approach for
+       determining significant signals in images of cerebral activation", Human Brain Mapping 4,
+       58-73, 1996.
 
     Examples
     --------
@@ -237,9 +246,10 @@ def expected_gaussian_curve(
     >>> np.round(found.mean)
     array([ 202.,   23., -174.])
     """
-    sizes = _check_shape(shape)
+    sizes = check_shape(shape)
     at = check_threshold_array(thresholds).astype(np.float64)
     filtration = filtration_of(len(sizes), connectivity, superlevel, "raise", None, boundary)
+    kept = check_region(mask, sizes, filtration.boundary)
     facts = curve_facts(filtration)
     centre = check_real(mean, "mean")
     if (covariance is None) == (spectral_moments is None):
@@ -251,27 +261,32 @@ def expected_gaussian_curve(
         steps = check_spacing(spacing, len(sizes))
         scale = 1.0 if variance is None else check_positive(variance, "variance")
         u = (at - centre) / math.sqrt(scale) * (1 if filtration.superlevel else -1)
-        expected = kinematic_curve(u, sizes, steps, moments / scale, filtration.boundary)
+        counts = count_cells(sizes, filtration.boundary, cubes=False, mask=kept)
+        expected = kinematic_curve(u, counts, steps, moments / scale)
         facts["connectivity"] = None
         return ExpectedCurve(at, expected, np.zeros(at.size), **facts)
     check_unused("with `covariance`", variance=variance)
+    if kept is not None and filtration.connectivity != 1:
+        got = filtration.connectivity
+        raise ValueError(f"`connectivity` must be 1 with `covariance` and `mask`, got {got}")
     generator = np.random.default_rng(rng)
-    field = Field(covariance, sizes, spacing, filtration)
+    field = Field(covariance, sizes, spacing, filtration.boundary)
+    counts = count_cells(sizes, filtration.boundary, filtration.cubes, kept)
     u = (at - centre) / math.sqrt(field.variance) * (-1 if filtration.superlevel else 1)
-    expected, error = lattice_curve(u, field, generator)
+    expected, error = lattice_curve(u, field.correlation, counts, filtration.cubes, generator)
     if replicas is None:
         check_unused("without `replicas`", level=level)
         return ExpectedCurve(at, expected, error, **facts)
     count, inside = _check_replicas(replicas), check_level(0.95 if level is None else level)
     squares = np.zeros(at.size)
     for image in field.simulate(count, generator):
-        squares += (_curve(image + centre, at, filtration) - expected) ** 2
+        squares += (_curve(image + centre, at, filtration, kept) - expected) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     reach = special.stdtrit(count, (1 + inside) / 2) * np.sqrt(squares / count)
     return ExpectedCurve(at, expected, error, expected - reach, expected + reach, **facts)
 
 
-def _curve(image: Floats, at: Floats, filtration: Filtration) -> Any:
+def _curve(image: Floats, at: Floats, filtration: Filtration, mask: Any) -> Any:
     boundary: Any = filtration.boundary.value
     return euler_curve(
         image,
@@ -280,10 +295,12 @@ def _curve(image: Floats, at: Floats, filtration: Filtration) -> Any:
         superlevel=filtration.superlevel,
         axis=range(image.ndim),
         boundary=boundary,
+        mask=mask,
     ).values
 
 
-def _check_shape(shape: Any) -> tuple[int, ...]:
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """Return the shape of an image of 1 to 3 axes."""
     try:
         sizes = tuple(operator.index(n) for n in shape)
     except TypeError:
