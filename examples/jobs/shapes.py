@@ -26,6 +26,6 @@ few, many = (
 distances = distance_matrix([*few, *many])
 within = distances[:8, :8][np.triu_indices(8, 1)].mean()
 between = distances[:8, 8:].mean()
-test = permutation_test(few, many)
+test = permutation_test(few, many, rng=0)
 print(f"distance within a kind {within:.2f}, between kinds {between:.2f}")
 print(f"p = {test.pvalue:.4f} ({len(test.null)} permutations of 8 + 8 shapes)")
