@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
+from ecc_core._arrays.xarray import value_units
 from ecc_core._request.filtration import flag_pair
 from ecc_core._request.image import check_same_shape, geometry_by_axis, split_masked
 from ecc_core.results import EulerSurface, surface_facts
@@ -173,4 +174,6 @@ def euler_surface(
         origin.thresholds(thresholds_second, at[1]),
         a.spread(values, at[0].size, at[1].size),
         **surface_facts(filtrations),
+        units_first=value_units(first),
+        units_second=value_units(second),
     )

@@ -37,8 +37,8 @@ class EulerSurface(Result[ArrayT]):
     ndim : int or None
         Number of spatial axes of the images. None if unknown.
     units_first, units_second : str or None
-        Units of the thresholds, for the labels of axes. Not set by any function; set them with
-        :func:`dataclasses.replace`.
+        Units of the thresholds, for the labels of axes: those of DataArrays of xarray. Elsewhere
+        set them with :func:`dataclasses.replace`.
 
     Examples
     --------

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["columns", "html", "summary", "to_pandas", "to_xarray"]
 
 MOST_SHOWN = 6  # numbers of an array
+UNITS_OF = {
+    "threshold": "units",
+    "height": "units",
+    "threshold_first": "units_first",
+    "threshold_second": "units_second",
+}
+"""The fact that is the unit of a coordinate."""
 
 
 def summary(array: Any) -> str:
@@ -109,6 +116,7 @@ def to_xarray(result: Result[Any]) -> Any:
     for name, array in coordinates.items():
         for column, part in _parts(name, array).items():
             coords[column] = name, part
-        if name in ("threshold", "height") and "units" in facts:
-            coords[name] = name, array, {"units": facts.pop("units")}
+        fact = UNITS_OF.get(name)
+        if fact in facts:
+            coords[name] = name, array, {"units": facts.pop(fact)}
     return xarray.DataArray(values, coords, dims, name=result._quantity, attrs=facts)

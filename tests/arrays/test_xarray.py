@@ -57,6 +57,14 @@ def test_units_of_values_are_those_of_thresholds(compute):
     assert (found.units, plain.units) == ("HU", None)
 
 
+def test_units_of_surfaces_are_those_of_both_images():
+    found = ecc.euler_surface(labelled(), labelled(IMAGE[::-1], units="keV"), 4, 5)
+    plain = ecc.euler_surface(IMAGE, IMAGE[::-1], 4, 5)
+    assert (found.units_first, found.units_second) == ("HU", "keV")
+    assert_array_equal(found.values, plain.values)
+    assert found.to_xarray().threshold_second.attrs == {"units": "keV"}
+
+
 def test_heights_of_transforms_and_directions():
     box = (slice(2, 9), slice(3, 8))
     shape = np.zeros(IMAGE.shape, bool)
