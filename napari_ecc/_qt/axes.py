@@ -76,9 +76,18 @@ def symlog(values: Any) -> Any:
     return np.sign(values) * np.log1p(np.abs(values))
 
 
-def symlog_ticks(low: float, high: float) -> list[float]:
-    """Zero, and the powers of ten of either sign between two bounds."""
-    powers = [10.0**k for k in range(16)]
+def symlog_ticks(low: float, high: float, most: int) -> list[float]:
+    """Zero, and about as many powers of ten of either sign between two bounds.
+
+    Examples
+    --------
+    >>> from napari_ecc._qt.axes import symlog_ticks
+    >>> symlog_ticks(-12, 2000, 9), symlog_ticks(-12, 2000, 4)
+    ([-10.0, -1.0, 0.0, 1.0, 10.0, 100.0, 1000.0], [-1.0, 0.0, 1.0, 100.0])
+    """
+    digits = math.log10(1 + max(-low, 0.0)) + math.log10(1 + max(high, 0.0))
+    step = max(1, math.ceil(digits / max(most, 1)))
+    powers = [10.0**k for k in range(0, 16, step)]
     return [y for y in (*(-p for p in reversed(powers)), 0.0, *powers) if low <= y <= high]
 
 
@@ -93,6 +102,7 @@ class Frame:
     ) -> None:
         self.plot = plot
         self.x0, self.x1, self.y0, self.y1 = bounds
+        self.log = log
         self._scale: Any = symlog if log else lambda y: y
 
     def px(self, x: Any) -> Any:
@@ -132,7 +142,8 @@ def paint_axes(
         painter.drawLine(*(QPointF(x, py) for x in ends))
         painter.setPen(text)
         where = QRectF(0, py - height, plot.left() - 6, 2 * height)
-        painter.drawText(where, right, tick_label(y, abs(frame.y1 - frame.y0)))
+        span = 10 * abs(y) if frame.log else abs(frame.y1 - frame.y0)
+        painter.drawText(where, right, tick_label(y, span))
     painter.setPen(axis)
     painter.drawLine(plot.bottomLeft(), plot.bottomRight())
     painter.drawLine(plot.bottomLeft(), plot.topLeft())

@@ -211,7 +211,7 @@ class HeatMap(PaintedWidget):
         for k in range(17):
             gradient.setColorAt(k / 16, QColor(table[round(1 + 254 * k / 16)]))
         painter.fillRect(bar, gradient)
-        for tick in symlog_ticks(-self._largest, self._largest):
+        for tick in symlog_ticks(-self._largest, self._largest, STEPS):
             x = bar.center().x() + bar.width() / 2 * symlog(tick) / symlog(self._largest)
             painter.drawLine(QPointF(x, bar.bottom()), QPointF(x, bar.bottom() + 3))
         strip.setRight(bar.left() - 5)

@@ -238,7 +238,7 @@ class CurvePlot(PaintedWidget):
         most = max(2, int(frame.plot.height() / 45))
         ticks = nice_ticks(frame.y0, frame.y1, most, whole=True)
         if self._logarithmic:
-            ticks = symlog_ticks(frame.y0, frame.y1)
+            ticks = symlog_ticks(frame.y0, frame.y1, most)
         paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
         if self._bars is not None:

@@ -94,12 +94,17 @@ everywhere. Draw around points to put their objects in a class, a column of the 
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "labels", controller.objects)
         self.show(self.show_empty, controller.objects.names_changed)
+        self.show(self._show_part, events.labels)
         self.show(self._show_points, events.regions, events.basis)
         self.show(self._show_selected, events.regions, events.selected)
         self.show(self._show_classes, events.classes)
         self.show(self._show_undo, controller.session.history.changed)
         self.scatter.picked.connect(self._pick_point)
         self.scatter.lassoed.connect(self._classify)
+
+    def _show_part(self) -> None:
+        layer = self.controller.layer
+        self.form.set_visible("scope", layer is not None and layer.ndim > 2)
 
     def _show_undo(self) -> None:
         self.actions["undo"].enabled = bool(self.controller.session.history.newest)
