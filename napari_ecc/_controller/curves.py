@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
-from ecc_core.features import align_curves, curve_descriptors
+from ecc_core.features import align_curves, descriptor_table
 from napari_ecc._controller.fields import Field, chunked
 from napari_ecc._controller.layers import (
     Part,
@@ -227,8 +227,7 @@ def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
     ValueError
         If `features` have no column ``name``, or several rows for one.
     """
-    rows = {name: curve_descriptors(curve)._asdict() for name, curve in curves.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index").astype(float)
+    table = descriptor_table(curves)
     aligned = align_curves(list(curves.values()))
     names = [f"ecc_t{t:.6g}" for t in np.asarray(aligned.thresholds)]
     values = pd.DataFrame(np.asarray(aligned.values), index=table.index, columns=names)

@@ -51,7 +51,6 @@ class Limits(NamedTuple):
     """Its values are integers."""
     diameter: float = 1.0
     """Of the displayed plane, in world units."""
-    axis_names: tuple[str, str] = ("y", "x")
     unit: str = "pixel"
 
 
@@ -135,20 +134,17 @@ class DirectionController(DockController):
             self._set.show(self._layer, selection, Field(selection.full, None), settings)
 
     def limits(self) -> Limits:
-        """Return the bounds of the values, the names of the axes and their unit."""
+        """Return the bounds of the values, and the unit of lengths."""
         layer = self._layer
         if layer is None or problem_with(layer):
             return Limits()
         low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
-        names = [str(name) for name in layer.axis_labels[-2:]]
-        named = all(name[:1].isalpha() for name in names)
         return Limits(
             float(low),
             float(high),
             layer.dtype.kind in "iu",
             float(np.linalg.norm(sides)),
-            (names[0], names[1]) if named else ("y", "x"),
             str(layer.units[-1]),
         )
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QHBoxLayout
 
 from napari_ecc._controller.directions import DirectionController
 from napari_ecc._qt import form
-from napari_ecc._qt.direction_dial import DirectionDial
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
@@ -60,7 +57,7 @@ class DirectionExplorer(Panel):
 Euler characteristic of the part that has been swept; the heat map has a row for every
 direction.</p>
 <p>Click or drag in the curve: the height is marked in the canvas.</p>
-<p>Turn the dial, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
+<p>Type an angle, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
 and objects are those of the dock Threshold.</p>"""
 
     def _fill(self) -> None:
@@ -69,11 +66,12 @@ and objects are those of the dock Threshold.</p>"""
         controller = self.controller
         self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
-        self.dial = DirectionDial()
-        self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
         self.form = self.add_form(CHOICES, self.explorer, self.model)
         self.settings = self.add_form(SETTINGS, self.model, self.explorer, title="Settings")
-        self.add(self._direction_row())
+        self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
+        self.angles["azimuth"].native.setSuffix("°")
+        self.angles["azimuth"].native.setWrapping(True)
+        self.add(self.angles)
         self.add(self.plot, stretch=1)
         self.add(self.map, stretch=1)
         self.add_actions(
@@ -84,18 +82,8 @@ and objects are those of the dock Threshold.</p>"""
             )
         )
 
-    def _direction_row(self) -> QHBoxLayout:
-        self.angles["azimuth"].native.setSuffix("°")
-        self.angles["azimuth"].native.setWrapping(True)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.dial, alignment=Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.angles.native, stretch=1)
-        return row
-
     def _connect(self) -> None:
         model, controller = self.model, self.controller
-        self.dial.turned.connect(model.turn)
         self.plot.threshold_moved.connect(controller.mark)
         self.plot.stepped.connect(controller.step)
         self._links.add(self.plot.set_threshold, model.events.height)
@@ -117,7 +105,6 @@ and objects are those of the dock Threshold.</p>"""
         steepest = STEEPEST * (limits.high - limits.low) / limits.diameter
         self.form.set_range("slope", -steepest, steepest)
         self.form.display("slope", self.model.slope)
-        self.dial.set_axis_names(*limits.axis_names)
         self._show_rows()
 
     def _show_rows(self) -> None:
@@ -133,7 +120,6 @@ and objects are those of the dock Threshold.</p>"""
 
     def _show_direction(self) -> None:
         model = self.model
-        self.dial.set_angle(model.azimuth)
         self.map.set_marker(self._marked(model.azimuth))
         self.angles.display("azimuth", model.azimuth)
         self.angles.display("elevation", model.elevation)

@@ -18,7 +18,7 @@ from magicgui.widgets import (
     SpinBox,
 )
 from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtWidgets import QAbstractSlider, QAbstractSpinBox, QComboBox
+from qtpy.QtWidgets import QAbstractSlider, QAbstractSpinBox, QComboBox, QDoubleSpinBox
 
 from napari_ecc._controller.links import Links
 
@@ -175,6 +175,8 @@ class Form(Container[Any]):
         with widget.changed.blocked():
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
+            for readout in widget.native.findChildren(QDoubleSpinBox):
+                readout.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span))))
 
     def follow(self, model: Any, links: Links, but: Collection[str] = ()) -> None:
         """Synchronise widgets with fields of a model, both ways, except `but`."""

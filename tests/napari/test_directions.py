@@ -81,15 +81,13 @@ def test_plane_with_anisotropic_pixels(directions, qtbot):
     assert "40 × 60" in panel.work.text.text()  # noqa: RUF001
 
 
-def test_drag_of_the_dial(directions, qtbot, drag_mouse):
+def test_another_angle(directions, qtbot, drag_mouse):
     """The curve follows; the transform is not computed again."""
     image = smooth(40, 60)
     _, panel = directions(image)
     transform, curves = panel.model.transform, []
     panel.model.events.curve.connect(curves.append)
-    width, height = panel.dial.width(), panel.dial.height()
-    middle = height / 2
-    drag_mouse(panel.dial, (width / 2, height - 9), (width - 15, middle + 20), (width - 9, middle))
+    panel.angles["azimuth"].value = 90
     settle(qtbot, panel)
     assert panel.model.azimuth == panel.angles["azimuth"].value == panel.map.marker == 90
     assert_exact(panel, image >= panel.explorer.threshold)

@@ -1,4 +1,4 @@
-"""The dial and the heat map: what they show, and what the mouse does to them."""
+"""The heat map: what it shows, and what the mouse does to it."""
 
 import numpy as np
 import pytest
@@ -7,20 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("qtpy.QtWidgets", exc_type=ImportError)
 
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QImage, QWheelEvent
+from qtpy.QtCore import QPointF
+from qtpy.QtGui import QImage
 
-from napari_ecc._qt.direction_dial import DirectionDial
 from napari_ecc._qt.heatmap import HeatMap, colour_indices
 from napari_ecc._qt.painted import PAPER
-
-
-@pytest.fixture
-def dial(qtbot):
-    widget = DirectionDial()
-    qtbot.addWidget(widget)
-    widget.resize(124, 124)
-    return widget
 
 
 @pytest.fixture
@@ -36,49 +27,6 @@ def drawn(widget):
     picture = QImage(widget.size(), QImage.Format.Format_ARGB32)
     widget.render(picture)
     return picture
-
-
-def test_drag_of_the_dial(dial, drag_mouse):
-    seen = []
-    dial.turned.connect(seen.append)
-    tip = dial.tip()
-    assert tip.y() > 62  # 0 degrees point down
-    assert tip.x() == 62
-    drag_mouse(dial, (62, 120), (120, 62), (62, 4), (4, 62))
-    assert_allclose(seen, [0, 90, 180, 270])
-    drag_mouse(dial, (100, 100))
-    assert_allclose(dial.angle, 45)
-    assert_allclose([dial.tip().x(), dial.tip().y()], 62 + 44 / np.sqrt(2))
-
-
-def test_keys_and_wheel_of_the_dial(dial, qtbot):
-    seen = []
-    dial.turned.connect(seen.append)
-    for key in (Qt.Key.Key_Right, Qt.Key.Key_PageUp, Qt.Key.Key_Up, Qt.Key.Key_PageDown):
-        qtbot.keyClick(dial, key)
-    assert seen == [359, 14, 15, 0]
-    event = QWheelEvent(
-        QPointF(9, 9),
-        QPointF(9, 9),
-        QPoint(),
-        QPoint(0, 240),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    dial.wheelEvent(event)
-    assert seen[-1] == 2
-    qtbot.keyClick(dial, Qt.Key.Key_A)
-    dial.set_angle(-10)
-    assert dial.angle == 350
-    assert len(seen) == 5
-
-
-def test_dial_is_drawn_in_the_colours_of_the_theme(dial):
-    dial.set_colours(PAPER)
-    dial.set_angle(90)
-    assert drawn(dial).pixelColor(80, 62).name() == PAPER.accent
 
 
 def test_colours_of_values():
