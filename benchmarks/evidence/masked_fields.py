@@ -24,8 +24,8 @@ QUESTION = "Do curves of Gaussian random fields follow the theory in masks with 
 CONCLUSION = """
 Yes: the mean curves agree with the expectation that is summed over the cells of the mask (p from
 0.03 to 0.62 in four settings, deviations of 1 to 2 %). The kinematic formula with connectivity 1
-and the "exact" functionals of the mask is as good at a smoothing of 4 points in 2-D and 3 in 3-D,
-and off by 4 and 6 % at 2 points. With the default connectivity and Crofton estimates it is off by
+and the "exact" functionals of the mask agrees at a smoothing of 4 points in 2-D and 3 in 3-D; at
+2 points it errs by 4 to 6 %. With the default connectivity and Crofton estimates it is off by
 1 to 4 % in 2-D and by 12 to 14 % in 3-D. To scale the curve of the whole box is wrong by 10 to
 41 %. Where a mask matters, use connectivity 1.
 """

@@ -4,7 +4,8 @@ A porous medium: when do pores connect?
 
 Whether a liquid flows through a rock depends on how its pores are connected. In 3-D the Euler
 characteristic is the number of components minus tunnels plus cavities: it is positive if pores are
-separate, and negative if they form a network. Its zero is close to the percolation threshold.
+separate, and negative if they form a network. In this draw its zero is close to the radius at
+which the pores no longer connect opposite sides, which `component_curves` finds directly.
 """
 
 # %%
