@@ -20,9 +20,9 @@ Crofton estimates are within 1 % of the true perimeter, surface and mean breadth
 radii of 5 points or more, and 13 directions vary much less than 3 with the orientation of a torus.
 "exact" measures the steps of the grid, 1.27 times the perimeter of discs and 1.5 times the surface
 of balls. For Gaussian fields, half-open windows and periodic fields have the expected densities,
-except the surface, which is 2 to 4 % too small at a smoothing of 2 points, where the steps of the grid
-are not small beside the structures. Closed windows are off by up to 66 %: the border of the window
-counts as border of the set.
+except the surface, which is 2 to 4 % too small at a smoothing of 2 points, where the steps of the
+grid are not small beside the structures. Closed windows are off by up to 66 %: the border of the
+window counts as border of the set.
 """
 TEXT = """
 Shapes: the points of a grid within discs, balls and tori at random positions (and, for the tori,

@@ -34,10 +34,11 @@ QUESTION = """
 Is a nucleus found again by its outline after it has been turned, rescaled and segmented anew?
 """
 CONCLUSION = """
-Rarely; transforms do no better than simple descriptors: region properties (0.20 and 0.19), Fourier descriptors (0.22
-and 0.19) and the radial profile find about one nucleus in five of 27, transforms about one in nine
-(0.10 to 0.14), where guessing finds one in 27. No difference from the SECT is significant at 5 %.
-Most nuclei are ellipses, which a few numbers describe; use those where shapes are that simple.
+Rarely; transforms do no better than simple descriptors: region properties (0.20 and 0.19), Fourier
+descriptors (0.22 and 0.19) and the radial profile find about one nucleus in five of 27, transforms
+about one in nine (0.10 to 0.14), where guessing finds one in 27. No difference from the SECT is
+significant at 5 %. Most nuclei are ellipses, which a few numbers describe; use those where shapes
+are that simple.
 """
 TEXT = """
 The image of nuclei that comes with stardist, and the nuclei that experts drew in it, as far as a

@@ -68,6 +68,13 @@ def test_masked_fields_follow_theory(study):
     assert p_value(curves, masked_fields.without_border(mask, setting[2])) < 1e-6
 
 
+def test_thresholds_of_maps(study):
+    (found,) = study("map_thresholds").run(quick=True).tables.values()
+    for row in found:
+        rough = row["threshold"].startswith("smooth formula")
+        assert (row["rate"] < 0.038) if rough else (0.03 < row["rate"] < 0.07)
+
+
 def test_estimators(study):
     shapes, fields = study("estimators").run(quick=True).tables.values()
     for row in shapes:
@@ -218,7 +225,7 @@ def test_noise_and_resolution(study):
 
 
 STUDIES = (
-    *("estimators", "gaussian_field", "masked_fields", "morphology", "objects"),
+    *("estimators", "gaussian_field", "map_thresholds", "masked_fields", "morphology", "objects"),
     *("persistent_homology", "porous_media"),
     *("robustness", "solar_cells", "texture_classification"),
 )

@@ -76,6 +76,12 @@ CHECKS = {
         names["distances"][0, 1] == 0 and names["distances"][0, 2] < names["distances"][0, 3] / 2
     ),
     "plot_soft_curve": lambda names: names["chi"] == 0,
+    "plot_statistical_map": lambda names: (
+        names["level"] < names["bonferroni"]
+        and names["error"] < 0.05
+        and not ((names["z"] > names["level"]) & names["mask"] & (names["effect"] < 0.01)).any()
+        and ((names["z"] > names["level"]) & (names["effect"] > 0.5)).any()
+    ),
     "plot_vacuoles": lambda names: (names["found"] == names["vacuoles"]).all(),
     "plot_vessels": lambda names: (
         names["network"] == 1 - names["LOOPS"] and names["lasting"] == names["LOOPS"]
