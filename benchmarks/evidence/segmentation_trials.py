@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from outcome import ROOT, Row, best_times, interval
 from scipy.stats import ttest_rel
 from skimage.morphology import remove_small_holes, remove_small_objects
-from topological_losses import betti_curve_loss, centreline_dice, persistence_loss
+from topological_losses import betti_curve_loss, centreline_dice
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from ecc_core.nn import EulerCurveLoss
+from ecc_core.nn import EulerCurveLoss, PersistenceLoss
 
 sys.path.insert(0, str(ROOT / "examples"))
 from learn_segmentation import betti_numbers, network
@@ -47,7 +47,7 @@ LOSSES: dict[str, tuple[Loss | None, tuple[float, ...]]] = {
     "cross entropy": (None, (0.0,)),
     "EulerCurveLoss": (EulerCurveLoss(window=WINDOW), (30.0, 100.0, 300.0, 1000.0)),
     "soft Betti curves": (partial(betti_curve_loss, window=WINDOW), (30.0, 100.0, 300.0, 1000.0)),
-    "TopoLoss": (partial(persistence_loss, window=WINDOW), (0.01, 0.03, 0.1, 0.3)),
+    "TopoLoss": (PersistenceLoss(WINDOW), (0.01, 0.03, 0.1, 0.3)),
     "clDice": (centreline_dice, (0.3, 1.0, 3.0, 10.0)),
 }
 

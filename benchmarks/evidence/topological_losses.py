@@ -78,26 +78,6 @@ def pairs_of(images: Tensor) -> Pairs:
     return Pairs(*torch.from_numpy(np.concatenate(found, 1)))
 
 
-def persistence_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
-    """TopoLoss (Hu et al., NeurIPS 2019, arXiv:1906.05404), over the windows of images.
-
-    The most persistent components and holes of the prediction, as many as the target has, are
-    moved to birth 1 and death 0, and all others to the diagonal.
-    """
-    own, true = (windows(x, window) for x in (prediction, target))
-    wanted = ecc.betti_curves(true, [0.5], superlevel=True, axis=(1, 2)).values.flatten()
-    groups, births, deaths = pairs_of(own)
-    values = torch.cat([own.flatten(), own.new_zeros(1)])
-    birth, death = values[births], values[deaths]
-    lengths = (birth - death).detach().numpy()
-    order = torch.from_numpy(np.lexsort([-lengths, groups.numpy()]))
-    groups, birth, death = groups[order], birth[order], death[order]
-    ranks = torch.arange(len(groups)) - torch.searchsorted(groups, groups)
-    kept = ranks < wanted[groups]
-    errors = torch.where(kept, (1 - birth).square() + death.square(), (birth - death).square())
-    return errors.sum() / len(own)
-
-
 def betti_curve_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
     """Mean difference of the soft Betti curves of windows, over their points.
 

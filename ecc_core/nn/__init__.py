@@ -1,4 +1,4 @@
-"""Euler characteristic curves and transforms as PyTorch layers and a loss."""
+"""Euler characteristic curves and transforms as PyTorch layers, and topological losses."""
 
 from ecc_core._optional import import_optional
 
@@ -13,6 +13,7 @@ from ecc_core.nn.layers import (  # noqa: E402
 )
 from ecc_core.nn.loss import EulerCurveLoss  # noqa: E402
 from ecc_core.nn.metrics import BettiError  # noqa: E402
+from ecc_core.nn.persistence import PersistenceLoss  # noqa: E402
 
 __all__ = [
     "BettiError",
@@ -20,6 +21,7 @@ __all__ = [
     "EulerCurveLoss",
     "EulerCurveMap",
     "EulerTransformLayer",
+    "PersistenceLoss",
     "functional",
     "parameter_groups",
 ]
