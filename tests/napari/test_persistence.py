@@ -51,7 +51,7 @@ def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
             for dimension, birth, death in known:
                 values[dimension] += (birth <= at) & (at < death)
             assert_array_equal(classes.betti_curves(least).values, values)
-            for k in (0, levels.size // 2):
+            for k in range(levels.size):
                 assert classes.numbers(levels[k], least) == tuple(values[:, k])
 
 

@@ -14,8 +14,11 @@ from napari_ecc._controller import warming
 from napari_ecc._workers import PREPARING, Step
 
 CLOSING = """
-import sys, time
+import atexit, sys
+kernel = "curve", "uint8", 2
+atexit.register(lambda: print("at work:", not warming._compiler._ready[kernel].is_set()))
 import napari
+from napari_ecc._controller import warming
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer(show=True)
 viewer.open_sample("napari-ecc", "coins")
@@ -24,7 +27,6 @@ while not panel.plot.state.startswith("Preparing"):
     QApplication.processEvents()
 if sys.argv[1] == "closed":
     viewer.close()
-print(time.time())
 """
 
 
@@ -79,7 +81,7 @@ def test_the_time_is_that_of_computing(explorer, qtbot, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["closed", "left open"])
 def test_a_window_closes_while_it_prepares(tmp_path, end):
-    """In time, and without a crash."""
+    """Without a crash, and without waiting for the first kernel."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", CLOSING, end],
@@ -89,4 +91,4 @@ def test_a_window_closes_while_it_prepares(tmp_path, end):
         timeout=TIMEOUT / 1000,
     )
     assert done.returncode == 0, done.stderr
-    assert time.time() - float(done.stdout.split()[-1]) < 2
+    assert "at work: True" in done.stdout
