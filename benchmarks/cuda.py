@@ -21,7 +21,7 @@ import numpy as np
 from cupyx.scipy.ndimage import gaussian_filter
 
 from ecc_core._backends.cuda import launch
-from ecc_core._backends.cuda.arrays import Adopted, element_of
+from ecc_core._backends.cuda.arrays import ArrayView, element_of
 from ecc_core._request.filtration import Filtration
 
 BINS = 256
@@ -126,7 +126,7 @@ def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> lis
         thresholds = levels(dtype)
         for cubes in (False, True):
             filtration = filtration_of(image, cubes, "raise")
-            adopted = Adopted(image, element_of(image.dtype), None)
+            adopted = ArrayView(image, element_of(image.dtype), None)
             call = partial(launch.enqueue, adopted, thresholds, filtration)
             good = check(image, dtype, cubes)
             small = image.nbytes < 1 << 27

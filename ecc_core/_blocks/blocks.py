@@ -13,8 +13,8 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._backends.borders import closed, stretch
 from ecc_core._blocks.planes import (
     Array,
+    BlockSums,
     Box,
-    Emitted,
     Term,
     flattened,
     outermost,
@@ -98,12 +98,12 @@ def curve_of(box: Box, settings: AnySettings) -> Values:
     return settings.curve(*box)
 
 
-def emit(image: Array, *others: Array, settings: AnySettings, ndim: int) -> Emitted:
+def emit(image: Array, *others: Array, settings: AnySettings, ndim: int) -> BlockSums:
     """Return the curve of a block and copies of its outermost planes."""
     batch = image.shape[: image.ndim - ndim]
     spatial = image.shape[image.ndim - ndim :]
     box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *others))
-    return Emitted(
+    return BlockSums(
         batch,
         curve_of(box, settings),
         outermost(box, slice(0, 1)),
@@ -122,7 +122,7 @@ def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[n
     return values
 
 
-def with_terms(block: Emitted, terms: list[Term], settings: AnySettings) -> Values:
+def with_terms(block: BlockSums, terms: list[Term], settings: AnySettings) -> Values:
     """Return the sum of a block's curve and the given terms, (*batch, n)."""
     values = block.own.copy()
     for batch in _batches(terms):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._backends.borders import closed
-from ecc_core._blocks.planes import Box, Emitted, Face, crossing_terms, faces_of
+from ecc_core._blocks.planes import BlockSums, Box, Face, crossing_terms, faces_of
 from ecc_core._blocks.regions import table_with_terms
 from ecc_core._blocks.work import Index, Work
 from ecc_core._request.estimator import Estimator, estimator_of
@@ -94,7 +94,7 @@ class CellWork(Work):
 
     settings: CellSettings
 
-    def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
+    def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
         """Return the contribution of a block."""
         own, place, settings = emitted[0], self.place(block), self.settings
         faces = faces_of(place, 1)

@@ -32,16 +32,16 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Array",
+    "BlockSums",
     "Box",
-    "Emitted",
     "Face",
-    "Met",
+    "LayerSums",
     "Place",
     "Term",
     "crossing_terms",
     "faces_of",
     "flattened",
-    "meeting_terms",
+    "layer_terms",
     "neighbours",
     "outermost",
     "place_of",
@@ -100,7 +100,7 @@ def neighbours(index: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[in
     return itertools.product(*steps)
 
 
-class Emitted(NamedTuple):
+class BlockSums(NamedTuple):
     """What is kept of a block after it has been processed.
 
     Attributes
@@ -143,7 +143,7 @@ def flattened(box: Box) -> Box:
     return tuple(np.moveaxis(array.reshape((images, *shape)), shortest, 1) for array in box)
 
 
-class Met(NamedTuple):
+class LayerSums(NamedTuple):
     """A block that has been combined with its neighbours in its own layer and in the previous one.
 
     Attributes
@@ -158,8 +158,8 @@ class Met(NamedTuple):
     last: tuple[Box, ...]
 
 
-def meeting_terms(
-    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...]
+def layer_terms(
+    blocks: Sequence[BlockSums], before: Sequence[LayerSums], after: tuple[int, ...]
 ) -> list[Term]:
     """Return the terms between a block and its own layer, and between this and the previous one.
 
@@ -168,7 +168,9 @@ def meeting_terms(
     but one plane of each block waits for the next layer.
     """
 
-    def terms_of(blocks: Sequence[Emitted | Met], layers: int, axes: range | None) -> list[Term]:
+    def terms_of(
+        blocks: Sequence[BlockSums | LayerSums], layers: int, axes: range | None
+    ) -> list[Term]:
         place = Place((0,) * len(after), (layers, *after[1:]))
         return crossing_terms(blocks, place.after, faces_of(place, 1), axes)
 
@@ -179,7 +181,7 @@ def meeting_terms(
 
 
 def crossing_terms(
-    blocks: Sequence[Emitted | Met],
+    blocks: Sequence[BlockSums | LayerSums],
     after: tuple[int, ...],
     faces: Sequence[Sequence[Face]],
     axes: range | None = None,
@@ -226,7 +228,7 @@ def _thickened(plane: Box, axis: int, thickness: int) -> Box:
 
 
 def _layer(
-    near: dict[tuple[int, ...], Emitted | Met],
+    near: dict[tuple[int, ...], BlockSums | LayerSums],
     axis: int,
     after: tuple[int, ...],
     step: int,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ecc_core._blocks.planes import (
     Array,
+    BlockSums,
     Box,
-    Emitted,
     Term,
     outermost,
 )
@@ -40,7 +40,7 @@ def _table_of(box: Box, settings: Any) -> Table:
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
-def emit_regions(image: Array, labels: Array, *, settings: Any) -> Emitted:
+def emit_regions(image: Array, labels: Array, *, settings: Any) -> BlockSums:
     """Return the table of a block and copies of its outermost planes."""
     check_label_values(labels, labels.dtype)
     if settings.filtration.nan == "omit" and image.dtype.kind == "f":
@@ -48,12 +48,12 @@ def emit_regions(image: Array, labels: Array, *, settings: Any) -> Emitted:
         labels = np.where(missing, labels.dtype.type(0), labels)
         image = np.where(missing, image.dtype.type(0), image)
     box = (image[None], labels[None])
-    return Emitted(
+    return BlockSums(
         (), _table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))
     )
 
 
-def table_with_terms(block: Emitted, terms: Sequence[Term], settings: Any) -> Table:
+def table_with_terms(block: BlockSums, terms: Sequence[Term], settings: Any) -> Table:
     """Return the sum of a block's table and the given terms."""
     tables = [block.own]
     for sign, box in terms:

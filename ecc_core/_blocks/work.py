@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from ecc_core._blocks.blocks import add, emit, with_terms
 from ecc_core._blocks.planes import (
     Array,
-    Emitted,
-    Met,
+    BlockSums,
+    LayerSums,
     Place,
     Term,
     crossing_terms,
     faces_of,
     flattened,
-    meeting_terms,
+    layer_terms,
     neighbours,
     place_of,
 )
@@ -134,18 +134,18 @@ class Work:
         images, at = block[: self.lead], block[self.lead :]
         return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
 
-    def emit(self, block: Index) -> Emitted:
+    def emit(self, block: Index) -> BlockSums:
         """Read a block and return what its neighbours need."""
         return self.emitted(self.read(self.box(block)))
 
-    def emitted(self, arrays: Sequence[Array]) -> Emitted:
+    def emitted(self, arrays: Sequence[Array]) -> BlockSums:
         """Return what the neighbours of a block need."""
         if self.regions:
             image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
             return emit_regions(image, labels, settings=self.settings)
         return emit(*arrays, settings=self.settings, ndim=self.ndim)
 
-    def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
+    def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
         """Return the contribution of a block: a table, or a curve of shape (*batch, n).
 
         `emitted` are the block and all its later neighbours, the last axis running fastest.
@@ -154,13 +154,15 @@ class Work:
         faces = faces_of(place, self.settings.filtration.connectivity)
         return self._with_terms(emitted[0], crossing_terms(emitted, place.after, faces))
 
-    def meet(self, block: Index, emitted: Sequence[Emitted], before: Sequence[Met]) -> Met:
+    def meet(
+        self, block: Index, emitted: Sequence[BlockSums], before: Sequence[LayerSums]
+    ) -> LayerSums:
         """Return what a block adds together with its layer and the one before."""
         own = emitted[0]
-        terms = meeting_terms(emitted, before, self.place(block).after)
-        return Met(self._with_terms(own, terms), own.last[:1])
+        terms = layer_terms(emitted, before, self.place(block).after)
+        return LayerSums(self._with_terms(own, terms), own.last[:1])
 
-    def _with_terms(self, block: Emitted, terms: list[Term]) -> Values:
+    def _with_terms(self, block: BlockSums, terms: list[Term]) -> Values:
         if self.regions:
             flat = [(sign, flattened(box)) for sign, box in terms]
             return table_with_terms(block, flat, self.settings)
@@ -170,11 +172,11 @@ class Work:
         """Return the sum of shares."""
         return add_tables(shares) if self.regions else add(shares)
 
-    def add_met(self, blocks: Sequence[Met]) -> Met:
+    def add_met(self, blocks: Sequence[LayerSums]) -> LayerSums:
         """Return the sum of what blocks add."""
-        return Met(self.total_met(blocks), ())
+        return LayerSums(self.total_met(blocks), ())
 
-    def total_met(self, blocks: Sequence[Met]) -> Values:
+    def total_met(self, blocks: Sequence[LayerSums]) -> Values:
         """Return the sum of what blocks add without their planes."""
         return self.sum([block.own for block in blocks])
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ecc_core._blocks.blocks import AnySettings, Settings, coefficients_of
 from ecc_core._blocks.cells import CellSettings, CellWork, work_of
-from ecc_core._blocks.planes import Array, Emitted, neighbours
+from ecc_core._blocks.planes import Array, BlockSums, neighbours
 from ecc_core._blocks.regions import labels_of, rows_of, values_of
 from ecc_core._blocks.tiles import curves_of_tiles
 from ecc_core._blocks.work import Index, Work
@@ -84,7 +84,7 @@ def block_curves(image: Any, mask: Any | None, settings: Settings) -> Any:
     return da.Array(graph, name, (*image.chunks[:lead], rows, (n,)), meta=meta)
 
 
-def _row(work: Work, block: Index, emitted: Sequence[Emitted]) -> Array:
+def _row(work: Work, block: Index, emitted: Sequence[BlockSums]) -> Array:
     return work.share(block, emitted)[..., None, :]
 
 
@@ -99,7 +99,7 @@ def _counts_like(image: Any, ndim: int) -> Any:
 
 
 def _emitted(work: Work, arrays: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return an array with an `Emitted` object in place of each block, and the shared work."""
+    """Return an array with an `BlockSums` object in place of each block, and the shared work."""
     token = dask.base.tokenize(type(work), *arrays, work.settings, work.ndim, work.regions)
     shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
     emitted = da.map_blocks(
@@ -113,7 +113,7 @@ def _emitted(work: Work, arrays: tuple[Any, ...]) -> tuple[Any, Any]:
     return emitted, shared
 
 
-def _emit(*arrays: Array, work: Work) -> Emitted:
+def _emit(*arrays: Array, work: Work) -> BlockSums:
     return work.emitted(arrays)
 
 

@@ -12,8 +12,8 @@ from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.closer import CloserLook
 from napari_ecc._controller.curves import Progress, request_of, result_of
+from napari_ecc._controller.details import Details
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import label_components
 from napari_ecc._controller.layer_choice import LayerChoice
@@ -22,7 +22,7 @@ from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay, embedded
 from napari_ecc._controller.persistence import Objects, can_be_paired, find_objects
 from napari_ecc._controller.probe import ObjectProbe
-from napari_ecc._controller.sources import QuickKinds, Source
+from napari_ecc._controller.sources import QuickCurves, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
@@ -47,16 +47,16 @@ class ExplorerController(DockController):
         super().__init__(viewer, "explorer", "Euler curve")
         self.model = self.session.explorer
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
-        self.closer = CloserLook(viewer, self.model)
-        self.probe = ObjectProbe(viewer, self.model, self.closer)
+        self.details = Details(viewer, self.model)
+        self.probe = ObjectProbe(viewer, self.model, self.details)
         self._labelling = Runner("Labels")
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
-        self.runners += [*self.closer.runners, *self.probe.runners, self._labelling]
-        self._owned += [self.regions, self._set, self.closer.points, self.probe]
+        self.runners += [*self.details.runners, *self.probe.runners, self._labelling]
+        self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._explored: Any = None
-        self._quick = QuickKinds()
+        self._quick = QuickCurves()
         self._connect()
         warm(("curve", "uint8", 2), ("counts", "uint8", 2), ("classes", "uint8", 2))
         self._on_image()
@@ -71,8 +71,8 @@ class ExplorerController(DockController):
         self._links.add(self._on_image, events.image)
         self._links.add(self._on_region, events.roi)
         self._links.add(self._on_threshold, events.threshold)
-        self._links.add(self.closer.locate, events.window, events.show_changes)
-        self._links.add(self.closer.show_histogram, events.show_histogram)
+        self._links.add(self.details.locate, events.window, events.show_changes)
+        self._links.add(self.details.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
@@ -89,7 +89,7 @@ class ExplorerController(DockController):
                 self._recall(layer)
         if layer is None:
             self._set.remove()
-            self.closer.points.remove()
+            self.details.points.remove()
         self._explored = layer
         self._on_region()
 
@@ -109,7 +109,7 @@ class ExplorerController(DockController):
         self.request()
 
     def _clear(self) -> None:
-        self.closer.forget()
+        self.details.forget()
         self._set.remove_soon()
         self._wanted = self._shown = None
         self.model.curve = None
@@ -130,7 +130,7 @@ class ExplorerController(DockController):
             self._submit(self._wanted)
 
     def _submit(self, source: Source) -> None:
-        self.closer.cancel()
+        self.details.cancel()
         # Not at once for another image: napari may crash if layers come while it removes one
         quick = self._shown is not None and self._quick.include(source)
         start = self.runner.run if quick else self.runner.submit
@@ -155,9 +155,9 @@ class ExplorerController(DockController):
         layer, selection = source.layer, source.selection
         self._shown = source
         if field is None:
-            self.closer.forget()
+            self.details.forget()
         else:
-            self.closer.set_field(source, field)
+            self.details.set_field(source, field)
         model = self.model
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
@@ -169,12 +169,12 @@ class ExplorerController(DockController):
         model.status = source.in_words(field.data)
         if model.show_set:
             self._set.show(layer, selection, field, model)
-        self.closer.look()
-        self.closer.show_histogram()
+        self.details.look()
+        self.details.show_histogram()
 
     def go_to_otsu(self) -> None:
         """Move the threshold to the one that divides the values best into two classes."""
-        self.closer.find_otsu(self.snap)
+        self.details.find_otsu(self.snap)
 
     def _on_stopped(self) -> None:
         """Handle the cancellation of the curve by the user."""
@@ -191,10 +191,10 @@ class ExplorerController(DockController):
 
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)
-        self.closer.look()
+        self.details.look()
 
     def _on_show_set(self) -> None:
-        shown, field = self._shown, self.closer.field
+        shown, field = self._shown, self.details.field
         if not self.model.show_set:
             self._set.remove()
         elif shown is not None and field is not None:
@@ -225,16 +225,16 @@ class ExplorerController(DockController):
 
     def make_labels(self) -> None:
         """Add a Labels layer of the components that are counted at the threshold; can be undone."""
-        shown, field, model = self._shown, self.closer.field, self.model
+        shown, field, model = self._shown, self.details.field, self.model
         if shown is None or field is None:
             show_info("There is no curve yet.")
             return
         threshold = formatted(model.threshold)
         name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
-        job = partial(label_components, field, model.threshold, **self.closer.sets)
+        job = partial(label_components, field, model.threshold, **self.details.sets)
         if can_be_paired(field):
             least = model.min_persistence
-            job = partial(find_objects, field, model.threshold, least, **self.closer.sets)
+            job = partial(find_objects, field, model.threshold, least, **self.details.sets)
         self._labelling.submit(job, lambda step: self._add_labels(step.value, shown, name))
 
     def _add_labels(self, found: Any, shown: Source, name: str) -> None:

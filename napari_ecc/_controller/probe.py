@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from napari.components._viewer_mouse_bindings import double_click_to_zoom
 
-from napari_ecc._controller.closer import CloserLook
+from napari_ecc._controller.details import Details
 from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.fields import Field, surroundings
 from napari_ecc._controller.links import Links
@@ -26,8 +26,8 @@ __all__ = ["ObjectProbe"]
 class ObjectProbe:
     """Says what is known of the object under the mouse; a double click goes to its merge."""
 
-    def __init__(self, viewer: Any, model: ExplorerModel, closer: CloserLook) -> None:
-        self._viewer, self._model, self._closer = viewer, model, closer
+    def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
+        self._viewer, self._model, self._details = viewer, model, details
         self._objects: Objects | None = None
         self._place: tuple[int, ...] | None = None
         self._outline = LabelsOverlay(viewer, "Outline of an object")
@@ -60,7 +60,7 @@ class ObjectProbe:
 
     def _point(self, event: Any) -> tuple[int, ...] | None:
         """The point of the field under the mouse."""
-        source, field = self._closer.source, self._closer.field
+        source, field = self._details.source, self._details.field
         if source is None or field is None or self._viewer.dims.ndisplay == 3:
             return None
         found = np.asarray(source.layer.world_to_data(event.position), dtype=float)
@@ -73,12 +73,12 @@ class ObjectProbe:
         if self._objects is not None or self._place is None:
             self._tell()
         elif (
-            (field := self._closer.field)
+            (field := self._details.field)
             and self._model.classes is not None
             and not self._finding.running
         ):
             least = self._model.min_persistence
-            job = partial(find_objects, field, self._model.threshold, least, **self._closer.sets)
+            job = partial(find_objects, field, self._model.threshold, least, **self._details.sets)
             self._finding.submit(job, self._on_objects)
 
     def _on_objects(self, step: Step) -> None:
@@ -118,7 +118,7 @@ class ObjectProbe:
 
     def outline(self, index: int) -> None:
         """Outline a component of the diagram, just before it merges with an older one."""
-        classes, field, source = self._model.classes, self._closer.field, self._closer.source
+        classes, field, source = self._model.classes, self._details.field, self._details.source
         if classes is None or field is None or source is None or classes.dimensions[index]:
             self._outline.clear()
             return
@@ -126,7 +126,7 @@ class ObjectProbe:
         threshold = self._model.threshold if math.isinf(death) else np.nextafter(death, birth)
         least = min(self._model.min_persistence, float(classes.persistence[index]))
         point = tuple(classes.birth_points[index].tolist())
-        job = partial(_outlined, field, float(threshold), least, point, **self._closer.sets)
+        job = partial(_outlined, field, float(threshold), least, point, **self._details.sets)
         look: dict[str, Any] = {"name": "chosen component", "colour": COLOUR, "opacity": 0.9}
         selection = source.selection
         self._outline.find(job, source.layer, selection, selection.spacing, **look)

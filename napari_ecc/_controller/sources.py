@@ -14,7 +14,7 @@ from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._controller.warming import prepared
 from napari_ecc._workers import Step
 
-__all__ = ["QuickKinds", "Source"]
+__all__ = ["QuickCurves", "Source"]
 
 AT_ONCE = 0.02
 """Seconds below which a curve is computed in the main thread: redrawing takes longer than that."""
@@ -56,7 +56,7 @@ class Source(NamedTuple):
         return call(target, action, self.layer, **self.options, part=part, **options)
 
 
-class QuickKinds:
+class QuickCurves:
     """Remembers which kinds of curves are quick, from the times of earlier ones.
 
     A kernel that has not been compiled yet is therefore never run in the main thread.

@@ -243,7 +243,7 @@ far.</p>"""
         curve, threshold = self.model.curve, self.model.threshold
         known = curve is not None and not math.isnan(threshold)
         self.plot.set_threshold(threshold if known else None)
-        self.plot.set_band(self.controller.closer.window())
+        self.plot.set_band(self.controller.details.window())
         for widget in (self.slider, self.value):
             widget.enabled = known
         with self.slider.changed.blocked(), self.value.changed.blocked():
@@ -348,7 +348,7 @@ far.</p>"""
             for step, colour in enumerate(colours, 1)
         )
         self.changes.setText(f"{of_all} critical points in the window<br>{legend}")
-        self.plot.set_band(self.controller.closer.window())
+        self.plot.set_band(self.controller.details.window())
 
     def _show_undo(self) -> None:
         newest = self.controller.session.history.newest

@@ -335,7 +335,7 @@ def test_replays_begin_anew_whatever_ran_before(draw, shape):
     levels = np.linspace(-2, 2, 256)
     image = cupy.empty((1, *shape), np.float32)
     filtration = filtration_of(image, True, nan="raise")
-    adopted = launch.Adopted(image, "float32", None)
+    adopted = launch.ArrayView(image, "float32", None)
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
     launch.enqueue(adopted, levels, filtration)
     with streams[0]:

@@ -21,7 +21,7 @@ def directions(ndim):
 
 
 def levels(shape):
-    """Wider and closer than the points, that hit points or just miss them, uneven, infinite."""
+    """Wider and details than the points, that hit points or just miss them, uneven, infinite."""
     reach = np.linalg.norm(shape) / 2
     quarters = np.arange(-4, 4.25, 0.25)
     return [

@@ -147,7 +147,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     qtbot.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=where)
     settle(qtbot, panel)
     (points,) = [layer for layer in overlays(viewer) if layer.name == "changes at t"]
-    low, high = panel.controller.closer.window()
+    low, high = panel.controller.details.window()
     effects = ecc.euler_coefficients(image, superlevel=True)
     expected = np.argwhere((effects != 0) & (image >= low) & (image <= high))
     assert_array_equal(points.data[np.lexsort(points.data.T[::-1])], expected)

@@ -19,7 +19,7 @@ def some_directions(ndim, seed):
 
 
 def some_heights(reach):
-    """Levels wider and closer than the points, that hit points, and uneven ones."""
+    """Levels wider and details than the points, that hit points, and uneven ones."""
     return [
         np.linspace(-reach, reach, 9),
         np.linspace(-reach, reach, 400),

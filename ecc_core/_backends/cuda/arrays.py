@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Adopted",
+    "ArrayView",
     "Layout",
     "Placement",
     "adopt",
@@ -41,42 +41,42 @@ HERE = nullcontext()
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
 
 
-class Adopted(NamedTuple):
+class ArrayView(NamedTuple):
     """A CuPy view of an array, the name of its element type, and what converts results back."""
 
     array: Any
     element: str
-    give_back: Callable[[Any], Any]
+    wrap: Callable[[Any], Any]
 
 
-def adopt(array: Any) -> AbstractContextManager[Adopted]:
+def adopt(array: Any) -> AbstractContextManager[ArrayView]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""
     if not isinstance(array, cupy.ndarray):
         return _adopt_tensor(array)
-    adopted = Adopted(array, element_of(array.dtype), _same)
+    view = ArrayView(array, element_of(array.dtype), _same)
     if array.device.id == cupy.cuda.runtime.getDevice():
-        return nullcontext(adopted)
-    return _made_current(adopted, HERE)
+        return nullcontext(view)
+    return _made_current(view, HERE)
 
 
-def _adopt_tensor(array: Any) -> AbstractContextManager[Adopted]:
+def _adopt_tensor(array: Any) -> AbstractContextManager[ArrayView]:
     import torch
 
     tensor, element = array, ""
     if tensor.dtype == torch.bfloat16:
         tensor, element = tensor.detach().view(torch.int16), "bfloat16"
-    view, device = as_cupy(tensor), tensor.device.index
-    adopted = Adopted(view, element or element_of(view.dtype), as_tensor)
+    array, device = as_cupy(tensor), tensor.device.index
+    view = ArrayView(array, element or element_of(array.dtype), as_tensor)
     here = device == cupy.cuda.runtime.getDevice()
     if here and is_stream_of_torch(cupy.cuda.get_current_stream(), device):
-        return nullcontext(adopted)
-    return _made_current(adopted, borrowed_stream(device))
+        return nullcontext(view)
+    return _made_current(view, borrowed_stream(device))
 
 
 @contextmanager
-def _made_current(adopted: Adopted, stream: AbstractContextManager[Any]) -> Iterator[Adopted]:
-    with adopted.array.device, stream:
-        yield adopted
+def _made_current(view: ArrayView, stream: AbstractContextManager[Any]) -> Iterator[ArrayView]:
+    with view.array.device, stream:
+        yield view
 
 
 def is_stream_of_torch(stream: Any, device: int) -> bool:
@@ -176,17 +176,17 @@ def on_device(array: NDArray[Any]) -> Any:
     return found
 
 
-def numbers(adopted: Adopted) -> Any:
+def numbers(view: ArrayView) -> Any:
     """Return the array as numbers of CuPy: bfloat16 becomes float32."""
-    if adopted.element != "bfloat16":
-        return adopted.array
-    return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if view.element != "bfloat16":
+        return view.array
+    return (view.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def has_nan(adopted: Adopted, mask: Any) -> bool:
+def has_nan(view: ArrayView, mask: Any) -> bool:
     """Return whether there is a NaN that the mask, if any, does not hide. Waits for the device."""
-    half = adopted.element == "bfloat16"
-    values = adopted.array
+    half = view.element == "bfloat16"
+    values = view.array
     bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
         bad &= mask.view(np.uint8) != 0  # True is any byte but 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cuda import launch
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, numbers
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, numbers
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function
@@ -48,25 +48,25 @@ def betti_curves(
     """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
     ndim = filtration.ndim
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         result = cupy.zeros((len(euler), ndim, euler.shape[-1]), np.int64)
-        if result.size and adopted.array.size:
+        if result.size and view.array.size:
             host = launch.thresholds_on_host(thresholds)
-            ends = _ends(adopted, host, filtration, as_cupy(mask))
+            ends = _ends(view, host, filtration, as_cupy(mask))
             kinds = kinds_of(filtration)
             for i, counted in enumerate(ends):
                 result[i] = complete(counted, kinds, euler[i], ndim)
-        return adopted.give_back(result)
+        return view.wrap(result)
 
 
 def _ends(
-    adopted: Adopted, thresholds: NDArray[Any], filtration: Filtration, mask: Any
+    view: ArrayView, thresholds: NDArray[Any], filtration: Filtration, mask: Any
 ) -> list[list[Any]]:
     """Return the numbers of components of each kind at each threshold, for each image."""
-    device = adopted.array.device.id
-    variant = variant_of(filtration, adopted.element, masked=mask is not None)
+    device = view.array.device.id
+    variant = variant_of(filtration, view.element, masked=mask is not None)
     prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-    codes, _, memory = codes_of(adopted, mask, variant, prepared)
+    codes, _, memory = codes_of(view, mask, variant, prepared)
     if codes[0].size >= MOST_POINTS:
         raise BackendError(
             f"`image` must have fewer than 2**31 points on a device, got shape {codes.shape[1:]}"
@@ -167,16 +167,16 @@ def exact_betti_curves(
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """Return the levels at which a Betti number of one image changes, and the numbers there."""
-    with adopt(image) as adopted:
-        if adopted.element in EVERY_VALUE:
-            levels = launch.every_value(adopted.element)
+    with adopt(image) as view:
+        if view.element in EVERY_VALUE:
+            levels = launch.every_value(view.element)
         else:
-            values = numbers(adopted).ravel()
+            values = numbers(view).ravel()
             levels = cupy.unique(values[~cupy.isnan(values)]).get()
         found = as_cupy(betti_curves(image, levels, filtration, mask=mask))[0]
         ordered = found[:, ::-1] if filtration.superlevel else found
         before = cupy.concatenate([cupy.zeros_like(ordered[:, :1]), ordered[:, :-1]], axis=1)
         changed = (ordered != before).any(axis=0)
         kept = cupy.flatnonzero(changed[::-1] if filtration.superlevel else changed)
-        at = launch.give_levels(adopted, cupy.asarray(levels)[kept])
-        return at, adopted.give_back(cupy.ascontiguousarray(found[:, kept]))
+        at = launch.wrap_levels(view, cupy.asarray(levels)[kept])
+        return at, view.wrap(cupy.ascontiguousarray(found[:, kept]))

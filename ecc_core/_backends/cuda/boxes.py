@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.arrays import ArrayView
 from ecc_core._backends.cuda.calls import Call, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._request.estimator import Cells
@@ -40,11 +40,11 @@ def is_of_boxes(cells: Cells, wraps: bool, sizes: tuple[int, ...]) -> bool:
     return cells.boxes and not (wraps and sizes[-1] % PLACES)
 
 
-def reads_bytes(adopted: Adopted, cells: Cells, wraps: bool) -> bool:
+def reads_bytes(view: ArrayView, cells: Cells, wraps: bool) -> bool:
     """Return whether the kernel reads an image itself: 8 bits, in rows of whole words."""
-    array = adopted.array
+    array = view.array
     aligned = not any(n % PLACES for n in (array.data.ptr, array.shape[-1], *array.strides[:-1]))
-    bytes_ = adopted.element in ("uint8", "int8") and array.strides[-1] == 1
+    bytes_ = view.element in ("uint8", "int8") and array.strides[-1] == 1
     return bytes_ and aligned and is_of_boxes(cells, wraps, array.shape[1:])
 
 

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, on_host
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.boxes import (
     BYTES,
@@ -70,16 +70,16 @@ def cell_counts(
     workers: int | None = None,  # noqa: ARG001
 ) -> Counts:
     """Return the numbers of cells at sorted thresholds, (images, kinds, n) int64."""
-    with adopt(image) as adopted:
-        shape = (len(adopted.array), len(cells.groups), thresholds.size)
-        if thresholds.size == 0 or adopted.array.size == 0:
+    with adopt(image) as view:
+        shape = (len(view.array), len(cells.groups), thresholds.size)
+        if thresholds.size == 0 or view.array.size == 0:
             return np.zeros(shape, np.int64)
-        mask, element = as_cupy(mask), adopted.element
+        mask, element = as_cupy(mask), view.element
         variant = variant_of(filtration, element, masked=mask is not None)
-        raw = mask is None and reads_bytes(adopted, cells, filtration.boundary.wraps)
-        superlevel, device = variant.superlevel, adopted.array.device.id
+        raw = mask is None and reads_bytes(view, cells, filtration.boundary.wraps)
+        superlevel, device = variant.superlevel, view.array.device.id
         prepared = None if raw else prepare(thresholds, element, superlevel, device)
-        counts = on_host(_counts(adopted, cells, filtration, variant, prepared, mask))
+        counts = on_host(_counts(view, cells, filtration, variant, prepared, mask))
         picks = _picks(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
         return picks.values(counts, superlevel).reshape(shape)
 
@@ -94,26 +94,26 @@ def region_cell_counts(
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Counts]:
     """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         given = as_cupy(labels)
         regions, ids, ranks = rank_labels(contiguous_labels(given))
         ids = ids.astype(given.dtype)  # a copy without room for other labels
         shape = (int(ids.size), len(cells.groups), thresholds.size)
         if 0 in shape:
-            return adopted.give_back(ids), np.zeros(shape, np.int64)
-        single = adopted._replace(array=adopted.array[None])
+            return view.wrap(ids), np.zeros(shape, np.int64)
+        single = view._replace(array=view.array[None])
         inside = cupy.not_equal(regions, 0)[None]
         found = Regions(regions, ranks, int(ids.size))
-        variant = variant_of(filtration, adopted.element, masked=True)
+        variant = variant_of(filtration, view.element, masked=True)
         superlevel = variant.superlevel
         prepared = prepare(thresholds, variant.element, superlevel, single.array.device.id)
         counts = _counts(single, cells, filtration, variant, prepared, inside, found)
         values = pick_levels(running_sums(counts, superlevel), prepared).get()
-        return adopted.give_back(ids), values.reshape(shape)
+        return view.wrap(ids), values.reshape(shape)
 
 
 def _counts(
-    adopted: Adopted,
+    view: ArrayView,
     cells: Cells,
     filtration: Filtration,
     variant: Variant,
@@ -127,11 +127,11 @@ def _counts(
     """
     flag = memory = None
     if prepared is None:
-        codes, levels = adopted.array, BYTES
+        codes, levels = view.array, BYTES
     else:
-        codes, flag, memory = codes_of(adopted, mask, variant, prepared, keep=True)
+        codes, flag, memory = codes_of(view, mask, variant, prepared, keep=True)
         levels = prepared.rules.levels
-    sizes, device = adopted.array.shape[1:], codes.device.id
+    sizes, device = view.array.shape[1:], codes.device.id
     places = _places(sizes, cells, filtration.boundary)
     wraps = filtration.boundary.wraps
     options = (codes, sizes, places, wraps, cells, variant.superlevel, levels)
@@ -141,7 +141,7 @@ def _counts(
     else:
         counts = _histograms(*options, regions)
     if flag is not None:
-        raise_for_nan(flag, adopted, mask)
+        raise_for_nan(flag, view, mask)
     del memory  # until the kernels have been launched
     return counts
 

@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted, Placement, arrange
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
@@ -38,14 +38,14 @@ MOST_IMAGES = (1 << 16) - 1  # rows of a grid
 
 
 def scanned_coefficients(
-    adopted: Adopted, variant: Variant, *, for_host: bool
+    view: ArrayView, variant: Variant, *, for_host: bool
 ) -> tuple[Any, Any] | None:
     """Return coefficients, int8 of the image's shape, and a flag; or None for other images.
 
     The flag tells whether floats may contain NaN, which the kernel treats as a number. It is None
     for integers, a Reply if `for_host`, and otherwise an array on the device. Does not wait.
     """
-    array = adopted.array
+    array = view.array
     call = _plan(Placement.of(array), variant, None, array.device.id)
     if call is None:
         return None
@@ -53,14 +53,12 @@ def scanned_coefficients(
     return out, _launch(call, array, variant, [(OUT, out)], for_host=for_host)
 
 
-def scanned_counts(
-    adopted: Adopted, variant: Variant, prepared: Prepared
-) -> tuple[Any, Any] | None:
+def scanned_counts(view: ArrayView, variant: Variant, prepared: Prepared) -> tuple[Any, Any] | None:
     """Return sums of coefficients in each bin, (images, levels + 1), and a flag as above; or None.
 
     They are returned for large images only: a block has sums in shared memory.
     """
-    array = adopted.array
+    array = view.array
     call = _plan(Placement.of(array), variant, prepared.rules, array.device.id)
     if call is None:
         return None

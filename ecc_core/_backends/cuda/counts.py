@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.arrays import ArrayView
 from ecc_core._backends.cuda.bins import Prepared, table_memory
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.coefficients import scanned_coefficients, scanned_counts
@@ -23,7 +23,7 @@ COUNTS = np.dtype([("coefficients", "i8"), ("bins", "i8")])  # as in counts.cu
 
 
 def counted_curves(
-    adopted: Adopted,
+    view: ArrayView,
     mask: Any,
     variant: Variant,
     prepared: Prepared,
@@ -32,18 +32,18 @@ def counted_curves(
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
     scans = mask is None and direction is None and own is None and variant.nan != NAN_OMIT
-    counted = scanned_counts(adopted, variant, prepared) if scans else None
+    counted = scanned_counts(view, variant, prepared) if scans else None
     if counted is not None:
         values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
         return values, counted[1], counted
-    found, flag = _coefficients(adopted, mask, variant, direction)
+    found, flag = _coefficients(view, mask, variant, direction)
     if own is not None:
         part = slice(None), slice(*own)
-        adopted = adopted._replace(array=adopted.array[part])
+        view = view._replace(array=view.array[part])
         found = cupy.ascontiguousarray(found[part])
     bins = cupy.zeros((len(found), prepared.rules.levels + 1), np.int64)
     plain = variant._replace(nan=NAN_NONE, masked=False)  # other samples have the coefficient 0
-    samples = samples_of(adopted, None, plain, prepared, direction)
+    samples = samples_of(view, None, plain, prepared, direction)
     shared, macros = table_memory(prepared.rules)
     own_sums = len(found) == 1 and prepared.rules.levels <= FEW
     if own_sums:
@@ -55,9 +55,9 @@ def counted_curves(
     return values, flag, (found, flag, bins, samples.memory)
 
 
-def _coefficients(adopted: Adopted, mask: Any, variant: Variant, direction: Any) -> tuple[Any, Any]:
+def _coefficients(view: ArrayView, mask: Any, variant: Variant, direction: Any) -> tuple[Any, Any]:
     """Return coefficients, which are 0 at points that never enter, and a flag or None."""
     scans = mask is None and direction is None and variant.nan != NAN_OMIT
-    scanned = scanned_coefficients(adopted, variant, for_host=False) if scans else None
-    found, flag = scanned or point_coefficients(adopted, mask, variant, direction)
+    scanned = scanned_coefficients(view, variant, for_host=False) if scans else None
+    found, flag = scanned or point_coefficients(view, mask, variant, direction)
     return found, flag[:1] if variant.nan == NAN_REPORT else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import (
-    Adopted,
+    ArrayView,
     Placement,
     adopt,
     as_cupy,
@@ -49,13 +49,13 @@ __all__ = [
     "enqueue",
     "every_value",
     "exact_curve",
-    "give_levels",
     "number",
     "plan",
     "raise_for_nan",
     "region_curves",
     "thresholds_on_host",
     "value_range",
+    "wrap_levels",
 ]
 
 Array = NDArray[Any]
@@ -75,13 +75,13 @@ def curve(
     `own` restricts the sum to the indices (first, last) of the first spatial axis. The image must
     contain one more index on each side where it goes on.
     """
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         mask = as_cupy(mask)
-        values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own, for_host=True)
-        raise_for_nan(flag, adopted, mask)
+        values, flag = enqueue(view, thresholds, filtration, mask=mask, own=own, for_host=True)
+        raise_for_nan(flag, view, mask)
         if not filtration.boundary.is_closed:
-            values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
-        return adopted.give_back(values)
+            values += bordered_curve(curve, numbers(view), thresholds, filtration, mask=mask)
+        return view.wrap(values)
 
 
 def number(
@@ -98,7 +98,7 @@ def number(
 
 
 def enqueue(
-    adopted: Adopted,
+    view: ArrayView,
     thresholds: Any,
     filtration: Filtration,
     *,
@@ -111,7 +111,7 @@ def enqueue(
     The flags are on the device, or may be a Reply if `for_host`; :func:`is_set` reads both. Does
     not wait for the device.
     """
-    array = adopted.array
+    array = view.array
     device = array.device.id
     thresholds = thresholds_on_host(thresholds)
     if array.size == 0 or thresholds.size == 0:
@@ -120,15 +120,15 @@ def enqueue(
     plain = mask is None and direction is None
     if plain and own is None and 1 in array.shape[1:] and array.ndim > 2:
         array = _without_flat_axes(array)
-        adopted, filtration = adopted._replace(array=array), filtration.in_axes(array.ndim - 1)
-    variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
+        view, filtration = view._replace(array=array), filtration.in_axes(array.ndim - 1)
+    variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
     data, scan = array.data.ptr, None
     mask_address = 0 if mask is None else mask.data.ptr
     if plain or (direction is None and is_alike(mask, array)):
         scan = scan_of(Placement.of(array), own, thresholds, variant, device)
     if scan is None:
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-        given = adopted, mask, variant, prepared, direction, own
+        given = view, mask, variant, prepared, direction, own
         values, flag, memory = recoded_curves(*given) or counted_curves(*given)
     else:
         prepared, reports = scan.prepared, variant.nan == NAN_REPORT
@@ -154,14 +154,14 @@ def _without_flat_axes(array: Any) -> Any:
     ]
 
 
-def _element(adopted: Adopted, direction: Direction | None) -> str:
+def _element(view: ArrayView, direction: Direction | None) -> str:
     """The type in which values are compared with thresholds."""
-    return adopted.element if direction is None else "float64"
+    return view.element if direction is None else "float64"
 
 
-def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
+def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
     """Wait for flags, which infinities set as well, and raise ValueError for NaN."""
-    if is_set(flag) and has_nan(adopted, mask):
+    if is_set(flag) and has_nan(view, mask):
         raise ValueError(NAN_MESSAGE)
 
 
@@ -173,19 +173,19 @@ def coefficients(
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
-    with adopt(image) as adopted:
-        return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask)))
+    with adopt(image) as view:
+        return view.wrap(_coefficients(view, filtration, as_cupy(mask)))
 
 
-def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
+def _coefficients(view: ArrayView, filtration: Filtration, mask: Any) -> Any:
     """Return coefficients. Waits if NaN must be looked for."""
-    found, flag = _enqueue_coefficients(adopted, filtration, mask, for_host=True)
-    again = _needs_again(adopted, filtration, mask, is_set(flag))
-    return _enqueue_coefficients(adopted, filtration, mask, scans=False)[0] if again else found
+    found, flag = _enqueue_coefficients(view, filtration, mask, for_host=True)
+    again = _needs_again(view, filtration, mask, is_set(flag))
+    return _enqueue_coefficients(view, filtration, mask, scans=False)[0] if again else found
 
 
 def _enqueue_coefficients(
-    adopted: Adopted,
+    view: ArrayView,
     filtration: Filtration,
     mask: Any,
     *,
@@ -198,19 +198,19 @@ def _enqueue_coefficients(
     or may be a Reply if `for_host`; :func:`is_set` reads both.
     """
     direction = filtration.direction
-    variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
+    variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
     floats = "float" in variant.element
     if scans and mask is None and direction is None and not (floats and is_capturing()):
-        scanned = scanned_coefficients(adopted, variant, for_host=for_host)
+        scanned = scanned_coefficients(view, variant, for_host=for_host)
         if scanned is not None:
             return scanned
-    found, flag = point_coefficients(adopted, mask, variant, direction)
+    found, flag = point_coefficients(view, mask, variant, direction)
     return found, flag if floats and filtration.nan == "raise" else None
 
 
-def _needs_again(adopted: Adopted, filtration: Filtration, mask: Any, flagged: bool) -> bool:
+def _needs_again(view: ArrayView, filtration: Filtration, mask: Any, flagged: bool) -> bool:
     """Return whether a NaN was treated as a number. ValueError if NaN must not be omitted."""
-    if not flagged or not has_nan(adopted, mask):
+    if not flagged or not has_nan(view, mask):
         return False
     if filtration.nan == "raise":
         raise ValueError(NAN_MESSAGE)
@@ -225,42 +225,42 @@ def exact_curve(
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         superlevel, direction = filtration.superlevel, filtration.direction
         if not filtration.boundary.is_closed:
-            given = numbers(adopted)
+            given = numbers(view)
             levels, values = bordered_exact_curve(
                 exact_curve, curve, given, filtration, mask=as_cupy(mask)
             )
-            return give_levels(adopted, levels), adopted.give_back(values)
-        if direction is None and adopted.element in EVERY_VALUE:
-            levels = every_value(adopted.element)
-            sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
+            return wrap_levels(view, levels), view.wrap(values)
+        if direction is None and view.element in EVERY_VALUE:
+            levels = every_value(view.element)
+            sums = as_cupy(curve(view.array, levels, filtration, mask=mask))[0]
             found = _changes_of(cupy.asarray(levels), sums, superlevel)
-            return tuple(adopted.give_back(array) for array in found)
-        levels, sums = _sums_of_events(adopted, filtration, as_cupy(mask))
-        levels = give_levels(adopted, levels) if direction is None else adopted.give_back(levels)
-        return levels, adopted.give_back(cupy.ascontiguousarray(sums))
+            return tuple(view.wrap(array) for array in found)
+        levels, sums = _sums_of_events(view, filtration, as_cupy(mask))
+        levels = wrap_levels(view, levels) if direction is None else view.wrap(levels)
+        return levels, view.wrap(cupy.ascontiguousarray(sums))
 
 
-def _sums_of_events(adopted: Adopted, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
+def _sums_of_events(view: ArrayView, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
     """The levels at which a curve changes, float64 along a direction, and its values there."""
     direction = filtration.direction
-    values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
+    values = numbers(view) if direction is None else _directed(view.array, direction)
     narrow = values.dtype == np.float16
     given = values.astype(np.float32) if narrow else values
-    counts, flag = _enqueue_coefficients(adopted, filtration, mask)
+    counts, flag = _enqueue_coefficients(view, filtration, mask)
     levels, sums, flagged = sum_events(counts, given, filtration.superlevel, flag)
-    if _needs_again(adopted, filtration, mask, flagged):
-        counts, flag = _enqueue_coefficients(adopted, filtration, mask, scans=False)
+    if _needs_again(view, filtration, mask, flagged):
+        counts, flag = _enqueue_coefficients(view, filtration, mask, scans=False)
         levels, sums, _ = sum_events(counts, given, filtration.superlevel, flag)
     return levels.astype(np.float16) if narrow else levels, sums
 
 
-def give_levels(adopted: Adopted, levels: Any) -> Any:
+def wrap_levels(view: ArrayView, levels: Any) -> Any:
     """Return values of an image in its own library and dtype."""
-    given = adopted.give_back(levels)
-    if adopted.element != "bfloat16":
+    given = view.wrap(levels)
+    if view.element != "bfloat16":
         return given
     import torch
 
@@ -292,10 +292,10 @@ def value_range(
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked, or (None, None)."""
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         direction, mask = filtration.direction, as_cupy(mask)
-        variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
-        low, high, nan = find_range(adopted, mask, variant, direction)
+        variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
+        low, high, nan = find_range(view, mask, variant, direction)
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return low, high

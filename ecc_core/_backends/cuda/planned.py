@@ -11,7 +11,7 @@ import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import (
-    Adopted,
+    ArrayView,
     Placement,
     adopt,
     as_cupy,
@@ -53,14 +53,14 @@ def plan(
 
     It waits for the device like the functions in full, and raises ValueError for NaN.
     """
-    with adopt(images) as adopted:
-        array = adopted.array
+    with adopt(images) as view:
+        array = view.array
         flat = 1 in array.shape[1:] and array.ndim > 2
         if filtration.direction is not None or not filtration.boundary.is_closed or flat:
             return None
         if array.size == 0 or is_capturing():
             return None
-        run = KINDS[kind](adopted, labels, levels, filtration)
+        run = KINDS[kind](view, labels, levels, filtration)
         # Kernels on any stream may still use memory of a plan that its cache drops.
         cupy.cuda.Device().synchronize()
         return run and partial(_run, run, array.device.id)
@@ -86,15 +86,13 @@ def _address(array: Any) -> int:
     return int(array.data.ptr if isinstance(array, cupy.ndarray) else array.data_ptr())
 
 
-def _curve(
-    adopted: Adopted, _labels: Any, levels: Thresholds, filtration: Filtration
-) -> Run | None:
+def _curve(view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration) -> Run | None:
     if levels.needs_range:
-        return _even_curve(adopted, levels.count, filtration)
-    device, variant = adopted.array.device.id, variant_of(filtration, adopted.element, masked=False)
+        return _even_curve(view, levels.count, filtration)
+    device, variant = view.array.device.id, variant_of(filtration, view.element, masked=False)
     if levels.array is None:
         return None
-    scan = whole_scan(Placement.of(adopted.array), levels.array, variant, device)
+    scan = whole_scan(Placement.of(view.array), levels.array, variant, device)
     if not isinstance(scan, Scan):
         return None
 
@@ -104,27 +102,27 @@ def _curve(
         flag = take_reply(device)
         values = scan.single(_address(image), flag=flag.address)
         if is_set(flag):
-            with adopt(image) as adopted:
-                if has_nan(adopted, None):
+            with adopt(image) as view:
+                if has_nan(view, None):
                     raise ValueError(NAN_MESSAGE)
         return None, values
 
     return run
 
 
-def _even_curve(adopted: Adopted, count: int, filtration: Filtration) -> Run | None:
-    if adopted.element != "float32" or not 1 < count <= MOST_EVEN:
+def _even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | None:
+    if view.element != "float32" or not 1 < count <= MOST_EVEN:
         return None
     omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
-    variant, omits = variant_of(omitted, adopted.element, masked=False), filtration.nan == "omit"
-    scan = even_scan(Placement.of(adopted.array), count, variant, omits, adopted.array.device.id)
+    variant, omits = variant_of(omitted, view.element, masked=False), filtration.nan == "omit"
+    scan = even_scan(Placement.of(view.array), count, variant, omits, view.array.device.id)
     return None if scan is None else lambda image: scan(_address(image))
 
 
 def _number(
-    adopted: Adopted, _labels: Any, levels: Thresholds, filtration: Filtration
+    view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    variant, array = variant_of(filtration, adopted.element, masked=False), adopted.array
+    variant, array = variant_of(filtration, view.element, masked=False), view.array
     if levels.array is None:
         return None
     scan = scan_of(Placement.of(array), None, levels.array, variant, array.device.id)
@@ -132,13 +130,13 @@ def _number(
 
 
 def _region_curves(
-    adopted: Adopted, labels: Any, levels: Thresholds, filtration: Filtration
+    view: ArrayView, labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    array, labels, at = adopted.array, as_cupy(labels), levels.array
+    array, labels, at = view.array, as_cupy(labels), levels.array
     plain = labels.dtype != np.bool_ and labels.flags.c_contiguous
     if at is None or at.size == 0 or not plain:
         return None
-    variant = variant_of(filtration, adopted.element, masked=False)
+    variant = variant_of(filtration, view.element, masked=False)
     prepared = prepare(at, variant.element, variant.superlevel, array.device.id)
     regions = plan_regions(array, labels, variant, prepared.rules)
 

@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.arrays import ArrayView
 from ecc_core._backends.cuda.bins import BINS
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors
@@ -31,13 +31,13 @@ WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
 def point_coefficients(
-    adopted: Adopted, mask: Any, variant: Variant, direction: Any = None
+    view: ArrayView, mask: Any, variant: Variant, direction: Any = None
 ) -> tuple[Any, Any]:
     """Return int8 coefficients of the image's shape, and a flag on the device, set for a NaN."""
-    out = cupy.empty(adopted.array.shape, np.int8)
+    out = cupy.empty(view.array.shape, np.int8)
     flag = cupy.zeros(1, np.int64)
     if out.size:
-        samples = samples_of(adopted, mask, variant, None, direction, vector=False)
+        samples = samples_of(view, mask, variant, None, direction, vector=False)
         call = plan_points(samples, {"OUTPUT": 0})
         first = call.places[1]
         words = (first + OUT, out.data.ptr), (first + NAN, flag.data.ptr)

@@ -14,7 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, Placement, axes_in_memory
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
@@ -82,7 +82,7 @@ def _order(
 
 
 def codes_of(
-    adopted: Adopted,
+    view: ArrayView,
     mask: Any,
     variant: Variant,
     prepared: Prepared,
@@ -97,10 +97,10 @@ def codes_of(
     the other axes unless `keep`, may be longer than the image's or in another order; the points
     that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
-    array, levels = adopted.array, prepared.rules.levels
+    array, levels = view.array, prepared.rules.levels
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
-    visited = adopted._replace(array=array.transpose(order.axes))
+    visited = view._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
     steps = order.codes.view(np.int64)[STEPS]
     along = ALONG_ROWS if steps[3] == 1 else ALONG_COLUMNS if steps[2] == 1 else ALONG_NEITHER
@@ -135,7 +135,7 @@ def _by_four_rows(samples: Samples) -> Samples:
 
 
 def recoded_curves(
-    adopted: Adopted,
+    view: ArrayView,
     mask: Any,
     variant: Variant,
     prepared: Prepared,
@@ -148,9 +148,9 @@ def recoded_curves(
     """
     if prepared.rules.levels > PAIR_LEVELS:
         return None
-    keep, levels, device = own is not None, prepared.rules.levels, adopted.array.device.id
+    keep, levels, device = own is not None, prepared.rules.levels, view.array.device.id
     codes, flag, kept = codes_of(
-        adopted, mask, variant, prepared, direction, keep=keep, repeat=not keep
+        view, mask, variant, prepared, direction, keep=keep, repeat=not keep
     )
     element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)

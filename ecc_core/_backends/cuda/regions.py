@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import (
-    Adopted,
+    ArrayView,
     adopt,
     as_cupy,
     element_of,
@@ -240,11 +240,11 @@ def region_curves(
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
-    with adopt(image) as adopted:
+    with adopt(image) as view:
         given, direction = as_cupy(labels), filtration.direction
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
-        single = adopted._replace(array=adopted.array[None])
-        element = "float64" if direction is not None else adopted.element
+        single = view._replace(array=view.array[None])
+        element = "float64" if direction is not None else view.element
         variant = variant_of(filtration, element, masked=False)
         if regions.size and thresholds.size:
             prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
@@ -256,19 +256,19 @@ def region_curves(
         if flagged:
             raise ValueError(NAN_MESSAGE)
         ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
-        return adopted.give_back(ids), adopted.give_back(values)
+        return view.wrap(ids), view.wrap(values)
 
 
 def _find_regions(
-    adopted: Adopted, labels: Any, variant: Variant, prepared: Prepared, direction: Any
+    view: ArrayView, labels: Any, variant: Variant, prepared: Prepared, direction: Any
 ) -> Found:
     """Return the regions of one image with contiguous labels. Waits for the device."""
-    array, rules = adopted.array, prepared.rules
+    array, rules = view.array, prepared.rules
     if direction is None:
         regions = plan_regions(array, labels, variant, rules)
         memory, image = None, [(DATA, array.data.ptr)]
     else:
-        samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
+        samples = samples_of(view, None, variant, prepared, direction, vector=False)
         regions = Regions(samples, rules.levels, element_of(labels.dtype), labels.size, variant)
         memory, image = samples.memory, list(enumerate(samples.image.tolist()))
     found = regions.find(image, labels, prepared)

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, Placement
+from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call, by_value, pack
 from ecc_core._backends.cuda.compile import function, processors
@@ -81,7 +81,7 @@ def kernel(
 
 
 def samples_of(
-    adopted: Adopted,
+    view: ArrayView,
     mask: Any,
     variant: Variant,
     prepared: Prepared | None,
@@ -94,7 +94,7 @@ def samples_of(
     `direction` is what is added to them, or None; their keys are then float64. `vector`: whether
     threads may take four samples next to each other.
     """
-    array = adopted.array
+    array = view.array
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
     mask_strides = None if hidden is None else hidden.strides
@@ -111,7 +111,7 @@ def samples_of(
         image[HEIGHTS] = heights.data.ptr
         image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
     # Values along a direction are compared as float64, and read as they are.
-    own = variant._replace(element=adopted.element)
+    own = variant._replace(element=view.element)
     options = _options(own, prepared, vector, direction is not None)
     lead = 4 - array.ndim
     shape = (array.shape[0], *[1] * lead, *array.shape[1:])
@@ -199,13 +199,13 @@ def _heights(terms: _Terms, _device: int) -> Any:
 
 
 def find_range(
-    adopted: Adopted, mask: Any, variant: Variant, direction: Any
+    view: ArrayView, mask: Any, variant: Variant, direction: Any
 ) -> tuple[Any, Any, bool]:
     """Return the smallest and the largest finite value or None, and whether there is a NaN.
 
     Waits for the device.
     """
-    array = adopted.array
+    array = view.array
     if not array.size:
         return None, None, False
     device, stream = array.device.id, cupy.cuda.get_current_stream()
@@ -220,7 +220,7 @@ def find_range(
         )
         call.launch(stream.ptr, words)
     else:
-        visited = samples_of(adopted, mask, variant, None, direction)
+        visited = samples_of(view, mask, variant, None, direction)
         visited.launch("range", "find_range", {}, reply.memory, np.int64(reply.address))
     found = reply.wait(5, stream)
     reply.release()
@@ -228,7 +228,7 @@ def find_range(
     some, nan = found[4] & 1, found[4] >> 1
     if not some:
         return None, None, bool(nan)
-    element = "float64" if direction is not None else adopted.element
+    element = "float64" if direction is not None else view.element
     low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
     return low, high, bool(nan)
 

@@ -25,7 +25,7 @@ from ecc_core._backends.cuda.recipe import (
 )
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
-from ecc_core._backends.cuda.zeros import lasting_zeros, stream_zeros
+from ecc_core._backends.cuda.zeros import pooled_zeros, stream_zeros
 
 __all__ = [
     "Scan",
@@ -91,7 +91,7 @@ class Scan:
         if stream.is_capturing():
             keep_captured(self.prepared)
             if not plan.accumulate:
-                lasting = lasting_zeros(self.zeros, self.device)
+                lasting = pooled_zeros(self.zeros, self.device)
         elif not plan.accumulate:
             lasting = stream_zeros(self.zeros, self.device, stream.ptr)
         memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self.zeros))

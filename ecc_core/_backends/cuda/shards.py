@@ -19,7 +19,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, Placement, adopt, keeping, numbers
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, adopt, keeping, numbers
 from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._backends.cuda.scan import whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, Variant, variant_of
@@ -52,19 +52,19 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
     """
     seams = 3 * (len(shards) - 1)
     with adopt(shards[0]) as first:
-        asked = _Asked.of(first.element, thresholds, filtration)
+        given = _Arguments.of(first.element, thresholds, filtration)
         lead = _Lead.of(first.array, seams + len(shards), thresholds.size)
-    parts = [_count(shard, lead, asked) for shard in shards]  # so that all devices begin early
-    shares = [_count_between(*pair, asked) for pair in pairwise(parts)]
+    parts = [_count(shard, lead, given) for shard in shards]  # so that all devices begin early
+    shares = [_count_between(*pair, given) for pair in pairwise(parts)]
     shares += [_Share(part.queue, part.values, 1) for part in parts]
     total = _sum(lead, seams, shares)
     for part in parts:
         if part.flag is not None:
             part.raise_for_nan()
-    return first.give_back(total)
+    return first.wrap(total)
 
 
-class _Asked(NamedTuple):
+class _Arguments(NamedTuple):
     """What is to be computed."""
 
     thresholds: NDArray[Any]
@@ -72,10 +72,10 @@ class _Asked(NamedTuple):
     variant: Variant
 
     @classmethod
-    def of(cls, element: str, thresholds: NDArray[Any], filtration: Filtration) -> _Asked:
+    def of(cls, element: str, thresholds: NDArray[Any], filtration: Filtration) -> _Arguments:
         return cls(thresholds, filtration, variant_of(filtration, element, masked=False))
 
-    def begin(self, images: Adopted, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    def begin(self, images: ArrayView, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """Launch the curves of images in the memory of an array, on the current stream.
 
         Returns memory that begins with the curves, and the flag or None.
@@ -154,7 +154,7 @@ class _Part(NamedTuple):
         Memory of its curve, and the flag that is set if there may be a NaN, or None.
     """
 
-    adopted: Adopted
+    view: ArrayView
     queue: _Queue
     ready: Any
     values: Any
@@ -162,7 +162,7 @@ class _Part(NamedTuple):
 
     def slice(self, index: int) -> tuple[Any, Any]:
         """Return a contiguous slice, and the event after which it may be read."""
-        found = self.adopted.array[index : index + 1 or None]
+        found = self.view.array[index : index + 1 or None]
         if found.flags.c_contiguous:
             return found, self.ready
         with self.queue.device, self.queue.stream:
@@ -171,25 +171,25 @@ class _Part(NamedTuple):
     def raise_for_nan(self) -> None:
         """Wait for the flag, which infinities set as well, and raise ValueError for NaN."""
         with self.queue.device, self.queue.stream:
-            if bool(self.flag[0]) and bool(cupy.isnan(numbers(self.adopted)).any()):
+            if bool(self.flag[0]) and bool(cupy.isnan(numbers(self.view)).any()):
                 raise ValueError(NAN_MESSAGE)
 
 
-def _count(shard: Any, lead: _Lead, asked: _Asked) -> _Part:
+def _count(shard: Any, lead: _Lead, given: _Arguments) -> _Part:
     """Launch the curve of a shard, which becomes part of the graph that captures the first one."""
-    with adopt(shard) as adopted:
-        queue = _Queue.current(adopted.array)
+    with adopt(shard) as view:
+        queue = _Queue.current(view.array)
         if lead.captured and not queue.stream.is_capturing():
             queue = queue.beside(1)
             queue.stream.wait_event(lead.ready)
         ready = queue.mark()
-        array = adopted.array
+        array = view.array
         with queue.stream:
-            found = asked.begin(adopted, (1, *array.shape), (0, *array.strides))
-        return _Part(adopted, queue, ready, *found)
+            found = given.begin(view, (1, *array.shape), (0, *array.strides))
+        return _Part(view, queue, ready, *found)
 
 
-def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
+def _count_between(before: _Part, after: _Part, given: _Arguments) -> _Share:
     """Launch the curves of the slices where two neighbours meet, on the device of the first."""
     first, first_ready = before.slice(-1)
     second, second_ready = after.slice(0)
@@ -204,9 +204,9 @@ def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):
                 (data + place * step).copy_from_device_async(source, step, queue.stream)
-            windows = before.adopted._replace(array=slices)
+            windows = before.view._replace(array=slices)
             shape, strides = (3, 2, *first.shape[1:]), (step, *slices.strides)
-            values, _ = asked.begin(windows, shape, strides)
+            values, _ = given.begin(windows, shape, strides)
         return _Share(queue, values, 3, (first, second, slices))
 
 

@@ -19,7 +19,7 @@ import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, element_of
+from ecc_core._backends.cuda.arrays import ArrayView, element_of
 from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -118,8 +118,8 @@ def _over(
             for slab, own, ready, done in _ahead(slabs):
                 compute.wait_event(ready)
                 if thresholds is not None:
-                    adopted = Adopted(slab[None], element_of(slab.dtype), _same)
-                    total += enqueue(adopted, at, filtration, own=own)[0]
+                    view = ArrayView(slab[None], element_of(slab.dtype), _same)
+                    total += enqueue(view, at, filtration, own=own)[0]
                 if extremes is not None:
                     extremes.add(slab[slice(*own)])
                 if slab.dtype.kind == "f":

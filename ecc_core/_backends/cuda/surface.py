@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function, processors
@@ -47,13 +47,13 @@ def surface(
         mask = as_cupy(mask)
         shape = (len(one.array), *(at.size for at in thresholds))
         if 0 in shape or one.array.size == 0:
-            return one.give_back(cupy.zeros(shape, np.int64))
+            return one.wrap(cupy.zeros(shape, np.int64))
         counts = _counts((one, other), thresholds, filtrations, mask)
-        return one.give_back(cupy.ascontiguousarray(counts))
+        return one.wrap(cupy.ascontiguousarray(counts))
 
 
 def _counts(
-    images: tuple[Adopted, Adopted],
+    images: tuple[ArrayView, ArrayView],
     thresholds: tuple[Any, Any],
     filtrations: tuple[Filtration, Filtration],
     mask: Any,

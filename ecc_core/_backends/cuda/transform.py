@@ -49,8 +49,8 @@ SAFE_EXPONENT = 900  # weights of 2**900 and more are scaled before they are add
 @contextlib.contextmanager
 def numbers(array: Any) -> Iterator[Any]:
     """Give the array as one of CuPy, with its device and stream current."""
-    with adopt(array) as adopted:
-        yield as_numbers(adopted)
+    with adopt(array) as view:
+        yield as_numbers(view)
 
 
 def _lines(frame: Frame) -> int:

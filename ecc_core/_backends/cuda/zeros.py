@@ -8,16 +8,16 @@ from typing import Any
 import cupy
 import numpy as np
 
-__all__ = ["lasting_zeros", "stream_zeros"]
+__all__ = ["pooled_zeros", "stream_zeros"]
 
-STOCK = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
+POOL = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
 MOST = 1 << 15  # words of a captured call; clearing more costs little beside reading its image
 LINE = 16  # words of a cache line
 SHARED = 1 << 13  # words of the default stream
 DEFAULT_STREAM = 0  # its handle
 
 _lock = threading.Lock()
-_stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
+_pools: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
 _shared: dict[int, Any] = {}  # of the default stream of each device
 
 
@@ -37,23 +37,23 @@ def stream_zeros(words: int, device: int, stream: int) -> int:
 def _add_device(device: int) -> Any:
     with _lock:
         if device not in _shared:
-            _stocks[device] = _cleared(STOCK), 0  # now, since a capture may forbid it
+            _pools[device] = _cleared(POOL), 0  # now, since a capture may forbid it
             _shared[device] = _cleared(SHARED)
         return _shared[device]
 
 
-def lasting_zeros(words: int, device: int) -> int:
+def pooled_zeros(words: int, device: int) -> int:
     """Return the address of zeros that belong to a captured call, or 0 if there are none.
 
-    Graphs may be replayed at any time, so words never return to the stock.
+    Graphs may be replayed at any time, so words never return to the pool.
     """
     if not 0 < words <= MOST:
         return 0
     with _lock:
-        memory, taken = _stocks.get(device, (None, STOCK))
-        if taken + words > STOCK:
+        memory, taken = _pools.get(device, (None, POOL))
+        if taken + words > POOL:
             return 0
-        _stocks[device] = memory, taken + -(-words // LINE) * LINE
+        _pools[device] = memory, taken + -(-words // LINE) * LINE
     return int(memory.data.ptr) + 8 * taken
 
 

@@ -104,7 +104,7 @@ inline void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, pair
     const auto entry = [&](int lane, int index, int k) {
         return k & 1 ? high_half(given[lane][index]) : low_half(given[lane][index]);
     };
-    const int g = lane_again() >> 2, t = lane_again() & 3;
+    const int g = lane_index() >> 2, t = lane_index() & 3;
     for (int i = 0; i < 4; ++i) {
         const int below = i >> 1, column = 2 * t + (i & 1);
         double sum = c[i];

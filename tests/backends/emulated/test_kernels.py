@@ -560,7 +560,7 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
         places.append(tuple(rng.integers(0, shape[1:])))
         images[i][places.pop(0)] = np.nan
     emulator.clear()
-    adopted = emulator.backend.arrays.Adopted(guarded(images), dtype, None)
+    adopted = emulator.backend.arrays.ArrayView(guarded(images), dtype, None)
     filtration = filtration_of(images.ndim - 1, SIDES[0])
     _, flags = emulator.launch.enqueue(adopted, levels, filtration)
     assert emulator.launched == [kernel]

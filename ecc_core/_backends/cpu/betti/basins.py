@@ -27,8 +27,8 @@ __all__ = [
     "join_basins",
     "label_faces",
     "list_edges",
+    "make_trees",
     "number_nodes",
-    "plant",
     "sort_edges",
 ]
 
@@ -157,7 +157,7 @@ def label_faces(labels: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim
 
 
 @kernel()
-def plant(
+def make_trees(
     keys: Any,
     minima: Any,
     nodes: Any,

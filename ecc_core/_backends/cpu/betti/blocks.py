@@ -118,7 +118,7 @@ class Worker:
             take("tree", nodes, np.int32),
             take("merged", nodes, np.int32),
         )
-        basins.plant(keys, minima, nodes, frame, faces, rim, *trees, histogram)
+        basins.make_trees(keys, minima, nodes, frame, faces, rim, *trees, histogram)
         order = self._order(keys, edges[:count], histogram.size)
         left = take("left", count, np.int32)
         pairs = take("pairs", 2 * nodes * self.paired, np.int32).reshape(-1, 2)

@@ -15,7 +15,7 @@ struct ChannelFeed {
     template <class Encode, class Check>
     __device__ __forceinline__ ChannelFeed(const Image& image, const Unit& unit, int index,
                                            unsigned room, const Encode& encode, Check& check)
-        : next(room + lane_again() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
+        : next(room + lane_index() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
         const Quad* const quads = lane_quads(image, unit, index);
 #pragma unroll 2
         for (int i = 0; i < kItems; ++i) {
@@ -43,7 +43,7 @@ struct ChannelFeed {
 
     __device__ __forceinline__ static const Quad* lane_quads(const Image& image, const Unit& unit,
                                                              int index) {
-        const int column = min(unit.left + lane_again() * kLaneWidth, image.width - kLaneWidth);
+        const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
         return (const Quad*)(image.data + index * image.batch + kChannels * column);
     }
     __device__ __forceinline__ static const Quad* row_of(const Image& image, const Quad* quads, int y) {

@@ -20,7 +20,7 @@ __device__ __forceinline__ PairPlanes2 compare(const Strip& strip, int y, pair (
                                                const Encoder& encode, const PairCounter& count,
                                                PairCheck& check) {
     Rows<false> g, m, below;
-    RowWeights weights(lane_again());
+    RowWeights weights(lane_index());
     pair first[kLaneWidth], next[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];

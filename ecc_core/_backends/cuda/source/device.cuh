@@ -350,7 +350,7 @@ __device__ __forceinline__ long long product(int a, int b) {
 }
 
 // The lane, which is read again each time, so that values computed from it need not stay in registers.
-__device__ __forceinline__ int lane_again() {
+__device__ __forceinline__ int lane_index() {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;

@@ -38,7 +38,7 @@ struct Feed {
 
     __device__ __forceinline__ void copy(Quad* to, long long offset) const {
         const char* const from = next + offset;
-        const int lane = lane_again();
+        const int lane = lane_index();
         if (kVector) {
             copy_quad_ahead(to + lane, from);
         } else {
@@ -50,7 +50,7 @@ struct Feed {
 
     // The lane's bytes of the mask; `place` is 32 for the second row of an item.
     __device__ __forceinline__ unsigned* shown(int i, int place) const {
-        return (unsigned*)((char*)ring + kMasks) + i % kRing * 64 + place + lane_again();
+        return (unsigned*)((char*)ring + kMasks) + i % kRing * 64 + place + lane_index();
     }
     __device__ __forceinline__ void copy_mask(int i, int place, long long offset) const {
         copy_ahead<4>(shown(i, place), mask + offset / (int)sizeof(Element));
@@ -86,6 +86,6 @@ struct Feed {
     __device__ __forceinline__ const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
-        return ring + i % kRing * 64 + lane_again();
+        return ring + i % kRing * 64 + lane_index();
     }
 };

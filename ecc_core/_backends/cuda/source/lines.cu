@@ -34,7 +34,7 @@ struct Lines {
 
     __device__ __forceinline__ void copy(Quad* to, int y, int r) const {
         const Element* const from = row(r);
-        const unsigned first = left(y, r) + lane_again() * kLaneWidth, last = image.width - 1;
+        const unsigned first = left(y, r) + lane_index() * kLaneWidth, last = image.width - 1;
         if (kVector) {
             copy_lane_ahead(to, from + min(first, last + 1 - kLaneWidth));
         } else {
@@ -77,16 +77,16 @@ struct Lines {
     }
     // Columns of the lane, and those to the right, that the image has.
     __device__ __forceinline__ int columns(int y, int r) const {
-        return image.width - left(y, r) - lane_again() * kLaneWidth;
+        return image.width - left(y, r) - lane_index() * kLaneWidth;
     }
 
     // Beside the warp, in the lane's row.
     __device__ __forceinline__ int beside(int y) const {
-        const int r = lane_again() & 15, first = left(y, r);
+        const int r = lane_index() & 15, first = left(y, r);
         return on_the_left() ? first - 1 : first + kWarpWidth;
     }
     __device__ __forceinline__ Element outer(int y) const {
-        return row(lane_again() & 15)[max(0, min(beside(y), image.width - 1))];
+        return row(lane_index() & 15)[max(0, min(beside(y), image.width - 1))];
     }
     __device__ __forceinline__ pair outer_code(int y, Element sample, const Encoder& encode) const {
         const int x = beside(y);
@@ -111,7 +111,7 @@ struct Lines {
 // and the last row the one below it.
 __device__ __forceinline__ Numbers4 combine(const PairPlanes2& w, PairSides g_sides,
                                             PairSides m_sides) {
-    const Place place(lane_again(), 0, 1 << 30);
+    const Place place(lane_index(), 0, 1 << 30);
     const Steps g = place.steps(w.g, g_sides, 16);
     const Trits none = {kNone, kNone};
     if (kHeight == 1) return extend(sum(kCubes ? g.taken(kAll) : Trits(g), none, none));

@@ -84,7 +84,7 @@ struct PairQueue {
     }
     // The lane's bytes of the mask.
     __device__ __forceinline__ unsigned* shown(int i) const {
-        const int own = lane_again();
+        const int own = lane_index();
         return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
     }
 

@@ -141,7 +141,7 @@ struct Encoder {
 
     __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
         : bins(bins), table(0), lines(0) {
-        const int copy = lane_again() & (kTableCopies - 1);
+        const int copy = lane_index() & (kTableCopies - 1);
         if (kLooksUp)
             table = opaque(shared_address(layout.thresholds) + (unsigned)sizeof(Key) * copy -
                            kStep * (kGuess + kCodeZero));

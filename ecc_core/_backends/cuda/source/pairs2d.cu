@@ -59,7 +59,7 @@ struct PairStrip {
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
     __device__ __forceinline__ Outer outer_rows(int y) const {
-        return outer(y + (lane_again() & 15));
+        return outer(y + (lane_index() & 15));
     }
     __device__ __forceinline__ pair code(Outer outer, const Encoder& encode) const {
         return outer_code(outer.sample, left, image.width, encode, outer.shown);
@@ -93,7 +93,7 @@ struct Start {
 
     // kBatch: a row of the lane in shared memory.
     __device__ __forceinline__ Quad* waiting(int row) const {
-        return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_again());
+        return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_index());
     }
 
     __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
@@ -133,7 +133,7 @@ __device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
                                                  const pair (&p)[kLaneWidth], pair outer_up,
                                                  pair outer) {
     constexpr int end = kLaneWidth - 1;
-    const pair first = __shfl_sync(kWarp, outer, lane_again() & 16);
+    const pair first = __shfl_sync(kWarp, outer, lane_index() & 16);
     const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
     const PairSides found = sides(owner(outer_up, first), inner);
     return {found.left, found.right >> 15};
@@ -152,8 +152,8 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
     if (!kBatch)
         outer = strip.code(start.outer, encode), outer_up = strip.code(start.outer_up, encode);
     for (int row = begin; row < end; row += kPairRows) {
-        const int x = strip.left + lane_again() * kLaneWidth;
-        const Place place(lane_again(), x, image.width);
+        const int x = strip.left + lane_index() * kLaneWidth;
+        const Place place(lane_index(), x, image.width);
         PairStrip next = strip;
         int then = row + kPairRows;
         const bool last = kBatch && then >= end;
@@ -173,7 +173,7 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
             const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
             const pair outer_below = code_below(outer, outer_next);
             pair inner_below = code_below(inner, p[0]);
-            if (lane_again() == 31) inner_below = p[kLaneWidth - 1];
+            if (lane_index() == 31) inner_below = p[kLaneWidth - 1];
             g_sides = sides(outer, inner);
             m_sides = sides(owner(outer, outer_below), owner(inner, inner_below));
             outer = outer_next;

@@ -63,7 +63,7 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     PairPlanes3 w;
-    RowWeights weights(lane_again(), true);
+    RowWeights weights(lane_index(), true);
     pair q_before[kLaneWidth], m_row[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared

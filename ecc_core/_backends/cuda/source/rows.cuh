@@ -14,8 +14,8 @@ struct Rows {
     static constexpr float kHigh = kLow + (with_above ? kHalvesLift : kLift);
     float column[4] = {kLow, kLow, kHigh, kHigh};
 
-    template <class Won, class Weights>
-    __device__ __forceinline__ void add(const Won& owned, const Weights& weights) {
+    template <class Owned, class Weights>
+    __device__ __forceinline__ void add(const Owned& owned, const Weights& weights) {
         weights.add(column, owned);
     }
 

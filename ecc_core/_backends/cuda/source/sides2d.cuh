@@ -6,7 +6,7 @@
 // For warps that have no columns beside them.
 constexpr PairSides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
-__device__ __forceinline__ bool on_the_left() { return lane_again() < 16; }
+__device__ __forceinline__ bool on_the_left() { return lane_index() < 16; }
 
 // The column beside the warp: its distance from the warp's first one, which is column `left`.
 __device__ __forceinline__ int beside(int left, int width) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ pair outer_code(Element sample, int left, int width,
 
 // The warp's own first or last column, once all its rows are kept.
 __device__ __forceinline__ pair inner_code(const PairCounter& count) {
-    const int lane = lane_again();
+    const int lane = lane_index();
     const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
     const unsigned column = on_the_left() ? 0 : kCacheRow - sizeof(pair);
     __syncwarp();
@@ -31,7 +31,7 @@ __device__ __forceinline__ pair inner_code(const PairCounter& count) {
 
 // The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
 __device__ __forceinline__ pair code_below(pair code, pair next) {
-    const int lane = lane_again();
+    const int lane = lane_index();
     return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
 }
 

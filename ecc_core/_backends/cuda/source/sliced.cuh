@@ -213,10 +213,10 @@ struct Place {
 
     // `rest`: rows from the first one of the warp to the last one of the image.
     __device__ __forceinline__ Place(int y, int rest, int left, int width) {
-        const int columns = width - left - lane_again() * kLaneWidth;
+        const int columns = width - left - lane_index() * kLaneWidth;
         top = y == 0 ? 0x80000000u : 0u;
         bottom = rest < kRows ? 0x80000000u >> rest : 0u;
-        last = lane_again() == 31 || columns <= kLaneWidth;
+        last = lane_index() == 31 || columns <= kLaneWidth;
         inside = columns > 0;
     }
 };
@@ -237,7 +237,7 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
     if (place.last) right[end] = sides.right, maxima[end] = maxima_sides.right;
     plane left = __shfl_up_sync(kWarp, right[end], 1),
           maxima_left = __shfl_up_sync(kWarp, maxima[end], 1);
-    if (lane_again() == 0) left = sides.left, maxima_left = maxima_sides.left;
+    if (lane_index() == 0) left = sides.left, maxima_left = maxima_sides.left;
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) {
         const Trits own = {right[x], left};
@@ -274,7 +274,7 @@ struct Feed {
 
     // Starts to copy 32 rows. The last row of the image is repeated.
     __device__ __forceinline__ void ask(char* to) {
-        const int lane = lane_again(), first = lane / kCopyLanes;
+        const int lane = lane_index(), first = lane / kCopyLanes;
         to += first * kRowBytes;
 #pragma unroll
         for (int part = 0; part < kChannels; ++part) {
@@ -290,7 +290,7 @@ struct Feed {
     }
 
     __device__ __forceinline__ void ask_beside() {
-        const long long beside = product(min(kRows - 1 - lane_again(), rest), row);
+        const long long beside = product(min(kRows - 1 - lane_index(), rest), row);
         outer_left = global_byte(left + beside), outer_right = global_byte(right + beside);
     }
 
@@ -309,7 +309,7 @@ struct Border {
     // The borders of rows that have arrived, at shared address `rows`. The outer columns are those that
     // were loaded last.
     __device__ __forceinline__ Border(const Feed& feed, unsigned rows) {
-        const unsigned row = rows + (kRows - 1 - lane_again()) * kRowBytes;
+        const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
         const pair outer = codes(feed.outer_left, feed.outer_right),
                    inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
         a = __byte_perm(outer, inner, 0x7610), b = __byte_perm(inner, outer, 0x7610);
@@ -344,8 +344,8 @@ __device__ __forceinline__ Border owner(Border p, Border q) {
 
 // The row below, which for the last row is the first one of `after`.
 __device__ __forceinline__ Border next_row(Border p, Border after) {
-    if (lane_again() == 31) p = after;
-    const int lane = (lane_again() + 31) & 31;
+    if (lane_index() == 31) p = after;
+    const int lane = (lane_index() + 31) & 31;
     return {__shfl_sync(kWarp, p.a, lane), __shfl_sync(kWarp, p.b, lane)};
 }
 __device__ __forceinline__ Border next_row(Border p) {
@@ -457,11 +457,11 @@ struct Room {
 
     __device__ __forceinline__ Room(void* shared, int warp)
         : memory((char*)shared + warp * kWarpBytes + kPad),
-          here(shared_address(memory) + lane_again() * kLaneBytes),
+          here(shared_address(memory) + lane_index() * kLaneBytes),
           there(here + (kChannels > 1 ? kLaneWidth : kBlockBytes)) {}
 
     __device__ __forceinline__ unsigned rows(unsigned block) const {
-        return block - lane_again() * kLaneBytes;
+        return block - lane_index() * kLaneBytes;
     }
     __device__ __forceinline__ char* at(unsigned block) const {
         return memory + (rows(block) - shared_address(memory));

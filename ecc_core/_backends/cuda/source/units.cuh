@@ -6,12 +6,12 @@ constexpr int kSpan = 32 / kFold;  // lanes of a row
 
 // Of a row.
 __device__ __forceinline__ int lane_of_row() {
-    return kFold > 1 ? lane_again() % kSpan : lane_again();
+    return kFold > 1 ? lane_index() % kSpan : lane_index();
 }
 
 // How far the rows of a lane are below the first ones of its warp.
 __device__ __forceinline__ int rows_of_fold() {
-    return kFold > 1 ? lane_again() / kSpan * kPairRows : 0;
+    return kFold > 1 ? lane_index() / kSpan * kPairRows : 0;
 }
 
 // A part of a column of slices.

@@ -30,7 +30,7 @@ struct BorderFeed {
         : slice(image.slice),
           slices(image.depth - unit.start),
           outside(unit.left, image.width) {
-        const int lane = min(lane_again(), kPairRows + 1);
+        const int lane = min(lane_index(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = kChannels * max(unit.left - 1, 0);
         next = unit.data(image, index) + row * image.row + from;
@@ -61,13 +61,13 @@ struct Ends {
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
     __device__ __forceinline__ pair columns(const pair (&p)[kItems][kLaneWidth]) const {
         put(p);
-        const int lane = min(lane_again(), kPairRows + 1);
+        const int lane = min(lane_index(), kPairRows + 1);
         const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
         return shared_short(at) | shared_short(at + kSide) << 16;
     }
 
     __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
-        const int lane = lane_again();
+        const int lane = lane_index();
         const bool first = lane < 16;
         const unsigned to = address + (first ? 0 : kSide);
         pair column[kItems];

@@ -28,13 +28,13 @@ from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._workers import Job, Runner, Step
 
-__all__ = ["CloserLook"]
+__all__ = ["Details"]
 
 SETTLED = 0.12
 """Seconds after the last move of the threshold until details are computed."""
 
 
-class CloserLook:
+class Details:
     """Counts components and finds critical points once the threshold stops moving.
 
     It finds the histogram of the values, too, and sets `betti`, `changes` and `histogram` of the
