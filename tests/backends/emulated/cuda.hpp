@@ -48,7 +48,7 @@ std::array<T, 32> all_lanes(T value) {
     return values;
 }
 
-inline int lane_again() { return threadIdx.x & 31; }
+inline int lane_index() { return threadIdx.x & 31; }
 
 template <class T>
 T __shfl_sync(unsigned, T value, int lane) {
@@ -56,19 +56,19 @@ T __shfl_sync(unsigned, T value, int lane) {
 }
 template <class T>
 T __shfl_down_sync(unsigned, T value, int step) {
-    const int lane = lane_again() + step;
+    const int lane = lane_index() + step;
     const auto values = all_lanes(value);
     return lane < 32 ? values[lane] : value;
 }
 template <class T>
 T __shfl_up_sync(unsigned, T value, int step) {
-    const int lane = lane_again() - step;
+    const int lane = lane_index() - step;
     const auto values = all_lanes(value);
     return lane >= 0 ? values[lane] : value;
 }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int step) {
-    const int lane = lane_again() ^ step;
+    const int lane = lane_index() ^ step;
     return all_lanes(value)[lane & 31];
 }
 inline unsigned __ballot_sync(unsigned, unsigned predicate) {
