@@ -109,10 +109,10 @@ def test_normalization_and_calibration():
     maps = maps.unflatten(1, (2, 12))
     torch.testing.assert_close(maps.mean((0, 1, 3, 4)), torch.zeros(12), atol=1e-4, rtol=0)
     plain, shares = (
-        EulerCurveMap(6, window=(4, 8), range=(10, 15), normalize=n) for n in (None, "points")
+        EulerCurveMap(6, window=(4, 8), range=(10, 15), normalize=n) for n in (None, "side")
     )
-    points = torch.tensor([16.0] * 6 + [64.0] * 6).repeat(2)[:, None, None]
-    torch.testing.assert_close(shares(image) * points, plain(image))
+    sides = torch.tensor([4.0] * 6 + [8.0] * 6).repeat(2)[:, None, None]
+    torch.testing.assert_close(shares(image) * sides, plain(image))
 
 
 def test_parameters_learn():
@@ -147,7 +147,7 @@ def test_repr():
         ({"stride": -1}, ValueError, "`stride` must be a positive int, got -1"),
         ({"padding": -1}, ValueError, "`padding` must not be negative, got -1"),
         ({"padding": "valid"}, TypeError, "`padding` must be an int or \"same\", got 'valid'"),
-        ({"normalize": "mean"}, ValueError, '`normalize` must be None, "points" or "batch"'),
+        ({"normalize": "mean"}, ValueError, '`normalize` must be None, "side" or "batch"'),
     ],
 )
 def test_errors(options, error, message):

@@ -14,7 +14,7 @@ from ecc_core.nn import (  # noqa: E402
 )
 
 LAYERS = {
-    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="points"),
+    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="side"),
     "directed": lambda: EulerCurveLayer(5, range=(0, 1), directions=2, direction_scale=0.02),
     "hard": lambda: EulerCurveLayer(5, range=(0, 1), hard="forward"),
     "map": lambda: EulerCurveMap(4, window=(12, 24), stride=12, padding=0, range=(0, 1)),
@@ -48,7 +48,7 @@ def test_export_of_the_loss():
 
 
 ONNX_LAYERS = {
-    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="points"),
+    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="side"),
     "superlevel": lambda: EulerCurveLayer(5, range=(0, 1), connectivity=1, superlevel=True),
     "directed": LAYERS["directed"],
     "signal": lambda: EulerCurveLayer(5, range=(0, 1), n_spatial=1),

@@ -129,7 +129,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "options", "message"),
         [
-            ((4,), {"normalize": "mean"}, '`normalize` must be None, "points" or "batch"'),
+            ((4,), {"normalize": "mean"}, '`normalize` must be None, "side" or "batch"'),
             (([1.0, 2],), {"range": (0, 1)}, "`range` must be None where `thresholds` is an array"),
             ((-1,), {"range": (0, 1)}, "`thresholds` must not be negative, got -1"),
             ((4,), {"range": (1, 0)}, "`range` must be finite with low <= high"),

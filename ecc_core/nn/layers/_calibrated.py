@@ -15,7 +15,7 @@ from ecc_core.nn.layers._base import EulerLayer, Range
 
 __all__ = ["CalibratedLayer", "Normalize"]
 
-Normalize = Literal["points", "batch"]
+Normalize = Literal["side", "batch"]
 
 
 class CalibratedLayer(EulerLayer):
@@ -38,8 +38,8 @@ class CalibratedLayer(EulerLayer):
         learn_sharpness: bool,
     ) -> None:
         self.superlevel = superlevel
-        if normalize not in (None, "points", "batch"):
-            raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
+        if normalize not in (None, "side", "batch"):
+            raise ValueError(f'`normalize` must be None, "side" or "batch", got {normalize!r}')
         self.normalize = normalize
         self._estimates_range = bounds is None and as_count(thresholds, "thresholds") is not None
         self._estimates_scale = False
@@ -179,8 +179,8 @@ class CalibratedLayer(EulerLayer):
 
     def _normalized(self, curves: Tensor, points: int) -> Tensor:
         """Normalize curves (..., n) of images of so many points."""
-        if self.normalize == "points":
-            return curves / max(points, 1)
+        if self.normalize == "side":
+            return curves / math.pow(max(points, 1), 1 / self.n_spatial)
         if self.normalize == "batch":
             rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
             return rows.reshape(curves.shape)

@@ -51,10 +51,11 @@ class EulerCurveLayer(CalibratedLayer):
         Distance between neighbouring points along each axis; only relevant with `directions`.
     n_spatial : {2, 1, 3}
         Number of spatial axes.
-    normalize : {None, "points", "batch"}
-        "points" divides curves by the number of points of an image. "batch" normalizes the values
-        at each threshold and direction to mean 0 and variance 1 over the images and channels of a
-        batch, with running statistics in evaluation mode as in :class:`torch.nn.BatchNorm1d`.
+    normalize : {None, "side", "batch"}
+        "side" divides curves by the side of an image, in points (the geometric mean of its sides).
+        "batch" normalizes the values at each threshold and direction to mean 0 and variance 1 over
+        the images and channels of a batch, with running statistics in evaluation mode as in
+        :class:`torch.nn.BatchNorm1d`.
     hard : {None, "forward"}
         "forward" returns exact curves with the gradients of the soft ones (a straight-through
         estimator).

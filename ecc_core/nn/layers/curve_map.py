@@ -42,8 +42,8 @@ class EulerCurveMap(CalibratedLayer):
         it refers to the largest window.
     range, sharpness, superlevel, connectivity, n_spatial
         As for :class:`EulerCurveLayer`.
-    normalize : {None, "points", "batch"}
-        "points" divides curves by the number of points of a window. "batch" normalizes the values
+    normalize : {None, "side", "batch"}
+        "side" divides curves by the side of a window. "batch" normalizes the values
         at each threshold and scale to mean 0 and variance 1 over the windows, images and channels
         of a batch, with running statistics in evaluation mode.
     learn_thresholds : bool, default True
@@ -95,7 +95,7 @@ class EulerCurveMap(CalibratedLayer):
     >>> layer = EulerCurveMap(8, window=16, range=(0, 1))
     >>> layer(torch.rand(2, 3, 64, 48)).shape
     torch.Size([2, 24, 8, 6])
-    >>> several = EulerCurveMap(8, window=(8, 16), range=(0, 1), normalize="points")
+    >>> several = EulerCurveMap(8, window=(8, 16), range=(0, 1), normalize="side")
     >>> several(torch.rand(2, 3, 64, 48)).shape
     torch.Size([2, 48, 16, 12])
     """
@@ -203,7 +203,7 @@ class EulerCurveMap(CalibratedLayer):
         if mask is not None:
             mask = windows(mask, starts, ends, False, side, self.stride)
         found = self._soft(image, mask)
-        return found / side**self.n_spatial if self.normalize == "points" else found
+        return found / side if self.normalize == "side" else found
 
     def extra_repr(self) -> str:
         """Describe sizes and settings."""
