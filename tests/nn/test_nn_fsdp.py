@@ -1,5 +1,8 @@
 """Layers whose parameters are divided between processes by `fully_shard`."""
 
+import sys
+from datetime import timedelta
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -26,7 +29,8 @@ def made():
 
 def work(rank, store):
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", f"file://{store}", rank=rank, world_size=2)
+    wait = timedelta(minutes=1)
+    distributed.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
     mesh = init_device_mesh("cpu", (2,))
     alone, divided = made(), fully_shard(made(), mesh=mesh)
     trained(alone)
@@ -46,5 +50,6 @@ def assert_equal(divided, alone):
         torch.testing.assert_close(divided.get_parameter(name).full_tensor(), parameter.data)
 
 
-def test_divided_layers_learn_and_are_reset_as_others(tmp_path):
+def test_divided_layers_learn_and_are_reset_as_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo" if sys.platform == "linux" else "lo0")
     torch.multiprocessing.spawn(work, (tmp_path / "store",), nprocs=2)
