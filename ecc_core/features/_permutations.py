@@ -12,7 +12,7 @@ import numpy as np
 from ecc_core._arrays import on_host
 from ecc_core.features._steps import Floats
 
-__all__ = ["Permutations", "blocks", "differences", "regroupings", "sign_flips", "unit_means"]
+__all__ = ["Permutations", "blocks", "independent_curves", "regroupings", "sign_flips"]
 
 BLOCK = 2**22  # resampled values held at a time
 
@@ -88,18 +88,52 @@ def sign_flips(count: int, most: int, width: int, generator: np.random.Generator
     return Permutations(observed, ((1 - 2 * bits) / count for bits in flipped), exact=True)
 
 
-def unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
+def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> list[Floats]:
+    """Return the curves (k, n) of the units of each group, or one array of differences of pairs."""
+    if not all(map(len, groups.values())):
+        names = " and ".join(f"`{name}`" for name in groups)
+        got = " and ".join(str(len(values)) for values in groups.values())
+        raise ValueError(f"{names} must hold curves, got {got}")
+    if paired and len(groups) > 2:
+        raise ValueError(f"`paired` must be False for more than two groups, got {len(groups)}")
+    if units is None:
+        if not paired:
+            return [*groups.values()]
+        if len({len(values) for values in groups.values()}) > 1:
+            raise ValueError(
+                "`first` and `second` must hold as many curves if `paired` without `units`, "
+                f"got {' and '.join(str(len(values)) for values in groups.values())}"
+            )
+        units = [[*range(len(values))] for values in groups.values()]
+    means = _unit_means(groups, units)
+    for number, unit in ((i, unit) for i, own in enumerate(means) for unit in own):
+        if not paired and any(unit in own for own in means[:number]):
+            raise ValueError(
+                f"`units` must have each unit in one group unless `paired`, got {unit!r} in both"
+            )
+        if paired and unit not in means[1 - number]:
+            there, absent = ("second", "first") if number else ("first", "second")
+            raise ValueError(
+                "`units` must have each unit in both groups if `paired`, "
+                f"got {unit!r} in `{there}` only, not in `{absent}`"
+            )
+    if paired:
+        first, second = means
+        return [np.stack([first[unit] - second[unit] for unit in first])]
+    return [np.stack([*own.values()]) for own in means]
+
+
+def _unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
     """Return the mean curve of each unit in each of the groups, which are given by name."""
     if not isinstance(units, tuple | list) or len(units) != len(groups):
         got = f"{len(units)} of them" if isinstance(units, tuple | list) else type(units).__name__
         names = " and for ".join(f"`{name}`" for name in groups)
         count = "two" if len(groups) == 2 else len(groups)
         raise TypeError(f"`units` must be {count} sequences of ids, for {names}, got {got}")
-    given = zip(groups.items(), units, strict=True)
-    return [_means(values, ids, name) for (name, values), ids in given]
+    return [_means(*group, ids) for group, ids in zip(groups.items(), units, strict=True)]
 
 
-def _means(values: Floats, ids: Any, name: str) -> dict[Any, Floats]:
+def _means(name: str, values: Floats, ids: Any) -> dict[Any, Floats]:
     if isinstance(ids, str) or not hasattr(ids, "__len__"):
         raise TypeError(f"`units` must have a sequence of ids for `{name}`, got {ids!r}")
     known = list(ids) if isinstance(ids, Sequence) else on_host(ids).tolist()
@@ -114,15 +148,3 @@ def _means(values: Floats, ids: Any, name: str) -> dict[Any, Floats]:
             raise ValueError(f"`units` must have an id for each curve of `{name}`, got {unit!r}")
         rows.setdefault(unit, []).append(row)
     return {unit: values[members].mean(axis=0) for unit, members in rows.items()}
-
-
-def differences(first: dict[Any, Floats], second: dict[Any, Floats]) -> Floats:
-    """Return the difference between the curves of each unit, (n, ...)."""
-    for unit in [*first, *second]:
-        if unit not in first or unit not in second:
-            there, absent = ("first", "second") if unit in first else ("second", "first")
-            raise ValueError(
-                "`units` must have each unit in both groups if `paired`, "
-                f"got {unit!r} in `{there}` only, not in `{absent}`"
-            )
-    return np.stack([first[unit] - second[unit] for unit in first])

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
-from ecc_core.features._steps import Curve, Floats, as_steps, from_table
+from ecc_core.features._align import from_table
+from ecc_core.features._steps import Curve, Floats, as_steps
 from ecc_core.results import CurveResult, agreed_superlevel, check_agreement
 
 if TYPE_CHECKING:

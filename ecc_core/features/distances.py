@@ -6,20 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core.features._steps import (
-    Curve,
-    Curves,
-    Floats,
-    Metric,
-    as_steps,
-    check_metric,
-    comparable,
-    join,
-    norms,
-    one_grid,
-    rows_of,
-)
-from ecc_core.results import EulerCurve, check_agreement
+from ecc_core.features._align import Curves, Metric, align, norms
+from ecc_core.features._steps import Curve, Floats
+from ecc_core.results import EulerCurve
 
 __all__ = ["align_curves", "curve_distance", "distance_matrix", "feature_matrix"]
 
@@ -58,12 +47,9 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
     """
     if not isinstance(curves, list):
         raise TypeError(f"`curves` must be a list of curves, got a {type(curves).__name__}")
-    superlevel = check_agreement(superlevel, curves=curves)
-    levels, values = rows_of(curves, superlevel, "curves")
-    facts = {**_shared_facts(curves), "superlevel": superlevel}
-    if superlevel:
-        levels, values = -levels[::-1], values[:, ::-1]
-    return EulerCurve(levels, values, **facts)
+    aligned = align({"curves": curves}, superlevel, None)
+    levels, values = aligned.restored(*aligned.groups)
+    return EulerCurve(levels, values, **{**_shared_facts(curves), "superlevel": aligned.superlevel})
 
 
 def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
@@ -129,17 +115,10 @@ def curve_distance(
     >>> [curve_distance(peak, other, metric="W1") for other in (near, far)]
     [5.0, 15.0]
     """
-    superlevel, layout, *chosen = comparable(superlevel, functional, a=a, b=b)
-    check_metric(metric, layout)
-    pair = [as_steps(curve, superlevel, name) for curve, name in zip(chosen, "ab", strict=True)]
-    for one, name in zip(pair, "ab", strict=True):
-        if one.values.ndim != 1:
-            raise ValueError(
-                f"`{name}` must be a single curve, got values of shape {one.values.shape} "
-                "(use `distance_matrix` for batches)"
-            )
-    levels, values = one_grid(pair)
-    return float(norms(values[0] - values[1], levels, metric))
+    levels, (first, second), *_ = align(
+        {"a": a, "b": b}, superlevel, functional, metric, single=True
+    )
+    return float(norms(first[0] - second[0], levels, metric))
 
 
 def distance_matrix(
@@ -185,18 +164,15 @@ def distance_matrix(
            [4., 6., 0.]])
     """
     given = {"a": a} if b is None else {"a": a, "b": b}
-    superlevel, layout, a, *other = comparable(superlevel, functional, **given)
-    check_metric(metric, layout)
-    rows = rows_of(a, superlevel, "a")
-    if b is None:
-        square = np.zeros((len(rows.values),) * 2)
-        for i, curve in enumerate(rows.values[1:], 1):
-            square[i, :i] = norms(rows.values[:i] - curve, rows.levels, metric)
+    levels, (ours, *others), *_ = align(given, superlevel, functional, metric)
+    if not others:
+        square = np.zeros((len(ours),) * 2)
+        for i, curve in enumerate(ours[1:], 1):
+            square[i, :i] = norms(ours[:i] - curve, levels, metric)
         return square + square.T
-    levels, (ours, theirs) = join(rows, rows_of(other[0], superlevel, "b"))
-    result = np.empty((len(ours), len(theirs)))
+    result = np.empty((len(ours), len(others[0])))
     for i, curve in enumerate(ours):
-        result[i] = norms(theirs - curve, levels, metric)
+        result[i] = norms(others[0] - curve, levels, metric)
     return result
 
 
@@ -231,6 +207,5 @@ def feature_matrix(
     >>> PCA(2).fit_transform(feature_matrix(curves, functional="all")).shape
     (6, 2)
     """
-    superlevel, _, chosen = comparable(superlevel, functional, curves=curves)
-    levels, values = rows_of(chosen, superlevel, "curves")
+    levels, (values,), *_ = align({"curves": curves}, superlevel, functional)
     return values[:, :-1] * np.sqrt(np.diff(levels))

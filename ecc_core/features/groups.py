@@ -8,27 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from ecc_core._optional import import_optional
+from ecc_core.features._align import Curves, Metric, align, norms
 from ecc_core.features._group_results import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
     Permutations,
     blocks,
-    differences,
+    independent_curves,
     regroupings,
     sign_flips,
-    unit_means,
 )
-from ecc_core.features._steps import (
-    Curves,
-    Floats,
-    Metric,
-    check_level,
-    check_metric,
-    comparable,
-    join,
-    norms,
-    quantity_of,
-    rows_of,
-)
+from ecc_core.features._steps import Floats, check_level
 
 __all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
 
@@ -103,8 +92,8 @@ def mean_band(
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
-    superlevel, layout, chosen = comparable(superlevel, functional, curves=curves)
-    levels, values = rows_of(chosen, superlevel, "curves")
+    aligned = align({"curves": curves}, superlevel, functional)
+    (values,) = aligned.groups
     count = len(values)
     if count < 2:
         raise ValueError(f"`curves` must hold at least 2 curves, got {count}")
@@ -114,18 +103,13 @@ def mean_band(
     # A resampled mean varies by sqrt((k - 1) / k) of the standard error.
     scale = np.where(spread > 0, spread, np.inf) * np.sqrt((count - 1) / count)
     deviations = []
-    for size in blocks(n_resamples, levels.size):
+    for size in blocks(n_resamples, aligned.levels.size):
         shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
         deviation = np.abs(shares @ (values - mean)) / scale
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
     q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
-    lower, upper = mean - q * spread, mean + q * spread
-    parts = levels, mean, lower, upper
-    if layout:
-        parts = layout.at, *map(layout.unflatten, parts[1:])
-    if superlevel:
-        parts = -levels[::-1], mean[::-1], lower[::-1], upper[::-1]
-    return CurveBand(*parts, *quantity_of(curves, functional))
+    parts: Any = *aligned.restored(mean, mean - q * spread, mean + q * spread), *aligned.quantity
+    return CurveBand(*parts)
 
 
 def _student(normal: Floats, degrees: int) -> Floats:
@@ -234,35 +218,24 @@ def permutation_test(
     n_permutations = _check_positive(n_permutations, "n_permutations")
     named = {"first": first, "second": second}
     named |= {f"more[{i}]": group for i, group in enumerate(more)}
-    superlevel, layout, *chosen = comparable(superlevel, functional, **named)
-    check_metric(metric, layout)
-    rows = [rows_of(group, superlevel, name) for name, group in zip(named, chosen, strict=True)]
-    levels, parts = join(*rows)
-    groups = _check_groups(dict(zip(named, parts, strict=True)), paired)
-    limits = n_permutations, levels.size, np.random.default_rng(rng)
+    aligned = align(named, superlevel, functional, metric)
+    groups = independent_curves(dict(zip(named, aligned.groups, strict=True)), units, paired)
+    limits = n_permutations, aligned.levels.size, np.random.default_rng(rng)
+    values, sizes = np.concatenate(groups), tuple(map(len, groups))
     if paired:
-        values = _pairs(groups, units)
-        sizes: tuple[int, ...] = (len(values), len(values))
-        permutations = sign_flips(len(values), *limits)
-        deviation, scale = _deviation(values), np.sqrt((values**2).mean(axis=0))
+        permutations, sizes = sign_flips(len(values), *limits), sizes * 2
+        scale = np.sqrt((values**2).mean(axis=0))
     else:
-        apart = _apart(groups, units)
-        sizes = tuple(map(len, apart))
-        values = np.concatenate(apart)
-        values -= values.mean(axis=0)  # less rounding
         permutations = regroupings(sizes, *limits)
-        deviation, scale = _deviation(*apart), values.std(axis=0)
+        values -= values.mean(axis=0)  # less rounding
+        scale = values.std(axis=0)
     statistic, pvalue, null, difference, pvalues = _compared(
-        values, permutations, scale, levels, metric
+        values, permutations, scale, aligned.levels, metric
     )
-    curves = [levels, difference, pvalues, _relative(difference, deviation)]
-    if superlevel:
-        curves = [part[::-1] for part in (-levels, *curves[1:])]
-    if layout:
-        curves = [layout.at, *map(layout.unflatten, curves[1:])]
-    at, difference, pvalues, effect = curves
-    found = statistic, pvalue, null, at, difference, pvalues, effect
-    return PermutationTest(*found, sizes, permutations.exact, *quantity_of(first, functional))
+    effect = _relative(difference, _deviation(*groups))
+    curves: Any = aligned.restored(difference, pvalues, effect)
+    known: Any = sizes, permutations.exact, *aligned.quantity
+    return PermutationTest(statistic, pvalue, null, *curves, *known)
 
 
 def _compared(
@@ -305,16 +278,6 @@ def _size(parts: Floats) -> Floats:
     return size
 
 
-def _check_groups(groups: dict[str, Floats], paired: bool) -> dict[str, Floats]:
-    if not all(map(len, groups.values())):
-        names = " and ".join(f"`{name}`" for name in groups)
-        got = " and ".join(str(len(values)) for values in groups.values())
-        raise ValueError(f"{names} must hold curves, got {got}")
-    if paired and len(groups) > 2:
-        raise ValueError(f"`paired` must be False for more than two groups, got {len(groups)}")
-    return groups
-
-
 def _deviation(*groups: Floats) -> Floats:
     """Return the standard deviation within groups at each threshold, NaN for single curves."""
     degrees = sum(len(values) - 1 for values in groups)
@@ -327,35 +290,6 @@ def _relative(difference: Floats, scale: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(difference == 0, 0.0, difference / scale)
     return found
-
-
-def _apart(groups: dict[str, Floats], units: Any) -> list[Floats]:
-    """Return the curves of the units of each group."""
-    if units is None:
-        return [*groups.values()]
-    means = unit_means(groups, units)
-    seen: set[Any] = set()
-    for own in means:
-        if both := [unit for unit in own if unit in seen]:
-            raise ValueError(
-                f"`units` must have each unit in one group unless `paired`, got {both[0]!r} in both"
-            )
-        seen |= set(own)
-    return [np.stack([*own.values()]) for own in means]
-
-
-def _pairs(groups: dict[str, Floats], units: Any) -> Floats:
-    """Return the differences of the units of both groups."""
-    ours, theirs = groups.values()
-    if units is not None:
-        first, second = unit_means(groups, units)
-        return differences(first, second)
-    if len(ours) != len(theirs):
-        raise ValueError(
-            "`first` and `second` must hold as many curves if `paired` without `units`, "
-            f"got {len(ours)} and {len(theirs)}"
-        )
-    return ours - theirs
 
 
 def _check_positive(count: int, name: str) -> int:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ecc_core.results._curves import CurveResult, agreed_superlevel
+from ecc_core.results._base import Result
+from ecc_core.results._curves import agreed_superlevel
 
 __all__ = ["agree", "check_agreement", "functionals_of", "meaning"]
 
 
 def functionals_of(curve: Any) -> tuple[str, ...]:
     """Return the names of what a result has along the last axis but one; "euler" without one."""
-    return curve._functionals if isinstance(curve, CurveResult) else ("euler",)
+    return curve._functionals if isinstance(curve, Result) else ("euler",)
 
 
 def meaning(curve: Any, functional: str | None = None) -> dict[str, Any]:
-    """Return the facts in which a curve must agree with others; none of a pair of arrays."""
-    return curve._meaning(functional) if isinstance(curve, CurveResult) else {}
+    """Return the facts in which a result must agree with others; none of a pair of arrays."""
+    return curve._meaning(functional) if isinstance(curve, Result) else {}
 
 
 def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:
@@ -52,7 +53,7 @@ def check_agreement(
         What is given for pairs of thresholds and values.
     functional : str or None
         Which functional of Minkowski or Betti curves is compared. None: all of them.
-    **given : curves or list of curves
+    **given : curves, transforms or list of these
         By name.
 
     Raises

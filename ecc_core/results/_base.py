@@ -50,6 +50,15 @@ class Result(Sequence[ArrayT]):
         """Return the name and the coordinates of each of the last axes of `values`."""
         raise NotImplementedError
 
+    @property
+    def _functionals(self) -> tuple[str, ...]:
+        """Names of what is along the last axis but one of the values; "euler" without one."""
+        return ("euler",)
+
+    def _meaning(self, functional: str | None = None) -> dict[str, Any]:
+        """Return the facts in which results must agree to be compared, without unknown ones."""
+        return {}
+
     def _more_columns(self) -> dict[str, Any]:
         """Return columns of the table behind that of the values, by name."""
         return {}

@@ -44,11 +44,6 @@ class CurveResult(Result[ArrayT]):
         rows = values.reshape((-1, *one))[:MOST_DRAWN]
         return replace(self, values=rows)  # type: ignore[type-var]
 
-    @property
-    def _functionals(self) -> tuple[str, ...]:
-        """Names of what is along the last axis but one of the values; "euler" without one."""
-        return ("euler",)
-
     def _quantities(self) -> Mapping[str, CurveResult[Any]]:
         """Return the curve of each functional by its label in figures."""
         return {EULER: self}

@@ -27,6 +27,11 @@ class TransformResult(Result[ArrayT]):
     def _axes(self) -> dict[str, Any]:
         return {"direction": self.directions, "height": self.heights}
 
+    def _meaning(self, functional: str | None = None) -> dict[str, Any]:
+        facts = self.facts
+        known = ("connectivity", "spacing", "normalize", "smooth", "weighted", "units", "axes")
+        return {name: facts[name] for name in known if facts.get(name) is not None}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EulerTransform(TransformResult[ArrayT]):
