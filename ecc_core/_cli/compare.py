@@ -16,6 +16,7 @@ from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation
 from ecc_core.io import CurveTable, read_table, write_figure, write_table
 from ecc_core.plotting import COLUMN
 from ecc_core.plotting._figures import named, new_figure
+from ecc_core.results import functionals_of
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
@@ -48,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure",
         metavar="NAME",
-        help="which curves, if the table has several: euler, b0, b1, area, perimeter, ... "
-        "(default: euler)",
+        help="which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all "
+        "of one kind at once, each divided by its largest value (default: euler)",
         default="euler",
     )
     parser.add_argument(
@@ -84,15 +85,19 @@ def run(arguments: argparse.Namespace) -> None:
             rng=arguments.seed,
         )
     except ValueError as error:
-        raise InputFileError(f"{arguments.input}: {error}") from None
+        message = str(error).replace("`functional`", "--measure")
+        raise InputFileError(f"{arguments.input}: {message}") from None
     counts = [len(part.metadata) for part in parts]
-    sys.stdout.write("\n".join(_statement(test, names, counts, arguments)) + "\n")
+    measures = _measures(table, arguments)
+    sys.stdout.write("\n".join(_statement(test, names, counts, measures, arguments)) + "\n")
     if arguments.out:
-        columns = {
-            "threshold": test.thresholds,
-            "difference": test.difference,
-            "pvalue": test.pvalues,
-            "effect_size": test.effect_size,
+        size = test.thresholds.size
+        columns = {"measure": np.repeat(measures, size)} if arguments.measure == "all" else {}
+        columns |= {
+            "threshold": np.tile(test.thresholds, len(measures)),
+            "difference": test.difference.ravel(),
+            "pvalue": test.pvalues.ravel(),
+            "effect_size": test.effect_size.ravel(),
         }
         groups = {
             name: {"units": number, "curves": count}
@@ -104,21 +109,21 @@ def run(arguments: argparse.Namespace) -> None:
         settings = settings_of(arguments) | {"table": str(arguments.input)}
         write_table(arguments.out, columns, metadata=metadata_of(settings, **facts))
     if arguments.plot:
-        _plot(arguments.plot, test, dict(zip(names, parts, strict=True)), arguments)
+        _plot(arguments, test, dict(zip(names, parts, strict=True)), measures)
 
 
 def _table(arguments: argparse.Namespace) -> CurveTable:
     """Read the table."""
     name = arguments.measure
-    measure: Any = "euler" if name == "euler" else "betti" if name[1:].isdigit() else "minkowski"
-    if name == "all":
-        raise InputFileError("--measure must be one measure, got 'all'")
+    kinds = {"euler": "euler", "all": None}
+    measure: Any = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
     try:
         table = read_table(arguments.input, measure)
     except ValueError as error:
-        raise InputFileError(str(error).replace("`measure`", "--measure")) from None
+        message = str(error).replace("`measure`", "--measure").replace("got None", "got 'all'")
+        raise InputFileError(message) from None
     for option in ("by", "unit"):
         column = getattr(arguments, option)
         if column is not None and column not in table.metadata:
@@ -139,7 +144,12 @@ def _missing(table: CurveTable, column: str) -> Any:
 
 
 def _functional(table: CurveTable, measure: str) -> str | None:
-    return None if np.ndim(table.curves.values) == 2 else measure
+    return None if measure == "euler" and np.ndim(table.curves.values) == 2 else measure
+
+
+def _measures(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of what is compared."""
+    return [*functionals_of(table.curves)] if arguments.measure == "all" else [arguments.measure]
 
 
 def _texts(table: CurveTable, column: str) -> Any:
@@ -164,7 +174,11 @@ def _groups(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
 
 
 def _statement(
-    test: PermutationTest, names: list[str], counts: list[int], arguments: argparse.Namespace
+    test: PermutationTest,
+    names: list[str],
+    counts: list[int],
+    measures: list[str],
+    arguments: argparse.Namespace,
 ) -> list[str]:
     """Say what was compared, and what came out."""
     sizes = [
@@ -183,13 +197,16 @@ def _statement(
             f"no result can be significant: with so few units p is at least {least:.2g}, whatever "
             "the curves are"
         )
-    where = test.pvalues <= LEVEL
-    found = ", ".join(_ranges(test.thresholds, where)) or "none"
-    lines.append(f"thresholds that differ (p <= {LEVEL}, corrected): {found}")
-    if where.any():
-        best = np.flatnonzero(where)[np.abs(test.effect_size[where]).argmax()]
-        size, at = test.effect_size[best], test.thresholds[best]
-        lines.append(f"largest effect there: {size:.3g} standard deviations at {at:g}")
+    rows = zip(measures, *map(np.atleast_2d, (test.pvalues, test.effect_size)), strict=True)
+    for measure, pvalues, effects in rows:
+        where = pvalues <= LEVEL
+        found = ", ".join(_ranges(test.thresholds, where)) or "none"
+        of = f" in {measure}" if len(measures) > 1 else ""
+        lines.append(f"thresholds that differ{of} (p <= {LEVEL}, corrected): {found}")
+        if where.any():
+            best = np.flatnonzero(where)[np.abs(effects[where]).argmax()]
+            size, at = effects[best], test.thresholds[best]
+            lines.append(f"largest effect there: {size:.3g} standard deviations at {at:g}")
     return lines
 
 
@@ -213,31 +230,39 @@ def _ranges(thresholds: Any, where: Any) -> list[str]:
 
 
 def _plot(
-    path: Path, test: PermutationTest, parts: dict[str, CurveTable], arguments: argparse.Namespace
+    arguments: argparse.Namespace,
+    test: PermutationTest,
+    parts: dict[str, CurveTable],
+    measures: list[str],
 ) -> None:
     """Draw the mean curves of the groups with bands, above their difference."""
-    figure = new_figure(figsize=(1.5 * COLUMN, 1.5 * COLUMN), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    for name, part in parts.items():
-        _band(part, arguments).plot(above, label=name)
-    above.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    above.set(ylabel=test.quantity)
-    test.plot(below, level=LEVEL, color="black", linewidth=0.8)
+    rows = len(measures)
+    size = 1.5 * COLUMN, 1.5 * COLUMN * (3 * rows + 2) / 5
+    figure = new_figure(figsize=size, layout="constrained")
+    *above, below = figure.subplots(rows + 1, 1, sharex=True, height_ratios=[3] * rows + [2])
+    for ax, measure in zip(above, measures, strict=True):
+        for name, part in parts.items():
+            band = _band(part, measure, arguments)
+            band.plot(ax, label=name)
+        ax.set(ylabel=band.quantity)
+    above[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    colours: Any = {"color": "black"} if rows == 1 else {"label": measures}
+    test.plot(below, level=LEVEL, linewidth=0.8, **colours)
+    if rows > 1:
+        below.legend(frameon=False, fontsize="small")
     below.set(xlabel=named("threshold", test.threshold_units), ylabel="difference")
-    for ax in (above, below):
+    for ax in (*above, below):
         ax.spines[["top", "right"]].set_visible(False)
-    write_figure(path, figure)
+    write_figure(arguments.plot, figure)
 
 
-def _band(part: CurveTable, arguments: argparse.Namespace) -> CurveBand:
-    """Return the mean curve of the units and its band, which is empty for a single one."""
-    at, values = (np.asarray(array, np.float64) for array in part.curves)
-    if values.ndim > 2:
-        functional: Any = part.curves
-        values = values[:, functional._functionals.index(arguments.measure)]
+def _band(part: CurveTable, measure: str, arguments: argparse.Namespace) -> CurveBand:
+    """Return the mean curve of the units and its band, which has no width for a single one."""
+    values = np.asarray(part.curves.values, np.float64)
     if arguments.unit:
         units = _texts(part, arguments.unit)
         values = np.stack([values[units == unit].mean(axis=0) for unit in np.unique(units)])
     if len(values) == 1:
-        return CurveBand(at, values[0], values[0], values[0])
-    return mean_band((at, values), superlevel=part.curves.superlevel, rng=arguments.seed)
+        values = np.repeat(values, 2, axis=0)
+    curves = part.curves._replace(values=values)
+    return mean_band(curves, functional=_functional(part, measure), rng=arguments.seed)

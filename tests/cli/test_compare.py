@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import ecc_core as ecc
 from ecc_core.cli import main
+from ecc_core.features import permutation_test
 
 
 @pytest.fixture
@@ -83,7 +85,10 @@ def test_more_than_two_groups(table, capsys):
         (["--by", "well", "--groups", "c0,c1,d0", "--unit", "well", "--paired"], "--paired must"),
         (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),
         (["--by", "treatment", "--measure", "b0"], "--measure must be 'euler'"),
-        (["--by", "treatment", "--measure", "all"], "--measure must be one measure"),
+        (
+            ["--by", "treatment", "--measure", "all"],
+            "--measure must be 'euler' or left out, got 'a",
+        ),
         (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),
         (["--by", "treatment", "--paired"], "--paired needs --unit"),
         (["--by", "treatment", "--unit", "well", "--paired"], "both groups"),
@@ -94,6 +99,35 @@ def test_bad_input(table, capsys, flags, message):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert re.search(message, error)
+
+
+def test_all_functionals_at_once(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 9, (8, 12, 12)) // np.repeat([1, 3], 4)[:, None, None]
+    curves = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2))
+    heads = {"group": np.repeat(["a", "b"], 4 * 9), "image": np.repeat(np.arange(8), 9)}
+    parts = zip(
+        ("area", "perimeter", "euler_number"), np.moveaxis(curves.values, 1, 0), strict=True
+    )
+    columns = {name: values.ravel() for name, values in parts}
+    path, out, plot = (tmp_path / name for name in ("t.csv", "test.csv", "test.png"))
+    at = {"threshold": np.tile(np.arange(9), 8)}
+    pd.DataFrame(heads | at | columns).to_csv(path, index=False)
+    flags = ["--by", "group", "--measure", "all", "--out", str(out), "--plot", str(plot)]
+    assert main(["compare", str(path), *flags]) == 0
+    text = capsys.readouterr().out
+    first, second = (curves._replace(values=part) for part in np.split(curves.values, 2))
+    test = permutation_test(first, second, functional="all")
+    assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
+    found = pd.read_csv(out)
+    names = ["area", "perimeter", "euler"]
+    assert found["measure"].tolist() == np.repeat(names, 9).tolist()
+    np.testing.assert_allclose(found["pvalue"], test.pvalues.ravel())
+    np.testing.assert_allclose(found["difference"], test.difference.ravel())
+    for name, pvalues in zip(names, test.pvalues, strict=True):
+        which = "none" if (pvalues > 0.05).all() else r"\d"
+        assert re.search(rf"differ in {name} \(p <= 0.05, corrected\): {which}", text)
+    assert plot.stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("column", ["treatment", "well"])
