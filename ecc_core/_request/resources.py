@@ -6,26 +6,33 @@ import operator
 import os
 from typing import Any
 
-__all__ = ["AtMost", "available_cores", "check_devices", "check_unused", "check_workers"]
+__all__ = [
+    "AtMost",
+    "available_cores",
+    "check_devices",
+    "check_positive_int",
+    "check_unused",
+    "check_workers",
+]
 
 
 class AtMost(int):
     """An upper bound on the number of threads, which small images need not reach."""
 
 
-def check_workers(workers: Any) -> int | None:
-    """Check a number of threads: a positive integer or None."""
-    if workers is None:
-        return None
-    try:
-        if isinstance(workers, bool):
-            raise TypeError
-        count = operator.index(workers)
-    except TypeError:
-        raise TypeError(f"`workers` must be a positive int or None, got {workers!r}") from None
-    if count < 1:
-        raise ValueError(f"`workers` must be a positive int or None, got {workers}")
+def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> int:
+    """Return an argument of which messages say that it must be `kind`."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"`{name}` must be {kind}, got {number!r}")
+    if (count := operator.index(number)) < 1:
+        raise ValueError(f"`{name}` must be {kind}, got {count}")
     return count
+
+
+def check_workers(workers: Any) -> int | None:
+    """Check a number of threads."""
+    kind = "a positive int or None"
+    return None if workers is None else check_positive_int(workers, "workers", kind)
 
 
 def available_cores() -> int:

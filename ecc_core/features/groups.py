@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Literal
 
 import numpy as np
 
 from ecc_core._optional import import_optional
+from ecc_core._request.resources import check_positive_int
 from ecc_core.features._align import Curves, Metric, align, norms
 from ecc_core.features._group_results import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
@@ -91,7 +91,7 @@ def mean_band(
     check_level(level)
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
-    n_resamples = _check_positive(n_resamples, "n_resamples")
+    n_resamples = check_positive_int(n_resamples, "n_resamples")
     aligned = align({"curves": curves}, superlevel, functional)
     (values,) = aligned.groups
     count = len(values)
@@ -215,7 +215,7 @@ def permutation_test(
     >>> permutation_test(few, many, units=wells).pvalue
     0.1
     """
-    n_permutations = _check_positive(n_permutations, "n_permutations")
+    n_permutations = check_positive_int(n_permutations, "n_permutations")
     named = {"first": first, "second": second}
     named |= {f"more[{i}]": group for i, group in enumerate(more)}
     aligned = align(named, superlevel, functional, metric)
@@ -290,11 +290,3 @@ def _relative(difference: Floats, scale: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(difference == 0, 0.0, difference / scale)
     return found
-
-
-def _check_positive(count: int, name: str) -> int:
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
-        raise TypeError(f"`{name}` must be a positive int, got {count!r}")
-    if (number := operator.index(count)) < 1:
-        raise ValueError(f"`{name}` must be a positive int, got {number}")
-    return number

@@ -19,7 +19,6 @@ __all__ = [
     "Vector",
     "check_mask",
     "check_n_spatial",
-    "check_probabilities",
     "check_tensor",
     "finite_scalar",
     "images",
@@ -37,7 +36,6 @@ Vector = Sequence[float] | Tensor
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
 
@@ -192,11 +190,3 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
     if shown.shape == image.shape:
         return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
     return shown[None]
-
-
-def check_probabilities(low: float, high: float, name: str, advice: str) -> None:
-    """Refuse values from `low` to `high` that are no probabilities, rounded to 16 bits or not."""
-    if low < -ROUNDING or high > 1 + ROUNDING:
-        raise ValueError(
-            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ __all__ = [
     "as_directions",
     "as_levels",
     "bounds_of",
-    "check_positive_int",
     "free_increasing",
     "increasing",
     "log_of",
@@ -99,11 +97,3 @@ def as_directions(directions: Any, n_spatial: int) -> Floats:
     if count is None:
         return check_directions(on_host(directions), n_spatial)
     return sample_directions(count, n_spatial)
-
-
-def check_positive_int(number: Any, name: str) -> int:
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise TypeError(f"`{name}` must be a positive int, got {number!r}")
-    if number < 1:
-        raise ValueError(f"`{name}` must be a positive int, got {number}")
-    return operator.index(number)

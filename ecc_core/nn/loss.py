@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ecc_core._request.filtration import check_connectivity, check_flag
+from ecc_core._request.resources import check_positive_int
 from ecc_core.nn import _arguments, _parameters, functional
-from ecc_core.nn._windows import windows
+from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities, masks_of_classes
 
 __all__ = ["EulerCurveLoss"]
 
 
-class EulerCurveLoss(nn.Module):
+class EulerCurveLoss(SegmentationLoss):
     """Distance between the Euler characteristic curves of a predicted and a true segmentation.
 
     The loss compares the Euler characteristic of ``input >= t`` with that of the target at
@@ -108,6 +108,7 @@ class EulerCurveLoss(nn.Module):
 
     thresholds: Tensor
     weight: Tensor | None
+    described = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
 
     def __init__(
         self,
@@ -124,10 +125,8 @@ class EulerCurveLoss(nn.Module):
         ignore_index: int | None = None,
         weight: Tensor | Sequence[float] | None = None,
     ) -> None:
-        super().__init__()
-        self.n_spatial = _arguments.check_n_spatial(n_spatial)
-        self.connectivity = check_connectivity(connectivity, self.n_spatial)
-        count = _parameters.check_positive_int(thresholds, "thresholds")
+        super().__init__(window, connectivity, n_spatial, reduction, from_logits)
+        count = check_positive_int(thresholds, "thresholds")
         self.register_buffer("thresholds", _levels(count), persistent=False)
         self.sharpness = _parameters.SLOPE_OF_STEP * count if sharpness is None else sharpness
         _parameters.log_of(self.sharpness, "sharpness")
@@ -136,14 +135,7 @@ class EulerCurveLoss(nn.Module):
         if not p >= 1:
             raise ValueError(f"`p` must be at least 1, got {p}")
         self.p = float(p)
-        if window is not None:
-            _parameters.check_positive_int(window, "window")
-        self.window = window
         self.normalize = normalize
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
-        self.reduction = reduction
-        self.from_logits = check_flag(from_logits, "from_logits")
         self.ignore_index = ignore_index
         self._weight = _as_weights(weight)
         given = None if self._weight is None else torch.as_tensor(self._weight).clone()
@@ -176,9 +168,9 @@ class EulerCurveLoss(nn.Module):
             of_classes = target.shape != input.shape and input.shape[axis] > 1
             input = input.softmax(axis) if of_classes else input.sigmoid()
         else:
-            _check_probabilities(input, "input", "pass from_logits=True for logits")
+            _check_if_seen(input, "input", "pass from_logits=True for logits")
         if target.is_floating_point():
-            _check_probabilities(target, "target", "pass masks of 0 and 255 as integers")
+            _check_if_seen(target, "target", "pass masks of 0 and 255 as integers")
         if shown is not None:
             shown = shown.expand(input.shape)
         with torch.no_grad():
@@ -188,22 +180,19 @@ class EulerCurveLoss(nn.Module):
         errors = errors * self._scale(input.shape[input.dim() - self.n_spatial :])
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
-        return self._reduced(errors)
+        return self._reduced(*self._weighed(errors))
 
-    def _reduced(self, errors: Tensor) -> Tensor:
-        """Weigh the errors (..., class) of images, and reduce them."""
-        total: Tensor | int = errors.numel()
-        if self.weight is not None:
-            if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
-                raise ValueError(
-                    f"`weight` must have as many elements as `input` has channels, "
-                    f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
-                )
-            weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
-            errors, total = errors * weights, weights.sum()
-        if self.reduction == "none":
-            return errors
-        return errors.sum() / total if self.reduction == "mean" else errors.sum()
+    def _weighed(self, errors: Tensor) -> tuple[Tensor, Tensor | int]:
+        """Errors (..., class) times the weights of classes, and the total of the weights."""
+        if self.weight is None:
+            return errors, errors.numel()
+        if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
+            raise ValueError(
+                f"`weight` must have as many elements as `input` has channels, "
+                f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
+            )
+        weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
+        return errors * weights, weights.sum()
 
     def _as_masks(self, input: Any, target: Any) -> tuple[Tensor, Tensor | None]:
         """Masks of the shape and dtype of the input, and the points that are not ignored."""
@@ -248,25 +237,19 @@ class EulerCurveLoss(nn.Module):
             raise TypeError(
                 f"`target` must be integers if it holds class indices, got {target.dtype}"
             )
-        numbers = torch.arange(classes, device=target.device).view(-1, *[1] * self.n_spatial)
         shown = None if shown is None else shown.unsqueeze(axis)
-        return (target.unsqueeze(axis) == numbers).to(input.dtype), shown
+        masks = masks_of_classes(target.unsqueeze(axis), classes, self.n_spatial)
+        return masks.to(input.dtype), shown
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images or of their windows."""
-        if self.window is not None:
-            spatial = image.shape[image.dim() - self.n_spatial :]
-            before, after = [0] * self.n_spatial, [-n % self.window for n in spatial]
-            image = windows(image, before, after, 0, self.window, self.window)
-            if mask is not None:
-                mask = windows(mask, before, after, False, self.window, self.window)
         return functional.soft_euler_curve(
-            image,
+            self._in_windows(image),
             self.thresholds.to(image.device),
             sharpness=self.sharpness,
             connectivity=self.connectivity,
             superlevel=True,
-            mask=mask,
+            mask=None if mask is None else self._in_windows(mask, False),
             n_spatial=self.n_spatial,
         )
 
@@ -278,11 +261,8 @@ class EulerCurveLoss(nn.Module):
 
     def extra_repr(self) -> str:
         """Describe settings."""
-        names = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
-        settings = [f"{name}={getattr(self, name)!r}" for name in names]
-        if self.weight is not None:
-            settings.append(f"weight={self.weight.tolist()}")
-        return ", ".join([f"thresholds={len(self.thresholds)}", *settings])
+        weight = [] if self.weight is None else [f"weight={self.weight.tolist()}"]
+        return ", ".join([f"thresholds={len(self.thresholds)}", super().extra_repr(), *weight])
 
 
 def _levels(count: int) -> Tensor:
@@ -305,14 +285,8 @@ def _as_weights(weight: Any) -> Tensor | None:
     return weights
 
 
-def _check_probabilities(given: Tensor, name: str, advice: str) -> None:
-    """Refuse other values, where a look at them does not wait for a device or break a graph."""
-    if (
-        given.device.type != "cpu"
-        or given.numel() == 0
-        or torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-    ):
-        return
-    low, high = (bound.item() for bound in given.detach().aminmax())
-    _arguments.check_probabilities(low, high, name, advice)
+def _check_if_seen(given: Tensor, name: str, advice: str) -> None:
+    """Check values where a look at them does not wait for a device or break a graph."""
+    unseen = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    if given.device.type == "cpu" and given.numel() and not unseen:
+        check_probabilities(given, name, advice)

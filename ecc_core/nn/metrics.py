@@ -10,7 +10,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from ecc_core.nn._arguments import check_n_spatial, check_probabilities
+from ecc_core.nn._arguments import check_n_spatial
+from ecc_core.nn._segmentation import check_probabilities
 from ecc_core.topology import betti_curves
 
 __all__ = ["BettiError"]
@@ -127,7 +128,7 @@ class BettiError:
         """Refuse logits, and masks of 0 and 255 as floats."""
         if 0 in image.shape or "float" not in str(image.dtype) or not 0 < self.threshold < 1:
             return
-        check_probabilities(float(image.min()), float(image.max()), name, advice)
+        check_probabilities(image, name, advice)
 
     def _numbers(self, image: Any, least: float) -> Any:
         """Betti numbers of the images, of shape (..., n_spatial)."""

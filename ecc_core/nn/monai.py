@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from monai.metrics.metric import CumulativeIterationMetric
 from monai.metrics.utils import do_metric_reduction
 from torch import Tensor
 
 from ecc_core.nn import loss, metrics
+from ecc_core.nn._segmentation import masks_of_classes
 
 __all__ = ["BettiErrorMetric", "EulerCurveLoss"]
 
@@ -70,8 +70,7 @@ class EulerCurveLoss(loss.EulerCurveLoss):
         if self.sigmoid or self.softmax:
             input = input.sigmoid() if self.sigmoid else input.softmax(1)
         if self.to_onehot_y:
-            classes = torch.arange(input.shape[1], device=target.device)
-            target = target == classes.view(-1, *[1] * self.n_spatial)
+            target = masks_of_classes(target, input.shape[1], self.n_spatial)
         if not self.include_background:
             if input.shape[1] == 1:
                 raise ValueError("`include_background` must be True for one channel, got False")

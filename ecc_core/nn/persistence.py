@@ -6,19 +6,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
-from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._request.persistence import check_persistence
-from ecc_core.nn import _arguments, _parameters
-from ecc_core.nn._windows import windows
+from ecc_core.nn import _arguments
+from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities
 from ecc_core.topology import persistence_pairs
 
 __all__ = ["PersistenceLoss"]
 
 
-class PersistenceLoss(nn.Module):
+class PersistenceLoss(SegmentationLoss):
     """Distance of the persistence diagram of a prediction from the classes of a segmentation.
 
     As many components, holes (tunnels) and cavities as the target has, those of the largest
@@ -79,6 +78,8 @@ class PersistenceLoss(nn.Module):
     (0.0, 0.64)
     """
 
+    described = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
+
     def __init__(
         self,
         window: int | None = None,
@@ -89,17 +90,8 @@ class PersistenceLoss(nn.Module):
         reduction: Literal["mean", "sum", "none"] = "mean",
         from_logits: bool = False,
     ) -> None:
-        super().__init__()
-        self.n_spatial = _arguments.check_n_spatial(n_spatial)
-        self.connectivity = check_connectivity(connectivity, self.n_spatial)
-        self.window = window
-        if window is not None:
-            _parameters.check_positive_int(window, "window")
+        super().__init__(window, connectivity, n_spatial, reduction, from_logits)
         self.min_persistence = check_persistence(min_persistence)
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
-        self.reduction = reduction
-        self.from_logits = check_flag(from_logits, "from_logits")
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Compute the loss of probabilities (..., spatial) and masks of the same shape."""
@@ -113,23 +105,13 @@ class PersistenceLoss(nn.Module):
         values = input.sigmoid() if self.from_logits else input
         for name, given in (("input", values), ("target", target)):
             if given.numel():
-                low, high = (bound.item() for bound in given.detach().aminmax())
-                _arguments.check_probabilities(low, high, name, "as probabilities are")
-        own, true = self._images(values), self._images(target)
-        errors = self._errors(own, true >= 0.5)
+                check_probabilities(given, name, "as probabilities are")
+        own, true = (self._in_windows(given) for given in (values, target))
+        size = own.shape[own.dim() - self.n_spatial :]
+        errors = self._errors(own.reshape(-1, *size), true.reshape(-1, *size) >= 0.5)
         batch = input.shape[: input.dim() - self.n_spatial]
         found = errors.reshape(*batch, -1).mean(-1) if errors.numel() else errors.new_zeros(batch)
-        if self.reduction == "none":
-            return found
-        return found.mean() if self.reduction == "mean" else found.sum()
-
-    def _images(self, given: Tensor) -> Tensor:
-        """The images, or their windows: (count, *spatial). Windows are padded with zeros."""
-        if self.window is not None:
-            spatial = given.shape[given.dim() - self.n_spatial :]
-            before, after = [0] * self.n_spatial, [-n % self.window for n in spatial]
-            given = windows(given, before, after, 0, self.window, self.window)
-        return given.reshape(-1, *given.shape[given.dim() - self.n_spatial :])
+        return self._reduced(found, found.numel())
 
     def _errors(self, images: Tensor, targets: Tensor) -> Tensor:
         """The error of each image, whose classes are those of a boolean target."""
@@ -153,11 +135,6 @@ class PersistenceLoss(nn.Module):
         errors = torch.where(wanted, (1 - birth).square() + death.square(), others)
         image = (groups // ndim).to(images.device)
         return images.new_zeros(count).index_add(0, image, errors)
-
-    def extra_repr(self) -> str:
-        """Describe settings."""
-        names = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
 class _Pairs(NamedTuple):

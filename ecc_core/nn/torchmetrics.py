@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from ecc_core.nn import _parameters, metrics
+from ecc_core._request.resources import check_positive_int
+from ecc_core.nn import metrics
+from ecc_core.nn._segmentation import masks_of_classes
 
 __all__ = ["BettiError"]
 
@@ -79,7 +81,7 @@ class BettiError(Metric):
     ) -> None:
         super().__init__(**options)
         if num_classes is not None:
-            _parameters.check_positive_int(num_classes, "num_classes")
+            check_positive_int(num_classes, "num_classes")
         self.num_classes, self.include_background = num_classes, include_background
         given: dict[str, Any] = {"threshold": threshold, "connectivity": connectivity}
         self.of_probabilities = metrics.BettiError(n_spatial, **given, window=window)
@@ -115,7 +117,6 @@ class BettiError(Metric):
                 )
             preds = preds.argmax(1)
         first = 0 if self.include_background else 1
-        classes = torch.arange(first, count).view(-1, *[1] * n_spatial)
         found = []
         for name, given in (("preds", preds), ("target", target)):
             if given.is_floating_point() or given.dtype == torch.bool:
@@ -126,5 +127,6 @@ class BettiError(Metric):
                     f"`{name}` must have shape (batch, spatial) if it holds class indices, got "
                     f"{tuple(given.shape)}"
                 )
-            found.append((given if single else given.unsqueeze(1)) == classes)
+            given = given if single else given.unsqueeze(1)
+            found.append(masks_of_classes(given, count, n_spatial, first))
         return found[0], found[1]

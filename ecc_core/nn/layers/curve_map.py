@@ -10,9 +10,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
-from ecc_core.nn import _arguments, _parameters
-from ecc_core.nn._windows import windows
+from ecc_core.nn import _arguments
+from ecc_core.nn._segmentation import windows
 from ecc_core.nn.layers._base import Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
@@ -132,11 +133,11 @@ class EulerCurveMap(CalibratedLayer):
             thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
         )
         sides = window if isinstance(window, list | tuple) else [window]
-        self.window = tuple(_parameters.check_positive_int(side, "window") for side in sides)
+        self.window = tuple(check_positive_int(side, "window") for side in sides)
         if not self.window:
             raise ValueError("`window` must be at least one int, got none")
         stride = max(min(self.window) // 2, 1) if stride is None else stride
-        self.stride = _parameters.check_positive_int(stride, "stride")
+        self.stride = check_positive_int(stride, "stride")
         if isinstance(padding, str) and padding != "same":
             raise TypeError(f'`padding` must be an int or "same", got {padding!r}')
         self.padding = None if padding == "same" else as_count(padding, "padding")
