@@ -29,7 +29,7 @@ import zarr
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import run_groups
 from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
@@ -160,8 +160,8 @@ def window() -> None:
 def count_blocks(side: int) -> None:
     """Print what side^3 blocks of zeros take in one column."""
     points = np.zeros((4, 4, 4), np.uint8)
-    settings = Settings(np.arange(256), Filtration(3, 3))
-    work = Work(lambda _: (points,), ((4,) * side,) * 3, 3, settings, regions=False)
+    curve = Curve(np.arange(256), Filtration(3, 3))
+    work = Work(lambda _: (points,), ((4,) * side,) * 3, curve)
     groups = work.groups(16, side=side)
     waiting: set[Any] = set()
     most = 0

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
-from ecc_core._blocks.blocks import Settings, differences
+from ecc_core._blocks.quantities import Curve, differences
 from ecc_core._blocks.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
@@ -105,8 +105,8 @@ def euler_curve_blocks(
         nan=nan,
         axis=axis,
     )
-    settings = Settings(request.thresholds(), request.filtration)
-    shares = graph.block_curves(request.images, request.mask, settings)
+    curve = Curve(request.thresholds(), request.filtration)
+    shares = graph.block_curves(request.images, request.mask, curve)
     order = request.filtration.superlevel
     return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
 
@@ -235,13 +235,13 @@ def local_curves(
     geometry = geometry_of(image.shape)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
     tile = check_window(window, geometry.ndim)
-    settings = Settings(given_thresholds(thresholds, range), filtration)
+    curve = Curve(given_thresholds(thresholds, range), filtration)
     facts = curve_facts(filtration)
     if not lazy:
         masks = () if mask is None else (kept_points(origin, mask, geometry),)
-        values = curves_of_tiles(image, *masks, tile=tile, settings=settings)
-        return LocalCurves(settings.thresholds, origin.wrap(values), **facts)
+        values = curves_of_tiles(image, *masks, tile=tile, quantity=curve)
+        return LocalCurves(curve.thresholds, origin.wrap(values), **facts)
     image = image.rechunk(tile_chunks(image.chunks, tile))
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
-    values = graph.tile_curves(image, mask, tile, settings)
-    return LocalCurves(settings.thresholds, values, **facts)
+    values = graph.tile_curves(image, mask, tile, curve)
+    return LocalCurves(curve.thresholds, values, **facts)

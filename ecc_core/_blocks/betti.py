@@ -142,7 +142,7 @@ class BettiWork(Work):
     """The pieces of an image that is read from the disk; each group is a box of blocks."""
 
     def __init__(self, read: Any, chunks: Any, settings: BettiSettings) -> None:
-        super().__init__(read, chunks, settings.filtration.ndim, settings, regions=False)
+        super().__init__(read, chunks, settings)
         self.spatial = self.edges[self.lead :]
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
 
@@ -154,7 +154,7 @@ class BettiWork(Work):
         """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         image, *mask = self.read(self.box(block))
-        (piece,) = emit_pieces(image, mask[0] if mask else None, sides, self.settings)
+        (piece,) = emit_pieces(image, mask[0] if mask else None, sides, self.quantity)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:
@@ -206,7 +206,7 @@ class JoinedBoxes:
             box, low, high = joined
             axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
             pieces = self.pieces.pop(low), self.pieces.pop(high)
-            self.pieces[box] = _joined(*pieces, axis, self.work.settings)
+            self.pieces[box] = _joined(*pieces, axis, self.work.quantity)
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""

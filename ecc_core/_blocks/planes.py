@@ -35,13 +35,11 @@ __all__ = [
     "BlockSums",
     "Box",
     "Face",
-    "LayerSums",
     "Place",
     "Term",
     "crossing_terms",
     "faces_of",
     "flattened",
-    "layer_terms",
     "neighbours",
     "outermost",
     "place_of",
@@ -57,16 +55,23 @@ Term = tuple[int, Box]
 
 
 class Place(NamedTuple):
-    """For each axis, whether the block has an earlier and a later neighbour."""
+    """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
 
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    An image that is not closed continues behind its first and its last block.
+    """
+
+    before: tuple[bool, ...]
+    after: tuple[bool, ...]
+    first: tuple[bool, ...]
+    last: tuple[bool, ...]
 
 
-def place_of(index: Sequence[int], counts: Sequence[int]) -> Place:
+def place_of(index: Sequence[int], counts: Sequence[int], *, goes_on: bool) -> Place:
     """Return the place of a block, given its index and the number of blocks along each axis."""
-    pairs = list(zip(index, counts, strict=True))
-    return Place(tuple(int(i > 0) for i, _ in pairs), tuple(int(i + 1 < n) for i, n in pairs))
+    first = tuple(i == 0 for i in index)
+    last = tuple(i + 1 == n for i, n in zip(index, counts, strict=True))
+    before, after = (tuple(goes_on or not end for end in ends) for ends in (first, last))
+    return Place(before, after, first, last)
 
 
 class Face(NamedTuple):
@@ -143,60 +148,19 @@ def flattened(box: Box) -> Box:
     return tuple(np.moveaxis(array.reshape((images, *shape)), shortest, 1) for array in box)
 
 
-class LayerSums(NamedTuple):
-    """A block that has been combined with its neighbours in its own layer and in the previous one.
-
-    Attributes
-    ----------
-    own : int64 array
-        Sum of its own curve or table and the terms between it and these neighbours.
-    last : tuple of Box
-        Its last plane along the first axis, which the next layer needs.
-    """
-
-    own: NDArray[np.int64]
-    last: tuple[Box, ...]
-
-
-def layer_terms(
-    blocks: Sequence[BlockSums], before: Sequence[LayerSums], after: tuple[int, ...]
-) -> list[Term]:
-    """Return the terms between a block and its own layer, and between this and the previous one.
-
-    `blocks` are the block and its later neighbours of the same layer, `before` those of the layer
-    before, if there is one. Added up over all blocks they are the terms of all shares, and nothing
-    but one plane of each block waits for the next layer.
-    """
-
-    def terms_of(
-        blocks: Sequence[BlockSums | LayerSums], layers: int, axes: range | None
-    ) -> list[Term]:
-        place = Place((0,) * len(after), (layers, *after[1:]))
-        return crossing_terms(blocks, place.after, faces_of(place, 1), axes)
-
-    terms = terms_of(blocks, 0, None)
-    if before:
-        terms += terms_of([*before, *blocks], 1, range(1))
-    return terms
-
-
 def crossing_terms(
-    blocks: Sequence[BlockSums | LayerSums],
-    after: tuple[int, ...],
-    faces: Sequence[Sequence[Face]],
-    axes: range | None = None,
+    blocks: Sequence[BlockSums], after: Sequence[int], faces: Sequence[Sequence[Face]]
 ) -> list[Term]:
-    """Return the terms that contain H along some axes, by default all but the block's own curve.
+    """Return the terms that contain H: all but the block's own curve.
 
     `blocks` are the block and all its later neighbours, the last axis running fastest. `after` says
     along which axes there are neighbours, and `faces` what E adds along each axis to the block with
-    its next points; last planes are those of a neighbour. Boxes keep all axes of the image. The
-    shares that V would have add up to the curve of T too.
+    its next points; last planes are those of a neighbour. Boxes keep all axes of the image.
     """
     offsets = itertools.product(*(range(1 + step) for step in after))
     near = dict(zip(offsets, blocks, strict=True))
     terms: list[Term] = []
-    for axis in axes or range(len(after)):
+    for axis in range(len(after)):
         crossing: list[Term] = []
         if after[axis]:
             own = _layer(near, axis, after, 0, "last")
@@ -228,9 +192,9 @@ def _thickened(plane: Box, axis: int, thickness: int) -> Box:
 
 
 def _layer(
-    near: dict[tuple[int, ...], BlockSums | LayerSums],
+    near: dict[tuple[int, ...], BlockSums],
     axis: int,
-    after: tuple[int, ...],
+    after: Sequence[int],
     step: int,
     side: Literal["first", "last"],
 ) -> Box:

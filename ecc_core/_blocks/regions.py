@@ -12,52 +12,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.planes import (
-    Array,
-    BlockSums,
-    Box,
-    Term,
-    outermost,
-)
+from ecc_core._blocks.planes import Array, Box, Term, flattened
+from ecc_core._blocks.quantities import Quantity
 from ecc_core._request.image import check_label_values
 
 __all__ = [
     "add_tables",
-    "emit_regions",
     "labels_of",
     "rows_of",
+    "table_of",
     "table_with_terms",
     "values_of",
+    "without_missing",
 ]
 
 Table = NDArray[np.int64]
 
 
-def _table_of(box: Box, settings: Any) -> Table:
-    """Return the curves of the regions of an image and its labels, each (1, *spatial)."""
+def table_of(box: Box, quantity: Quantity) -> Table:
+    """Return the table of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
-    ids, values = settings.region_curves(image, labels)
+    ids, values = quantity.of_regions(image, labels)
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
-def emit_regions(image: Array, labels: Array, *, settings: Any) -> BlockSums:
-    """Return the table of a block and copies of its outermost planes."""
+def without_missing(image: Array, labels: Array, nan: str) -> Box:
+    """Return an image and its checked labels, in which omitted NaN are in no region."""
     check_label_values(labels, labels.dtype)
-    if settings.filtration.nan == "omit" and image.dtype.kind == "f":
+    if nan == "omit" and image.dtype.kind == "f":
         missing = np.isnan(image)
         labels = np.where(missing, labels.dtype.type(0), labels)
         image = np.where(missing, image.dtype.type(0), image)
-    box = (image[None], labels[None])
-    return BlockSums(
-        (), _table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))
-    )
+    return image, labels
 
 
-def table_with_terms(block: BlockSums, terms: Sequence[Term], settings: Any) -> Table:
+def table_with_terms(own: Table, terms: Sequence[Term], quantity: Quantity) -> Table:
     """Return the sum of a block's table and the given terms."""
-    tables = [block.own]
+    tables = [own]
     for sign, box in terms:
-        table = _table_of(box, settings)
+        table = table_of(flattened(box) if quantity.flat else box, quantity)
         table[:, 1:] *= sign
         tables.append(table)
     return add_tables(tables)

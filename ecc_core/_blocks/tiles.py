@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.blocks import Settings, curve_of
+from ecc_core._blocks.quantities import Curve
 
 __all__ = ["curves_of_tiles", "tile_chunks"]
 
@@ -28,7 +28,7 @@ def tile_chunks(
 
 
 def curves_of_tiles(
-    image: Array, *mask: Array, tile: tuple[int, ...], settings: Settings
+    image: Array, *mask: Array, tile: tuple[int, ...], quantity: Curve
 ) -> NDArray[np.int64]:
     """Return the curve of each tile on its own, of shape (tiles along each axis, n).
 
@@ -36,7 +36,7 @@ def curves_of_tiles(
     image's end cuts off.
     """
     shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))
-    values = np.zeros_like(image, shape=(*shape, settings.thresholds.size), dtype=np.int64)
+    values = np.zeros_like(image, shape=(*shape, quantity.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):
         region = tuple(slice(start, stop) for start, stop, _ in parts)
@@ -47,7 +47,7 @@ def curves_of_tiles(
             slice(start // window, start // window + count)
             for (start, _, _), window, count in zip(parts, tile, counts, strict=True)
         )
-        values[at] = curve_of(box, settings).reshape((*counts, -1))
+        values[at] = quantity.of_box(*box).reshape((*counts, -1))
     return values
 
 

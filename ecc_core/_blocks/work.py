@@ -1,8 +1,7 @@
-"""What is computed of the blocks of an image, and how their neighbours are glued.
+"""The blocks of an image, and the tasks of each of them.
 
-A block emits its own curve or table and copies of its outermost planes. The terms between a block
-and its neighbours need nothing else, and are added up with it: as the *share* of the block, which
-needs all its later neighbours, or as blocks *meet*, which keeps one plane for the next layer.
+A block emits its own values or table and copies of its outermost planes. The terms between a block
+and its later neighbours need nothing else, and are added to it: this is the *share* of the block.
 """
 
 from __future__ import annotations
@@ -10,26 +9,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.blocks import add, emit, with_terms
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
-    LayerSums,
+    Box,
     Place,
-    Term,
     crossing_terms,
     faces_of,
-    flattened,
-    layer_terms,
     neighbours,
+    outermost,
     place_of,
 )
-from ecc_core._blocks.regions import add_tables, emit_regions, table_with_terms
+from ecc_core._blocks.quantities import add
+from ecc_core._blocks.regions import add_tables, table_of, table_with_terms, without_missing
 from ecc_core._request.filtration import Boundary
 
 __all__ = ["Group", "Index", "Work"]
@@ -68,7 +66,7 @@ class Group(NamedTuple):
 
 
 class Work:
-    """The computation for each block: curves, or tables of region curves.
+    """The computation for each block: values of the image, or a table of those of its regions.
 
     Parameters
     ----------
@@ -78,9 +76,7 @@ class Work:
     chunks : tuple of tuple of int
         Lengths of the blocks along each axis, batch axes first; those of labelled images have
         length 1 along batch axes.
-    ndim : int
-        Number of spatial axes.
-    settings : Settings, or what a subclass takes instead
+    quantity : Quantity, or what a subclass takes instead
         If the boundary is not closed, every block has a neighbour along each axis. Behind the last
         one this is the first point of a periodic image, or the last point of a half-open window.
     regions : bool
@@ -91,16 +87,15 @@ class Work:
         self,
         read: Callable[[tuple[slice, ...]], tuple[Array, ...]] | None,
         chunks: tuple[tuple[int, ...], ...],
-        ndim: int,
-        settings: Any,
+        quantity: Any,
         *,
-        regions: bool,
+        regions: bool = False,
     ) -> None:
         self.read: Any = read
-        self.settings, self.regions = settings, regions
-        self.ndim, self.lead = ndim, len(chunks) - ndim
+        self.quantity, self.regions = quantity, regions
+        self.lead = len(chunks) - quantity.filtration.ndim
         self.shape = tuple(map(sum, chunks))
-        boundary = settings.filtration.boundary
+        boundary = quantity.filtration.boundary
         self.open = not boundary.is_closed
         if self.open:
             spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
@@ -123,11 +118,8 @@ class Work:
         )
 
     def place(self, block: Index) -> Place:
-        """Return along which axes a block has neighbours."""
-        if self.open:
-            every = (1,) * (len(block) - self.lead)
-            return Place(every, every)
-        return place_of(block[self.lead :], self.counts[self.lead :])
+        """Return where a block is along each axis."""
+        return place_of(block[self.lead :], self.owners[self.lead :], goes_on=self.open)
 
     def near(self, block: Index) -> list[Index]:
         """Return a block and its later neighbours."""
@@ -140,45 +132,37 @@ class Work:
 
     def emitted(self, arrays: Sequence[Array]) -> BlockSums:
         """Return what the neighbours of a block need."""
+        batch: Index = ()
         if self.regions:
             image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
-            return emit_regions(image, labels, settings=self.settings)
-        return emit(*arrays, settings=self.settings, ndim=self.ndim)
+            box: Box = tuple(
+                array[None]
+                for array in without_missing(image, labels, self.quantity.filtration.nan)
+            )
+            own = table_of(box, self.quantity)
+        else:
+            batch = arrays[0].shape[: self.lead]
+            box = tuple(a.reshape((math.prod(batch), *a.shape[self.lead :])) for a in arrays)
+            own = self.quantity.of_box(*box)
+        return BlockSums(batch, own, outermost(box, slice(0, 1)), outermost(box, slice(-1, None)))
 
     def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
-        """Return the contribution of a block: a table, or a curve of shape (*batch, n).
+        """Return the contribution of a block: a table, or values of shape (*batch, size).
 
         `emitted` are the block and all its later neighbours, the last axis running fastest.
         """
-        place = self.place(block)
-        faces = faces_of(place, self.settings.filtration.connectivity)
-        return self._with_terms(emitted[0], crossing_terms(emitted, place.after, faces))
-
-    def meet(
-        self, block: Index, emitted: Sequence[BlockSums], before: Sequence[LayerSums]
-    ) -> LayerSums:
-        """Return what a block adds together with its layer and the one before."""
-        own = emitted[0]
-        terms = layer_terms(emitted, before, self.place(block).after)
-        return LayerSums(self._with_terms(own, terms), own.last[:1])
-
-    def _with_terms(self, block: BlockSums, terms: list[Term]) -> Values:
+        own, place = emitted[0], self.place(block)
         if self.regions:
-            flat = [(sign, flattened(box)) for sign, box in terms]
-            return table_with_terms(block, flat, self.settings)
-        return with_terms(block, terms, self.settings)
+            faces = faces_of(place, self.quantity.filtration.connectivity)
+            terms = crossing_terms(emitted, place.after, faces)
+            return table_with_terms(own.own, terms, self.quantity)
+        terms_of = partial(crossing_terms, emitted, place.after)
+        values: Values = self.quantity.with_terms(own.own, place, terms_of)
+        return values.reshape((*own.batch, values.shape[-1]))
 
     def sum(self, shares: Sequence[Values]) -> Values:
         """Return the sum of shares."""
         return add_tables(shares) if self.regions else add(shares)
-
-    def add_met(self, blocks: Sequence[LayerSums]) -> LayerSums:
-        """Return the sum of what blocks add."""
-        return LayerSums(self.total_met(blocks), ())
-
-    def total_met(self, blocks: Sequence[LayerSums]) -> Values:
-        """Return the sum of what blocks add without their planes."""
-        return self.sum([block.own for block in blocks])
 
     def groups(self, size: int, side: int) -> list[Group]:
         """All blocks, in groups of at most `size` in columns of `side` blocks across."""

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
+from ecc_core._cli.computing import curves_of
 from ecc_core._cli.curve_table import (
+    EULER,
     Curves,
     Found,
     add_facts,
@@ -34,12 +36,9 @@ from ecc_core._cli.outputs import (
 )
 from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.progress import progress_bar
-from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
-from ecc_core._cli.whole import curves_in_memory
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.plates import PlateImage, images_of_plate
-from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -150,61 +149,43 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
 
 def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
-    stack = open_stack(path, lengths, arguments, whole=bool(needs_memory(arguments)))
-    if isinstance(arguments.thresholds, str):
-        with blame(path):
-            curves = curves_in_memory(held(stack, arguments), arguments)
+    whole = bool(needs_memory(arguments))
+    stack = open_stack(path, lengths, arguments, whole=whole)
+    keeps = not isinstance(arguments.thresholds, str)
+    at = thresholds_of(stack, arguments) if keeps else None
+    stamp = "" if at is None else _stamp(stack, arguments, at)
+    table = parts.load(0, stamp) if keeps else None
+    if at is not None and table is not None:
+        curves = _unpacked(table, stack, at, density=arguments.density)
     else:
-        at = thresholds_of(stack, arguments)
-        names = _names(stack, arguments)
-        lead = len(stack.batch) + (stack.blocks.labels is not None)
-        width = lead + (1 + len(names)) * at.size
-        stamp = _stamp(stack, arguments, at)
-        table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
-        if table is not None:
-            curves = _unpacked(table, stack, at, names)
-        else:
-            started = time.monotonic()
-            with blame(path):
-                if needs_memory(arguments):
-                    curves = curves_in_memory(held(stack, arguments), arguments)
-                else:
-                    curves = curves_of(stack, at, arguments)
-            if time.monotonic() - started > WORTH_KEEPING:
-                parts.keep(0, stamp, _packed(curves))
+        started = time.monotonic()
+        with blame(path):
+            image = held(stack, arguments) if whole else stack
+            curves = curves_of(image, arguments, None if whole else at)
+        if keeps and time.monotonic() - started > WORTH_KEEPING:
+            parts.keep(0, stamp, _packed(curves))
     if stack.calibration:
         lengths.keep(path, stack.calibration)
-    return curves.divided(stack.window(arguments.minkowski)) if arguments.density else curves
+    return curves
 
 
-def _names(stack: Stack, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the measures other than the Euler characteristic."""
-    count = stack.filtration.classes if arguments.betti else 0
-    names = [f"b{k}" for k in range(count)]
-    return names + [*MEASURES[stack.ndim][:-1]] * bool(arguments.minkowski)
+def _packed(curves: Curves) -> Array:
+    """Return curves as a table with a row for each."""
+    arrays = {"places": curves.places, **curves.measures}
+    if curves.labels is not None:
+        arrays["labels"] = curves.labels
+    types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+    table = np.empty(len(curves.places), types)
+    for name, array in arrays.items():
+        table[name] = array
+    return table
 
 
-def _packed(curves: Curves) -> NDArray[np.int64]:
-    """Return curves as a table of integers; floats are kept as their bits."""
-    labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
-    others = [np.ascontiguousarray(each).view(np.int64) for each in curves.others.values()]
-    return np.hstack([curves.places, *labels, curves.values, *others])
-
-
-def _unpacked(table: NDArray[np.int64], stack: Stack, at: Array, names: Sequence[str]) -> Curves:
-    """Return the curves in a table of integers."""
-    fitted, lead = stack.blocks.labels, len(stack.batch)
-    labels = None
-    if fitted is not None:
-        labels = table[:, lead].astype(fitted.view.source.dtype.newbyteorder("="))
-        table = np.delete(table, lead, axis=1)
-    euler, *others = np.split(table[:, lead:], 1 + len(names), axis=1)
-    measures = {
-        name: bits if name.startswith("b") else np.ascontiguousarray(bits).view(np.float64)
-        for name, bits in zip(names, others, strict=True)
-    }
-    places = table[:, :lead]
-    return Curves(stack.batch_axes, at, places, labels, euler, measures, stack.channels)
+def _unpacked(table: Array, stack: Stack, at: Array, *, density: bool) -> Curves:
+    """Return the curves in a table."""
+    arrays = {name: table[name] for name in table.dtype.names or ()}
+    places, labels = arrays.pop("places"), arrays.pop("labels", None)
+    return Curves(stack.batch_axes, at, places, labels, arrays, stack.channels, density)
 
 
 def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
@@ -235,7 +216,8 @@ def _columns(
             columns[name] = np.array([place.get(name, "") for place in places], dtype=str)
     columns |= heads
     add_facts(columns, arguments, unit)
-    for name, parts in measures_of([own for _, own in found]):
-        headers = [f"{name} {threshold}".lstrip() for threshold in found[0][1].thresholds.tolist()]
+    for name, parts in measures_of([own for _, own in found]).items():
+        prefix = "" if name == EULER else f"{name} "
+        headers = [f"{prefix}{threshold}" for threshold in found[0][1].thresholds.tolist()]
         columns |= dict(zip(headers, joined(parts).T, strict=True))
     return columns

@@ -11,6 +11,7 @@ from typing import Any
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
+from ecc_core._cli.computing import curves_of
 from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import matching_paths
@@ -26,8 +27,6 @@ from ecc_core._cli.outputs import (
 )
 from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.progress import progress_bar
-from ecc_core._cli.summing import curves_of
-from ecc_core._cli.whole import curves_in_memory
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_table
@@ -76,8 +75,6 @@ def run(arguments: argparse.Namespace) -> None:
             start(f"curve of {Path(path).name}")
             with blame(path):
                 curves = _curves(stack, arguments)
-                if arguments.density:
-                    curves = curves.divided(stack.window(arguments.minkowski))
             if stack.calibration:
                 lengths.keep(path, stack.calibration)
             found.append((path, curves))
@@ -122,5 +119,5 @@ def _curves(stack: Stack, arguments: argparse.Namespace) -> Curves:
     )
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if needs_memory(arguments) or ((plain or small) and not blocks.smoothing):
-        return curves_in_memory(stack, arguments)
-    return curves_of(stack, thresholds_of(stack, arguments, sampled=False), arguments)
+        return curves_of(stack, arguments)
+    return curves_of(stack, arguments, thresholds_of(stack, arguments, sampled=False))

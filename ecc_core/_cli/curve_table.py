@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from ecc_core.results import (
 )
 
 __all__ = [
+    "EULER",
     "Curves",
     "Found",
     "add_facts",
@@ -34,7 +35,6 @@ __all__ = [
     "described",
     "heads_of",
     "joined",
-    "joined_measures",
     "joined_places",
     "measures_of",
     "places_of",
@@ -44,6 +44,7 @@ __all__ = [
 Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
+EULER = "euler_number"
 
 
 class Curves(NamedTuple):
@@ -57,9 +58,9 @@ class Curves(NamedTuple):
     places : (k, batch axes) int64 array
         Indices in the file.
     labels : (k,) array or None
-    values : (k, n) int64 array, float64 for densities
-    others : mapping of str to (k, n) arrays
-        Betti numbers or Minkowski functionals by name.
+    measures : mapping of str to (k, n) arrays
+        The Euler characteristic, and then Betti numbers or Minkowski functionals, as the columns of
+        a table are called; float64 for densities.
     channels : mapping of int to str
         Names of the channels by their indices, if they have names.
     density : bool
@@ -70,8 +71,7 @@ class Curves(NamedTuple):
     thresholds: Array
     places: NDArray[np.int64]
     labels: Array | None
-    values: Array
-    others: Mapping[str, Array] = MappingProxyType({})
+    measures: Mapping[str, Array]
     channels: Mapping[int, str] = MappingProxyType({})
     density: bool = False
 
@@ -79,8 +79,8 @@ class Curves(NamedTuple):
         """Return the densities in a window of this size."""
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
-        others = {name: values / window for name, values in self.others.items()}
-        return self._replace(values=self.values / window, others=others, density=True)
+        densities = {name: values / window for name, values in self.measures.items()}
+        return self._replace(measures=densities, density=True)
 
 
 Found = Sequence[tuple[str, Curves]]
@@ -96,18 +96,16 @@ def places_of(batch: Sequence[int], first: Sequence[int]) -> NDArray[np.int64]:
 def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
     """Return the curves of a result, which are at these places on the batch axes."""
     at, values = result.thresholds, result.values
-    rows = (len(places), at.size)
-    if isinstance(result, BettiResult):
-        names = tuple(f"b{k}" for k in range(values.shape[-2]))
-    else:
-        names = getattr(result, "measures", ())[:-1]
+    count = values.shape[-2] if isinstance(result, BettiResult) else 0
+    names = [f"b{k}" for k in range(count)] or getattr(result, "measures", ())[:-1]
+    measures = {EULER: getattr(result, "euler", values)}
+    measures |= {name: values[..., k, :] for k, name in enumerate(names)}
     return Curves(
         axes,
         at.astype(np.uint8) if at.dtype == np.bool_ else at,
         places,
         getattr(result, "labels", None),
-        getattr(result, "euler", values).reshape(rows),
-        {name: values[..., k, :].reshape(rows) for k, name in enumerate(names)},
+        {name: each.reshape((len(places), at.size)) for name, each in measures.items()},
     )
 
 
@@ -120,15 +118,8 @@ def joined_places(parts: Sequence[Curves]) -> Curves:
     return parts[0]._replace(
         places=joined(own.places for own in parts),
         labels=joined(own.labels for own in parts if own.labels is not None),
-        values=joined(own.values for own in parts),
-        others={name: joined(own.others[name] for own in parts) for name in parts[0].others},
+        measures={name: joined(own.measures[name] for own in parts) for name in parts[0].measures},
     )
-
-
-def joined_measures(found: Sequence[Curves]) -> Curves:
-    """Return the curves of one image with the measures of all of them."""
-    others = {name: values for own in found for name, values in own.others.items()}
-    return found[0]._replace(others=others)
 
 
 def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
@@ -139,10 +130,9 @@ def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
     heads = heads_of(found, axes).items()
     columns = {name: joined(map(np.repeat, parts, sizes)) for name, parts in heads}
     _check_one_type(thresholds)
-    columns["threshold"] = joined(np.tile(own.thresholds, len(own.values)) for own in curves)
-    for name, parts in measures_of(curves):
-        columns[name or "euler_number"] = joined(part.ravel() for part in parts)
-    return columns
+    columns["threshold"] = joined(np.tile(own.thresholds, len(own.places)) for own in curves)
+    measures = measures_of(curves).items()
+    return columns | {name: joined(part.ravel() for part in parts) for name, parts in measures}
 
 
 def joined(parts: Iterable[Array]) -> Array:
@@ -152,12 +142,12 @@ def joined(parts: Iterable[Array]) -> Array:
 
 def heads_of(found: Found, axes: str | None = None) -> dict[str, list[Array]]:
     """Return what tells the curves of each image from others: its path, indices and labels."""
-    heads = {"input": [np.full(len(own.values), path) for path, own in found]}
+    heads = {"input": [np.full(len(own.places), path) for path, own in found]}
     for axis in axes or sorted({letter for _, own in found for letter in own.axes}):
         heads[axis] = [
             own.places[:, own.axes.index(axis)]
             if axis in own.axes
-            else np.full(len(own.values), -1)  # it has no such axis
+            else np.full(len(own.places), -1)  # it has no such axis
             for _, own in found
         ]
     if any(own.channels for _, own in found):
@@ -185,16 +175,19 @@ def _with_common_type(labels: list[Array]) -> list[Array]:
     return np.split(every, np.cumsum([own.size for own in labels])[:-1])
 
 
-def measures_of(curves: Sequence[Curves]) -> Iterator[tuple[str, list[Array]]]:
-    """Yield each measure by name, "" for the Euler characteristic, and its curves of each image."""
-    yield "", [own.values for own in curves]
-    for name in dict.fromkeys(name for own in curves for name in own.others):
-        dtype = next(own.others[name].dtype for own in curves if name in own.others)
-        missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
-        yield (
-            name,
-            [own.others.get(name, np.full(own.values.shape, missing, dtype)) for own in curves],
-        )
+def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
+    """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
+    every = {name: values.dtype for own in curves for name, values in own.measures.items()}
+    return {
+        name: [
+            own.measures.get(
+                name,
+                np.full(own.measures[EULER].shape, np.nan if dtype.kind == "f" else 0, dtype),
+            )
+            for own in curves
+        ]
+        for name, dtype in every.items()
+    }
 
 
 def _check_one_type(thresholds: list[Array]) -> None:
@@ -210,7 +203,7 @@ def _check_one_type(thresholds: list[Array]) -> None:
 
 def described(curves: Curves, batch: tuple[int, ...], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
-    at, values = curves.thresholds, curves.values
+    at, values = curves.thresholds, curves.measures[EULER]
     if curves.labels is not None and batch:
         return {}
     kind: Any = EulerCurve if curves.labels is None else RegionCurves
@@ -252,8 +245,7 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
             path,
             curves._replace(
                 thresholds=every,
-                values=spread(curves.values, curves.thresholds),
-                others={k: spread(v, curves.thresholds) for k, v in curves.others.items()},
+                measures={k: spread(v, curves.thresholds) for k, v in curves.measures.items()},
             ),
         )
         for path, curves in found
@@ -292,7 +284,7 @@ def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> Non
     named = {}
     for name, curves in found:
         shown = Path(name).name if distinct else name
-        for row in range(len(curves.values)):
+        for row in range(len(curves.places)):
             words = _words(curves, row)
             if len(inputs) > 1 or not words:
                 words.insert(0, shown)
@@ -307,8 +299,8 @@ def _words(curves: Curves, row: int) -> list[str]:
 
 
 def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any:
-    at, euler = curves.thresholds, curves.values[row]
-    others = {name: values[row] for name, values in curves.others.items()}
+    at, others = curves.thresholds, {name: of[row] for name, of in curves.measures.items()}
+    euler = others.pop(EULER)
     betti = [values for name, values in others.items() if name.startswith("b")]
     measures = [values for name, values in others.items() if not name.startswith("b")]
     results: list[Any] = []

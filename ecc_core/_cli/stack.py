@@ -4,6 +4,7 @@ import argparse
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.computing import curves_of
 from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.lengths import Lengths
@@ -16,7 +17,6 @@ from ecc_core._cli.outputs import (
     settle_estimator,
 )
 from ecc_core._cli.pairs import check_pairs
-from ecc_core._cli.summing import curves_of
 from ecc_core._io.parts import Parts
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
@@ -67,9 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not arguments.resume:
             parts.clear()
         with blame(path):
-            curves = curves_of(stack, at, arguments, parts.folder)
-            if arguments.density:
-                curves = curves.divided(stack.window(arguments.minkowski))
+            curves = curves_of(stack, arguments, at, parts.folder)
         _write(stack, curves, arguments)
         parts.clear()
 

@@ -3,13 +3,13 @@
 import argparse
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +21,23 @@ from ecc_core._blocks.betti import (
     numbers_of,
     unpacked,
 )
-from ecc_core._blocks.blocks import Settings
-from ecc_core._blocks.cells import CellSettings, CellWork, work_of
 from ecc_core._blocks.minkowski import functionals_of_rows
-from ecc_core._blocks.regions import add_tables, labels_of, values_of
+from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
+from ecc_core._blocks.regions import labels_of, values_of
 from ecc_core._blocks.window import cluster_errors, run_groups
-from ecc_core._blocks.work import Group, Work
+from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack
-from ecc_core._cli.curve_table import Curves, joined_measures
-from ecc_core._cli.outputs import quantities_of
+from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError, InputFileError
 
-__all__ = ["curves_of"]
+__all__ = ["sums_of_blocks"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
-Rows = tuple[Values, Array | None, Values, Mapping[str, Array]]
-"""Places, labels, Euler characteristics and other measures of curves, one row for each."""
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
@@ -49,22 +45,13 @@ PIECES_SHARE = 8  # of the memory, for the pieces of a group
 REQUESTS = 32  # on their way at once, about files behind an address
 
 
-def curves_of(
-    stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path | None = None
+def sums_of_blocks(
+    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace, folder: Path | None
 ) -> Curves:
-    """Return the curves of an image, which is read once for each quantity.
+    """Return the curves of an image, which is read once.
 
     Partial sums are kept in a folder if there is one, and those that are there are used.
     """
-    found = [
-        _curves_of(stack, at, quantity, arguments, folder) for quantity in quantities_of(arguments)
-    ]
-    return joined_measures(found)._replace(channels=stack.channels)
-
-
-def _curves_of(
-    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace, folder: Path | None
-) -> Curves:
     work, total = _work_of(stack, at, quantity, arguments)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     if stack.means.piece:
@@ -97,7 +84,7 @@ def _curves_of(
             )
     if errors:
         raise errors[0]
-    return Curves(stack.batch_axes, at, *total.rows())
+    return total.curves()
 
 
 def _work_of(
@@ -111,14 +98,11 @@ def _work_of(
             stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=masked)
         )
         return numbers, _BettiTotal(stack, numbers)
-    labels = stack.blocks.labels
-    settings: Settings | CellSettings = Settings(at, filtration)
+    computed: Quantity = Curve(at, filtration)
     if quantity == "minkowski":
-        settings = CellSettings.of(at, filtration, arguments.minkowski, stack.spacing)
-    work = work_of(stack.blocks, chunks, settings, regions=labels is not None)
-    if labels is None:
-        return work, _CurveTotal(stack, work)
-    return work, _RegionTotal(stack, work, labels.view.source.dtype.newbyteorder("="))
+        computed = CellCounts.of(at, filtration, arguments.minkowski, stack.spacing)
+    work = Work(stack.blocks, chunks, computed, regions=stack.blocks.labels is not None)
+    return work, _Total(stack, work)
 
 
 @contextmanager
@@ -143,15 +127,18 @@ def _job(
     stack: Stack, work: Work, size: int, quantity: str, arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
-    at = work.settings.thresholds
+    at = work.quantity.thresholds
     return {
         "version": version(),
         "views": stack.description(),
         "edges": work.edges,
         "groups": [size, stack.means.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
-        "filtration": astuple(work.settings.filtration),
-        "kind": [type(work).__name__, arguments.minkowski if quantity == "minkowski" else None],
+        "filtration": astuple(work.quantity.filtration),
+        "kind": [
+            type(work.quantity).__name__,
+            arguments.minkowski if quantity == "minkowski" else None,
+        ],
     }
 
 
@@ -186,9 +173,7 @@ class _KeptSums:
         missing = []
         there = self.parts.numbers()
         for number, group in enumerate(self.groups):
-            values = None
-            if number in there:
-                values = self.parts.load(number, self.stamp_of(group), partial(total.fits, group))
+            values = self.parts.load(number, self.stamp_of(group)) if number in there else None
             if values is None:
                 missing.append(number)
             else:
@@ -204,96 +189,64 @@ class _KeptSums:
         self.parts.keep(number, self.stamps.pop(number), values)
 
 
-class _Total(Protocol):
-    """Adds up the sums of groups."""
-
-    def fits(self, group: Group, values: Values) -> bool: ...
-
-    def add(self, group: Group, values: Values) -> None: ...
-
-    def rows(self) -> Rows: ...
-
-
-class _CurveTotal:
-    """The curve, or the numbers of cells, of each index of the batch axes."""
+class _Total:
+    """The sum of groups for each index of the blocks along the batch axes."""
 
     def __init__(self, stack: Stack, work: Work) -> None:
-        self.work, self.places = work, stack.places
-        self.values = np.zeros((*stack.batch, work.settings.size), np.int64)
-
-    def _part(self, group: Group) -> Values:
-        return self.values[self.work.box(group.images)]
-
-    def fits(self, group: Group, values: Values) -> bool:
-        return values.shape == self._part(group).shape
+        self.stack, self.work = stack, work
+        self.sums: dict[Index, Values] = {}
 
     def add(self, group: Group, values: Values) -> None:
-        self._part(group)[...] += values
+        """Add the sum of a group."""
+        if group.images in self.sums:
+            values = self.work.sum([self.sums[group.images], values])
+        self.sums[group.images] = values
 
-    def rows(self) -> Rows:
-        rows = self.values.reshape((len(self.places), -1))
-        return self.places, None, *_measured(rows, self.work)
-
-
-class _RegionTotal:
-    """A table of the curves, or numbers of cells, of regions for each index of the batch axes."""
-
-    def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
-        empty = np.zeros((0, 1 + work.settings.size), np.int64)
-        self.work, self.dtype, self.places = work, dtype, stack.places
-        self.tables = dict.fromkeys(np.ndindex(*stack.batch), empty)
-
-    def fits(self, group: Group, values: Values) -> bool:
-        return values.ndim == 2 and values.shape[1] == self.tables[group.images].shape[1]
-
-    def add(self, group: Group, values: Values) -> None:
-        self.tables[group.images] = add_tables([self.tables[group.images], values])
-
-    def rows(self) -> Rows:
-        tables = list(self.tables.values())
-        rows = np.concatenate([values_of(table, order=self.dtype) for table in tables])
-        labels = np.concatenate([labels_of(table, order=self.dtype) for table in tables])
-        places = np.repeat(self.places, list(map(len, tables)), axis=0)
-        return places, labels, *_measured(rows, self.work)
-
-
-def _measured(rows: Values, work: Work) -> tuple[Values, Mapping[str, Array]]:
-    """Euler characteristics (k, n), and functionals by name, from sums of blocks (k, size)."""
-    if not isinstance(work, CellWork):
-        return rows, {}
-    values = functionals_of_rows(rows, estimators=work.settings.estimators)
-    names = MEASURES[work.settings.filtration.ndim]
-    *others, euler = np.moveaxis(values, 1, 0)
-    return np.rint(euler).astype(np.int64), dict(zip(names, others, strict=False))
+    def curves(self) -> Curves:
+        """Return the curves, of all labels if there are any."""
+        stack, quantity = self.stack, self.work.quantity
+        places, labels = stack.places, None
+        if stack.blocks.labels is None:
+            values = np.zeros((*stack.batch, quantity.size), np.int64)
+            for images, own in self.sums.items():
+                values[self.work.box(images)] = own
+            rows = values.reshape((len(places), -1))
+        else:
+            dtype = stack.blocks.labels.view.source.dtype.newbyteorder("=")
+            empty = np.zeros((0, 1 + quantity.size), np.int64)
+            tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
+            rows = np.concatenate([values_of(table, order=dtype) for table in tables])
+            labels = np.concatenate([labels_of(table, order=dtype) for table in tables])
+            places = np.repeat(places, list(map(len, tables)), axis=0)
+        measures = {EULER: rows}
+        if isinstance(quantity, CellCounts):
+            functionals = functionals_of_rows(rows, estimators=quantity.estimators)
+            *others, euler = np.moveaxis(functionals, 1, 0)
+            measures = {EULER: np.rint(euler).astype(np.int64)}
+            measures |= dict(zip(MEASURES[stack.ndim], others, strict=False))
+        return Curves(stack.batch_axes, quantity.thresholds, places, labels, measures)
 
 
-class _BettiTotal:
+class _BettiTotal(_Total):
     """The pieces of each place on the batch axes, joined as they come."""
 
     def __init__(self, stack: Stack, work: BettiWork) -> None:
-        self.work, self.places = work, stack.places
+        super().__init__(stack, work)
         self.images = {place: JoinedBoxes(work) for place in np.ndindex(*stack.batch)}
-
-    def fits(self, group: Group, values: Values) -> bool:
-        try:
-            piece = unpacked(values)
-        except (ValueError, TypeError, IndexError):
-            return False
-        return bool(piece.euler.size == self.work.settings.thresholds.size)
 
     def add(self, group: Group, values: Values) -> None:
         box = tuple((part.start, part.stop) for part in group.column)
         self.images[group.images].add(box, unpacked(values))
 
-    def rows(self) -> Rows:
-        settings = self.work.settings
-        ndim, n = settings.filtration.ndim, settings.thresholds.size
-        betti = np.zeros((len(self.images), ndim, n), np.int64)
+    def curves(self) -> Curves:
+        stack, at = self.stack, self.work.quantity.thresholds
+        betti = np.zeros((len(self.images), stack.ndim, at.size), np.int64)
         for values, joined in zip(betti, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
-                values[...] = numbers_of([piece], settings, ())
+                values[...] = numbers_of([piece], self.work.quantity, ())
         euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
-        return self.places, None, euler, {f"b{k}": betti[:, k] for k in range(ndim)}
+        measures = {EULER: euler} | {f"b{k}": betti[:, k] for k in range(stack.ndim)}
+        return Curves(stack.batch_axes, at, stack.places, None, measures)
 
 
 @contextmanager

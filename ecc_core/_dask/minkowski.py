@@ -8,8 +8,8 @@ import numpy as np
 
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.request import Request
-from ecc_core._blocks.cells import CellSettings
 from ecc_core._blocks.minkowski import functionals_of_rows, minkowski_facts
+from ecc_core._blocks.quantities import CellCounts
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import lazy_request
 from ecc_core._request.image import all_axes
@@ -24,7 +24,7 @@ def lazy_curves(
     """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
     request = lazy_request(image, thresholds, **options)
     cells = _cells(request, spacing, estimator)
-    counts = graph.curve_values(request.images, request.mask, cells)
+    counts = graph.sums_of_blocks(cells, request.images, request.mask)
     chosen, filtration = cells.estimators[0], request.filtration
     window = chosen.size(request.geometry.spatial, filtration)
     return MinkowskiCurves(
@@ -47,13 +47,13 @@ def lazy_regions(
     return RegionMinkowski(found, cells.thresholds, _functionals(rows, cells), **facts)
 
 
-def _cells(request: Request, spacing: Any, estimator: Any) -> CellSettings:
-    return CellSettings.of(
+def _cells(request: Request, spacing: Any, estimator: Any) -> CellCounts:
+    return CellCounts.of(
         request.thresholds(), request.filtration, estimator, given_on_host(spacing)
     )
 
 
-def _functionals(rows: Any, cells: CellSettings) -> Any:
+def _functionals(rows: Any, cells: CellCounts) -> Any:
     """Return functionals (..., measures, n) from a dask array of sums of cells (..., kinds * n)."""
     return rows.map_blocks(
         functionals_of_rows,

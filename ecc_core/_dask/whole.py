@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core._blocks.blocks import Settings, SurfaceSettings
+from ecc_core._blocks.quantities import Curve, Surface
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -19,7 +19,6 @@ from ecc_core._dask.arguments import (
     paired,
     split_masked_chunks,
 )
-from ecc_core._dask.borders import bordered
 from ecc_core._request.filtration import filtrations_of
 from ecc_core._request.image import all_axes, check_ids, geometry_by_axis
 from ecc_core.results import EulerCurve, EulerSurface, RegionCurves, curve_facts, surface_facts
@@ -31,8 +30,8 @@ def whole_curve(image: Any, thresholds: ArrayLike, **options: Any) -> EulerCurve
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     request = lazy_request(image, thresholds, **options)
     at = request.thresholds()
-    settings = Settings(at, replace(request.filtration, direction=None))  # the image has the term
-    values = bordered(graph.curve_values, request.images, request.mask, settings)
+    curve = Curve(at, replace(request.filtration, direction=None))  # the image has the term
+    values = graph.sums_of_blocks(curve, request.images, request.mask)
     return EulerCurve(at, values, **curve_facts(request.filtration))
 
 
@@ -59,8 +58,8 @@ def whole_surface(
     first, mask = split_masked_chunks(first, aligned(mask, first, geometry.axes))
     second, mask = split_masked_chunks(second, mask)
     arrays = (first, second) if mask is None else (first, second, mask)
-    ordered = tuple(array.transpose(geometry.order) for array in arrays)
-    values = graph.sums_of_blocks(ordered, SurfaceSettings((a, b), filtrations))
+    ordered = (array.transpose(geometry.order) for array in arrays)
+    values = graph.sums_of_blocks(Surface((a, b), *filtrations), *ordered)
     shape = (*geometry.batch, a.size, b.size)
     return EulerSurface(a, b, values.reshape(shape), **surface_facts(filtrations))
 
@@ -73,7 +72,7 @@ def whole_regions(
     at, filtration = request.thresholds(), request.filtration
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    table = graph.region_table(request.images, request.labels, Settings(at, filtration))
+    table = graph.region_table(request.images, request.labels, Curve(at, filtration))
     found, values = graph.region_rows(table, dtype, wanted)
     return RegionCurves(found, at, values, **curve_facts(filtration))
 
@@ -81,5 +80,5 @@ def whole_regions(
 def whole_coefficients(image: Any, **options: Any) -> Any:
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     request = lazy_request(image, axis=all_axes(image), **options)
-    settings = Settings(np.empty(0), request.filtration)
-    return graph.coefficient_map(request.images, request.mask, settings)
+    curve = Curve(np.empty(0), request.filtration)
+    return graph.coefficient_map(request.images, request.mask, curve)

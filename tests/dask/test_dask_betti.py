@@ -13,9 +13,6 @@ from topology_helpers import betti_numbers
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
-from ecc_core._backends.cpu.betti.packing import pack_piece, unpack_piece
-from ecc_core._backends.cpu.betti.pieces import betti_numbers_of, join_pieces, piece_of
-from ecc_core._request.filtration import Filtration
 from ecc_core.testing import strategies
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -109,20 +106,3 @@ def test_arguments():
         ecc.betti_curves(image, [0, 1], workers=2)
     with pytest.raises(ValueError, match="`range`"):
         ecc.betti_curves(image, 4)
-
-
-def test_pieces_can_be_packed():
-    image = np.random.default_rng(3).integers(0, 99, (8, 9, 10)).astype(np.uint16)
-    at, filtration = np.arange(0, 99, 7), Filtration(3, 3)
-    halves = (
-        piece_of(image[:, :4], at, filtration, ((1, 1),)),
-        piece_of(image[:, 4:], at, filtration, ((1, 0),)),
-    )
-    assert all(pack_piece(half).dtype == np.int64 for half in halves)
-    packed = (unpack_piece(pack_piece(half)) for half in halves)
-    whole = join_pieces(*packed, 1, image.dtype, at, filtration, masked=False)
-    assert not whole.faces
-    values = betti_numbers_of(
-        unpack_piece(pack_piece(whole)), image.dtype, at, filtration, masked=False
-    )
-    assert_array_equal(values, ecc.betti_curves(image, at).values)

@@ -16,7 +16,7 @@ import ecc_core as ecc
 from ecc_core import _arrays, _backends
 from ecc_core._arrays.numpy import NumPy
 from ecc_core._blocks import regions
-from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import Work, run_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
@@ -153,8 +153,8 @@ def test_stacks(image, labelled):
     def read(box: Any) -> tuple[np.ndarray, ...]:
         return tuple(array[box] for array in arrays[: 1 + labelled])
 
-    settings = Settings(LEVELS, Filtration(3, 3))
-    work = Work(read, ((3, 4), (6,), (5, 3)), 3, settings, regions=labelled)
+    curve = Curve(LEVELS, Filtration(3, 3))
+    work = Work(read, ((3, 4), (6,), (5, 3)), curve, regions=labelled)
     sums: list[np.ndarray] = []
     groups = work.groups(1, side=9)
     run_groups(

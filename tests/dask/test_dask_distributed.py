@@ -14,7 +14,7 @@ from distributed import Client
 
 import ecc_core as ecc
 from ecc_core._blocks import window
-from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import Work, run_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main
@@ -84,7 +84,7 @@ def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
     at = np.arange(99)
     chunks = tuple((CHUNK,) * (n // CHUNK) for n in (128, 16, 16))
     image = image.transpose(2, 0, 1)
-    work = Work(read, chunks, 3, Settings(at, Filtration(3, 3)), regions=False)
+    work = Work(read, chunks, Curve(at, Filtration(3, 3)))
     groups = work.groups(4, side=9)
     sums: dict[int, np.ndarray] = {}
     errors = run_groups(

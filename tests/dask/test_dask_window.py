@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dask_helpers import noise
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ecc_core as ecc
 from ecc_core._blocks import window
-from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.regions import add_tables
 from ecc_core._blocks.window import run_groups
 from ecc_core._blocks.work import Group, Work
@@ -20,10 +21,6 @@ from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 6, shape, dtype=np.uint8)
 
 
 def sums_of(work: Work, groups: list[Group], missing: list[int], **options: Any) -> dict[int, Any]:
@@ -56,8 +53,8 @@ def test_any_blocks_groups_and_windows(data):
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
     boundary = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))
-    settings = Settings(LEVELS, Filtration(ndim, connectivity, boundary=Boundary(boundary)))
-    work = Work(lambda box: (image[box],), chunks, ndim, settings, regions=False)
+    curve = Curve(LEVELS, Filtration(ndim, connectivity, boundary=Boundary(boundary)))
+    work = Work(lambda box: (image[box],), chunks, curve)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]
     assert len(set(blocks)) == len(blocks)
@@ -82,9 +79,9 @@ def test_any_blocks_groups_and_windows(data):
 def test_any_blocks_of_regions(data):
     shape = tuple(data.draw(st.integers(1, 8)) for _ in range(data.draw(st.integers(1, 3))))
     image, labels = noise(*shape), noise(*shape, seed=1)
-    settings = Settings(LEVELS, Filtration(len(shape), 1, superlevel=True))
+    curve = Curve(LEVELS, Filtration(len(shape), 1, superlevel=True))
     read = lambda box: (image[box], labels[box])  # noqa: E731
-    work = Work(read, chunks_of(data, shape), len(shape), settings, regions=True)
+    work = Work(read, chunks_of(data, shape), curve, regions=True)
     groups = work.groups(2, side=2)
     table = add_tables(list(sums_of(work, groups, list(range(len(groups)))).values()))
     expected = ecc.region_curves(image, labels, LEVELS, connectivity=1, superlevel=True)
@@ -121,8 +118,8 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
             read.append(box)
             return (np.zeros((1, 1), np.uint8),)
 
-        settings = Settings(LEVELS, Filtration(2, 1))
-        work = Work(points, ((1,) * length, (1,) * across), 2, settings, regions=False)
+        curve = Curve(LEVELS, Filtration(2, 1))
+        work = Work(points, ((1,) * length, (1,) * across), curve)
         groups = work.groups(4, side=6)
         most = 0
         sums_of(work, groups, list(range(len(groups))), workers=workers)
@@ -141,8 +138,8 @@ def test_errors_spoil_their_groups_only():
             raise OSError("damaged")
         return (image[box],)
 
-    settings = Settings(LEVELS, Filtration(3, 3))
-    work = Work(read, ((1,) * 12, (2,), (2,)), 3, settings, regions=False)
+    curve = Curve(LEVELS, Filtration(3, 3))
+    work = Work(read, ((1,) * 12, (2,), (2,)), curve)
     groups = work.groups(2, side=1)
     errors = run_groups(
         work,

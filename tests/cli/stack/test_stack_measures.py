@@ -10,7 +10,7 @@ import zarr
 
 import ecc_core as ecc
 from ecc_core._blocks.betti import BettiWork
-from ecc_core._blocks.cells import CellWork
+from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
@@ -125,7 +125,7 @@ def test_points_that_are_the_whole_image(stack, tmp_path, noise, write_zarr, lev
     ("work", "method", "flags", "check", "blocks"),
     [
         (BettiWork, "emit", ["--betti"], assert_betti, 36),
-        (CellWork, "share", ["--minkowski", "exact"], assert_functionals, 36),
+        (Work, "share", ["--minkowski", "exact"], assert_functionals, 36),
     ],
 )
 def test_resume(
@@ -161,19 +161,11 @@ def test_resume(
     assert 0 < len(computed) < blocks
     assert len(computed) == len(set(computed))
     check(columns(out), image)
-    if work is CellWork:  # parts of another estimator are not used
+    if work is Work:  # parts of another estimator are not used
         computed.clear()
         assert main([*arguments, "--minkowski", "crofton-13"]) == 0
         assert len(computed) == blocks
         assert_functionals(columns(out), image, estimator="crofton-13")
-
-
-def test_what_is_written_can_be_read(tmp_path, image, write_zarr, levels):
-    path = str(write_zarr(tmp_path / "a.zarr", image))
-    out = tmp_path / "curve.json"
-    flags = ["--thresholds", levels, "--minkowski", "--boundary", "half-open"]
-    assert main(["stack", path, "--out", str(out), *flags]) == 0
-    assert ecc.io.read_result(out) == ecc.euler_curve(image, np.arange(9), boundary="half-open")
 
 
 @pytest.mark.parametrize("quantity", ["betti", "minkowski"])

@@ -1,0 +1,86 @@
+"""The curves of an image: by blocks, or in memory by the functions of the library."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._blocks.regions import without_missing
+from ecc_core._cli.blockwise import Stack, range_of
+from ecc_core._cli.curve_table import Curves, curves_in, joined_places
+from ecc_core._cli.outputs import quantities_of
+from ecc_core._cli.summing import sums_of_blocks
+
+__all__ = ["curves_of"]
+
+Array = NDArray[Any]
+
+COMMON = ("thresholds", "range", "connectivity", "superlevel", "workers")
+
+
+def curves_of(
+    stack: Stack,
+    arguments: argparse.Namespace,
+    at: Array | None = None,
+    folder: Path | None = None,
+) -> Curves:
+    """Return the curves of an image.
+
+    Parameters
+    ----------
+    stack : Stack
+    arguments : argparse.Namespace
+    at : array, optional
+        Thresholds, for which the image is read by blocks, once for each quantity. Without them, it
+        is in memory as a whole.
+    folder : pathlib.Path, optional
+        Where partial sums of blocks are kept, and taken from if they are there.
+    """
+    found = [
+        _in_memory(stack, quantity, arguments)
+        if at is None
+        else sums_of_blocks(stack, at, quantity, arguments, folder)
+        for quantity in quantities_of(arguments)
+    ]
+    measures = {name: values for own in found for name, values in own.measures.items()}
+    curves = found[0]._replace(measures=measures, channels=stack.channels)
+    return curves.divided(stack.window(arguments.minkowski)) if arguments.density else curves
+
+
+def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Curves:
+    from ecc_core import curves, geometry, topology
+
+    functions: dict[str, tuple[Any, Any]] = {
+        "euler": (curves.euler_curve, curves.region_curves),
+        "betti": (topology.betti_curves, topology.region_betti_curves),
+        "minkowski": (geometry.minkowski_curves, geometry.region_minkowski),
+    }
+    of_image, of_regions = functions[quantity]
+    image, *kept = stack.blocks.whole()
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
+    if quantity == "minkowski":
+        options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
+    if stack.blocks.labels:
+        if options["range"] is None and isinstance(arguments.thresholds, int):
+            options["range"] = range_of(stack)  # the same for all places
+        return _of_regions(of_regions, stack, image, kept[0], options)
+    if quantity == "betti" and arguments.persistence is not None:
+        options["min_persistence"] = arguments.persistence
+    axes = tuple(range(image.ndim - stack.ndim, image.ndim))
+    options |= {"boundary": arguments.boundary, "nan": arguments.nan, "axis": axes}
+    result = of_image(image, mask=kept[0] if kept else None, **options)
+    return curves_in(result, stack.batch_axes, stack.places)
+
+
+def _of_regions(
+    function: Any, stack: Stack, image: Array, labels: Array, options: dict[str, Any]
+) -> Curves:
+    """Return the curves of the labels at all places on the batch axes."""
+    parts = []
+    for at, place in zip(np.ndindex(*stack.batch), stack.places, strict=True):
+        result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
+        rows = np.tile(place, (len(result.labels), 1))
+        parts.append(curves_in(result, stack.batch_axes, rows))
+    return joined_places(parts)
