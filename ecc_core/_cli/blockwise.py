@@ -15,11 +15,11 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import piece_bytes
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import open_blocks, open_input, select_input
+from ecc_core._cli.inputs import open_blocks, select_input
 from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.outputs import has_lengths
 from ecc_core._io.blocks import Blocks
-from ecc_core._io.views import grown_chunks
+from ecc_core._io.views import Box, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Direction,
@@ -158,9 +158,9 @@ def open_stack(
 
     `whole`: it is going to be `held`, so that its chunks may have any size.
     """
-    opened = open_input(path, arguments)
-    image, axes = select_input(path, opened, arguments)
-    ndim = sum(letter in "ZYX" for letter in axes)
+    selected = select_input(path, arguments)
+    _, opened, image, axes = selected
+    ndim = selected.ndim
     with blame(path):
         calibration = spacing = None
         if has_lengths(arguments):
@@ -181,8 +181,7 @@ def open_stack(
         if arguments.minkowski:
             estimator_of(arguments.minkowski, spacing, filtration)
         blocks = open_blocks(
-            path,
-            (opened, image, axes),
+            selected,
             calibration or Calibration(),
             arguments,
             labels=arguments.labels,
@@ -299,18 +298,13 @@ def _usual_range(stack: Stack) -> tuple[Any, Any]:
 
 def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     """Return the finite minimum and maximum of the points of all blocks, or of so many; or None."""
-    chunks = stack.blocks.image.chunks(stack.means.sizes)
-    counts = tuple(map(len, chunks))
-    edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
-    count = math.prod(counts)
+    image, sizes = stack.blocks.image, stack.means.sizes
+    count = math.prod(map(len, image.chunks(sizes)))
     numbers = np.unique(np.linspace(0, count - 1, min(most or count, count)).astype(int))
+    boxes = image.boxes(sizes, numbers)
 
-    def ends(number: int) -> list[Any]:
-        at = np.unravel_index(number, counts)
-        points, *kept = map(
-            on_host,
-            stack.blocks(tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, at, strict=True))),
-        )
+    def ends(box: Box) -> list[Any]:
+        points, *kept = map(on_host, stack.blocks(box))
         used = np.isfinite(points)
         if kept:
             used &= kept[0] != 0
@@ -318,9 +312,9 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
         return [points.min(), points.max()] if points.size else []
 
     if numbers.size < 2 or stack.means.workers == 1:
-        found = [*map(ends, numbers)]
+        found = [*map(ends, boxes)]
     else:
         with ThreadPoolExecutor(stack.means.workers) as pool:
-            found = [*pool.map(ends, numbers)]
+            found = [*pool.map(ends, boxes)]
     values = [value.item() for pair in found for value in pair]
     return (min(values), max(values)) if values else None

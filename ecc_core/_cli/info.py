@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame, one_line
@@ -17,8 +16,6 @@ from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
 
 __all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
-
-Array = NDArray[Any]
 
 HELP = "describe image files"
 DESCRIPTION = (
@@ -123,7 +120,9 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
     """Return the finite minimum and maximum, or None, and how many NaN and infinite values."""
     low = high = None
     nans = infinities = 0
-    for part in _slabs(view):
+    source = view.source
+    sizes = grown_chunks(source.chunks, source.shape, view.order, source.dtype.itemsize, SLAB)
+    for part in map(view.read, view.boxes(sizes)):
         if part.dtype.kind == "f":
             nans += int(np.isnan(part).sum())
             infinities += int(np.isinf(part).sum())
@@ -132,19 +131,6 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
             low = part.min() if low is None else min(low, part.min())
             high = part.max() if high is None else max(high, part.max())
     return low, high, nans, infinities
-
-
-def _slabs(view: View) -> Iterator[Array]:
-    """Yield parts of an image along its first axis, each of which fits in memory."""
-    source = view.source
-    sizes = grown_chunks(
-        source.chunks, source.shape, view.order[:0:-1] + view.order[:1], source.dtype.itemsize, SLAB
-    )
-    others = [slice(0, n) for n in view.shape[1:]]
-    start = 0
-    for length in view.chunks(sizes)[0]:
-        yield view.read((slice(start, start + length), *others))
-        start += length
 
 
 def _default_curve(shape: tuple[int, ...], axes: str, low: Any, high: Any, nans: int) -> str:

@@ -5,7 +5,7 @@ import glob
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
@@ -25,13 +25,12 @@ from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
 __all__ = [
-    "affine_of",
+    "Selected",
     "matching_paths",
     "open_blocks",
     "open_input",
     "open_single",
     "select_input",
-    "select_single",
     "single_path",
 ]
 
@@ -95,30 +94,49 @@ def _open_stdin(stdin: TextIO, request: Request) -> StoredImage:
     return open_stream(stdin.buffer, request)
 
 
-def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -> tuple[View, str]:
-    """Return the part of an image that the arguments select, batch axes first, and its axes.
+class Selected(NamedTuple):
+    """The part of an image that the arguments select, batch axes first."""
 
-    Notes of its reader are shown on stderr.
+    path: str
+    stored: StoredImage
+    view: View
+    axes: str
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial axes."""
+        return sum(letter in "ZYX" for letter in self.axes)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Number of points along each axis."""
+        return dict(zip(self.axes, self.view.shape, strict=True))
+
+    @property
+    def affine(self) -> Affine | None:
+        """Where the part lies, if its file says it."""
+        start = dict(zip(self.axes, self.view.start, strict=True))
+        return self.stored.affine and self.stored.affine.moved(start)
+
+
+def select_input(path: str, arguments: argparse.Namespace, rule: str = "") -> Selected:
+    """Open an image and select a part of it; notes of its reader are shown on stderr.
+
+    `rule` says why there must be no other axes than Z, Y and X, if there must not.
     """
-    for note in image.notes:
+    stored = open_input(path, arguments)
+    for note in stored.notes:
         sys.stderr.write(f"ecc: {path}: {note}\n")
     with blame(path):
-        return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
-
-
-def select_single(
-    path: str, arguments: argparse.Namespace, rule: str
-) -> tuple[StoredImage, View, str]:
-    """Open an image; return it, the selected part, which must have no other axes, and its axes."""
-    stored = open_input(path, arguments)
-    view, axes = select_input(path, stored, arguments)
-    for letter, length in zip(axes, view.shape, strict=True):
+        chosen = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+    selected = Selected(path, stored, *chosen)
+    for letter, length in selected.lengths.items() if rule else ():
         if letter not in "ZYX":
             choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
             raise InputFileError(
                 f"{path}: {rule}, but its axis {letter} has {length}{choice.get(letter, '')}"
             )
-    return stored, view, axes
+    return selected
 
 
 def open_single(
@@ -128,25 +146,19 @@ def open_single(
 
     The calibration is that of the file if `always`, or if --smooth is in a unit.
     """
-    stored, view, axes = select_single(path, arguments, rule)
+    selected = select_input(path, arguments, rule)
     calibration = Calibration()
     if always or (arguments.smooth and arguments.unit):
-        calibration = lengths.of(stored, axes)
+        calibration = lengths.of(selected.stored, selected.axes)
     elif arguments.spacing or arguments.unit:
         raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
     with blame(path):
-        blocks = open_blocks(path, (stored, view, axes), calibration, arguments)
-    return blocks, axes, calibration
-
-
-def affine_of(image: StoredImage, view: View, axes: str) -> Affine | None:
-    """Return where a part of an image lies, if its file says it."""
-    return image.affine and image.affine.moved(dict(zip(axes, view.start, strict=True)))
+        blocks = open_blocks(selected, calibration, arguments)
+    return blocks, selected.axes, calibration
 
 
 def open_blocks(
-    path: str,
-    selected: tuple[StoredImage, View, str],
+    selected: Selected,
     calibration: Calibration,
     arguments: argparse.Namespace,
     *,
@@ -157,9 +169,7 @@ def open_blocks(
 
     Parameters
     ----------
-    path : str
-    selected : (StoredImage, View, str)
-        The image, its part, and the axes of the part.
+    selected : Selected
     calibration : Calibration
         In which widths are, if a unit is given.
     arguments : argparse.Namespace
@@ -168,13 +178,14 @@ def open_blocks(
         The option that says which labels the image has.
     boundary : str
     """
-    _, view, axes = selected
-    fitted = partial(_fitted, path, selected, arguments)
+    fitted = partial(_fitted, selected, arguments.level)
     smoothing = None
     if arguments.smooth is not None:
-        sigma = _sigma(arguments, calibration, sum(letter in "ZYX" for letter in axes))
+        sigma = _sigma(arguments, calibration, selected.ndim)
         smoothing = Smoothing(sigma, wraps=boundary == "periodic")
-    return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
+    return Blocks(
+        selected.view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing
+    )
 
 
 def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -> tuple[float, ...]:
@@ -186,19 +197,13 @@ def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -
     return tuple((sigma / steps).tolist())
 
 
-def _fitted(
-    image_path: str,
-    selected: tuple[StoredImage, View, str],
-    arguments: argparse.Namespace,
-    name: str,
-    given: str | None,
-) -> Fitted | None:
+def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fitted | None:
     """Open the labels or the mask of an image: those of all of it, or of the selected part."""
-    path = pair_of(name, given, image_path)
+    path = pair_of(name, given, selected.path)
     if path is None:
         return None
-    opened, image, axes = selected
-    stored = open_image(path, level=arguments.level)
+    _, opened, image, axes = selected
+    stored = open_image(path, level=level)
     if name == "labels" and stored.dtype.kind not in "biu":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
     if "S" in stored.axes:
@@ -207,21 +212,20 @@ def _fitted(
         )
     chosen = {opened.axes[axis]: index for axis, index in image.fixed.items()}
     whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
-    part = dict(zip(axes, image.shape, strict=True))
     letters = opened.axes if stored.shape == opened.shape else stored.axes
     start, lengths, affine = image.start, whole, opened.affine
     found, fixed = _matched(letters, stored.shape, whole, chosen)
     if not {*axes} & {*"ZYX"} <= {*found}:
         letters = axes if stored.shape == image.shape else stored.axes
-        start, lengths, affine = (0,) * len(axes), part, affine_of(opened, image, axes)
-        found, fixed = _matched(letters, stored.shape, part, chosen)
+        start, lengths, affine = (0,) * len(axes), selected.lengths, selected.affine
+        found, fixed = _matched(letters, stored.shape, lengths, chosen)
     if len(found) + len(fixed) < len(letters) or not {*axes} & {*"ZYX"} <= {*found}:
         wanted, there = (
             " x ".join(f"{letter} {n}" for letter, n in pairs)
             for pairs in (whole.items(), zip(letters, stored.shape, strict=True))
         )
         raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
-    with blame(image_path):
+    with blame(selected.path):
         check_place(f"--{name} {path}", stored.affine, affine, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)

@@ -3,14 +3,12 @@
 import argparse
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import affine_of, select_single
+from ecc_core._cli.inputs import select_input
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import channel, output
-from ecc_core._io.affines import Affine, check_place
+from ecc_core._io.affines import check_place
 from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
@@ -60,14 +58,18 @@ def run(arguments: argparse.Namespace) -> None:
     """Compute the surface and write it."""
     paths = (arguments.first, arguments.second)
     check_outputs(arguments, paths)
-    first, place, lengths = _read(arguments.first, arguments)
+    rule = "a surface is of single images"
+    selected = select_input(arguments.first, arguments, rule)
+    first = selected.view.read_all()
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
-    second, other, _ = _read(arguments.second, arguments)
+    other = select_input(arguments.second, arguments, rule)
+    second = other.view.read_all()
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
     with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:
-            check_place(f"the image {arguments.second}", other, place, lengths)
+            name = f"the image {arguments.second}"
+            check_place(name, other.affine, selected.affine, selected.lengths)
         surface = euler_surface(
             first,
             second,
@@ -86,12 +88,3 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         figure: Any = surface.plot().figure
         write_figure(arguments.plot, figure)
-
-
-def _read(
-    path: str, arguments: argparse.Namespace
-) -> tuple[NDArray[Any], Affine | None, dict[str, int]]:
-    """Return an image, where it lies, and its length along each axis."""
-    stored, view, axes = select_single(path, arguments, "a surface is of single images")
-    lengths = dict(zip(axes, view.shape, strict=True))
-    return view.read_all(), affine_of(stored, view, axes), lengths

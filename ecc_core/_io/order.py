@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.stored import Opened, rows_of
+from ecc_core._io.views import Box
 
 __all__ = ["in_order"]
 
@@ -43,8 +44,7 @@ class _View:
         self.shape = tuple(array.shape[i] for i in order)
         self.dtype = array.dtype
 
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        parts = dict(zip(self.order, index, strict=True))
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        parts = dict(zip(self.order, box, strict=True))
         values: NDArray[Any] = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
-        kept = [i for i in self.order if isinstance(parts[i], slice)]
-        return values.transpose(np.argsort(np.argsort(kept)))
+        return values.transpose(self.order)

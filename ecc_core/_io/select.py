@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.stored import Index, StoredImage
-from ecc_core._io.views import View
+from ecc_core._io.stored import StoredImage
+from ecc_core._io.views import Box, View
 from ecc_core._request.image import check_image_dtype
 
 __all__ = ["Gray", "channel_axis", "choose", "luminance", "pick_channel", "select", "shown"]
@@ -206,25 +206,25 @@ class Gray:
     def __init__(self, image: StoredImage, axis: int) -> None:
         self.image, self.axis = image, axis
         self.path, self.remote = image.path, image.remote
-        self.shape = tuple(1 if i == axis else n for i, n in enumerate(image.shape))
-        self.chunks = tuple(1 if i == axis else n for i, n in enumerate(image.chunks))
-        self.parts = tuple(1 if i == axis else n for i, n in enumerate(image.parts))
+        self.shape, self.chunks, self.parts = (
+            (*sizes[:axis], 1, *sizes[axis + 1 :])
+            for sizes in (image.shape, image.chunks, image.parts)
+        )
         self.dtype = luminance(np.ones((3, 0), image.dtype)).dtype
 
-    def _colours(self, index: Index) -> Index:
-        all_of_them = slice(0, self.image.shape[self.axis])
-        return tuple(all_of_them if i == self.axis else part for i, part in enumerate(index))
+    def _colours(self, box: Box) -> Box:
+        every = slice(0, self.image.shape[self.axis])
+        return (*box[: self.axis], every, *box[self.axis + 1 :])
 
-    def __getitem__(self, index: Index) -> Array:
-        values = self.image[self._colours(index)]
-        kept = sum(isinstance(part, slice) for part in index[: self.axis])
-        return luminance(np.moveaxis(values, kept, 0))
+    def read_box(self, box: Box) -> Array:
+        values = self.image.read_box(self._colours(box))
+        return np.expand_dims(luminance(np.moveaxis(values, self.axis, 0)), self.axis)
 
-    def reads_at_once(self, _: Index) -> bool:
+    def reads_at_once(self, _: Box) -> bool:
         return False  # the colours take more memory than their luminance
 
-    def stamps(self, index: Index) -> list[Any]:
-        return list(self.image.stamps(self._colours(index)))
+    def stamps(self, box: Box) -> list[Any]:
+        return list(self.image.stamps(self._colours(box)))
 
     def description(self) -> list[Any]:
         return [*self.image.description(), "gray"]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.limits import check_memory
-from ecc_core._io.views import REQUESTS, View
+from ecc_core._io.views import REQUESTS, Box, View
 from ecc_core.errors import InputFileError
 
-__all__ = ["Index", "Opened", "Request", "StoredImage", "named_axes", "rows_of", "unnamed_axes"]
+__all__ = ["Opened", "Request", "StoredImage", "named_axes", "rows_of", "unnamed_axes"]
 
 LONGEST_ROW = 4096
 AXIS_NAMES = {
@@ -33,7 +33,6 @@ AXIS_NAMES = {
 LETTERS = {name: letter for letter, names in AXIS_NAMES.items() for name in names.split()}
 
 Array = NDArray[Any]
-Index = tuple[slice | int, ...]
 
 
 class Request(NamedTuple):
@@ -154,61 +153,62 @@ class StoredImage:
     def __repr__(self) -> str:
         return f"<StoredImage {str(self.path)!r}: {self.axes} {self.shape} {self.dtype}>"
 
-    def __getitem__(self, index: Index) -> Array:
+    def __getitem__(self, index: Any) -> Array:
+        given = index if isinstance(index, tuple) else (index,)
+        given += (slice(None),) * (len(self.shape) - len(given))
+        parts = [range(n)[i] for i, n in zip(given, self.shape, strict=True)]
+        kept = (0 if isinstance(i, int) else slice(None, None, i.step) for i in parts)
+        return self.read_box(tuple(map(_span, parts)))[tuple(kept)]
+
+    def read_box(self, box: Box) -> Array:
+        """Read the values in a box."""
         if not isinstance(self.array, np.ndarray):
-            check_memory(self._size_of(index), self.path)
+            size = math.prod(part.stop - part.start for part in box)
+            check_memory(size * self.dtype.itemsize, self.path)
         try:
             if self.file_of is not None and not self.remote:
-                for chunk in self._chunks_of(index):
+                for chunk in self._chunks_of(box):
                     _refuse_folder(self.file_of(chunk))
-            return np.asanyarray(self.array[index])
-        except MemoryError:
+            return np.asanyarray(self.array[box])
+        except (MemoryError, InputFileError):
             raise
         except Exception as error:  # codecs raise whatever they like on damaged chunks
             reason = " ".join(str(error).split()) or type(error).__name__
-            if isinstance(error, InputFileError):
-                raise
-            box = ", ".join(f"{i.start}:{i.stop}" for i in self._damaged(index))
-            raise InputFileError(f"{self.path}: cannot read chunk [{box}]: {reason}") from error
+            damaged = ", ".join(f"{i.start}:{i.stop}" for i in self._damaged(box))
+            message = f"{self.path}: cannot read chunk [{damaged}]: {reason}"
+            raise InputFileError(message) from error
 
     def read(self) -> Array:
         """Read the whole image."""
         axes = tuple(range(len(self.shape)))
         return View(self, axes, (0,) * len(axes), self.shape, {}).read_all()
 
-    def reads_at_once(self, index: Index) -> bool:
+    def reads_at_once(self, box: Box) -> bool:
         """Whether reading a box takes little more memory than its values."""
         if isinstance(self.array, np.ndarray):
             return True
-        return self._at_once and index == tuple(slice(0, n) for n in self.shape)
+        return self._at_once and box == tuple(slice(0, n) for n in self.shape)
 
-    def _size_of(self, index: Index) -> int:
-        """Return the bytes in a box."""
-        sides = (part.stop - part.start for part in index if isinstance(part, slice))
-        size: int = math.prod(sides) * self.dtype.itemsize
-        return size
-
-    def _damaged(self, index: Index) -> tuple[slice, ...]:
+    def _damaged(self, box: Box) -> Box:
         """Return the first stored chunk in a box that cannot be read."""
-        box: tuple[slice, ...] = ()
-        for chunk in self._chunks_of(index):
-            box = tuple(
+        part: Box = ()
+        for chunk in self._chunks_of(box):
+            part = tuple(
                 slice(i * step, min((i + 1) * step, n))
                 for i, step, n in zip(chunk, self.chunks, self.shape, strict=True)
             )
             try:
-                self.array[box]
+                self.array[part]
             except Exception:
                 break
-        return box
+        return part
 
-    def _chunks_of(self, index: Index) -> Iterator[tuple[int, ...]]:
+    def _chunks_of(self, box: Box) -> Iterator[tuple[int, ...]]:
         """Yield the indices of the stored chunks that overlap a box."""
-        ends = [(i, i + 1) if isinstance(i, int) else (i.start, i.stop) for i in index]
         return itertools.product(
             *(
-                range(low // step, -(-high // step))
-                for (low, high), step in zip(ends, self.chunks, strict=True)
+                range(part.start // step, -(-part.stop // step))
+                for part, step in zip(box, self.chunks, strict=True)
             )
         )
 
@@ -217,11 +217,11 @@ class StoredImage:
         """Whether files are remote, so that each access is a request."""
         return isinstance(self.path, str)
 
-    def stamps(self, index: Index) -> list[Stamp]:
+    def stamps(self, box: Box) -> list[Stamp]:
         """What tells whether the files of a box beyond `described` have changed."""
         if self.file_of is None:
             return []
-        files = dict.fromkeys(map(self.file_of, self._chunks_of(index)))
+        files = dict.fromkeys(map(self.file_of, self._chunks_of(box)))
         if self.remote and len(files) > REQUESTS:
             with ThreadPoolExecutor(REQUESTS) as pool:
                 return list(pool.map(self.stamp, files))
@@ -236,6 +236,14 @@ class StoredImage:
             self.shape,
             *((file, self.stamp(file)) for file in self.described),
         ]
+
+
+def _span(indices: int | range) -> slice:
+    """Return the indices from the least to the largest one."""
+    if isinstance(indices, int):
+        return slice(indices, indices + 1)
+    ends = sorted((indices[0], indices[-1])) if indices else (0, -1)
+    return slice(ends[0], ends[1] + 1)
 
 
 def _distinct(names: Sequence[str], axes: str, shape: tuple[int, ...]) -> tuple[str, ...]:

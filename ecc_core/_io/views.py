@@ -2,15 +2,19 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.limits import check_memory
 
-__all__ = ["REQUESTS", "Box", "Source", "View", "grown_chunks"]
+if TYPE_CHECKING:
+    from ecc_core._io.select import Gray
+    from ecc_core._io.stored import StoredImage
+
+__all__ = ["REQUESTS", "Box", "View", "grown_chunks"]
 
 REQUESTS = 32  # on their way at once, for files behind an address
 LEAST_PART, SHARE_OF_PART = 1 << 20, 128  # bytes that are read at once, and share of the image
@@ -32,33 +36,12 @@ def grown_chunks(
         block[axis] = min(2 * block[axis], shape[axis])
 
 
-class Source(Protocol):
-    """An array on disk that is read in boxes."""
-
-    path: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    chunks: tuple[int, ...]
-    parts: tuple[int, ...]
-
-    def reads_at_once(self, index: tuple[slice | int, ...]) -> bool: ...
-
-    @property
-    def remote(self) -> bool: ...
-
-    def __getitem__(self, index: tuple[slice | int, ...]) -> Array: ...
-
-    def stamps(self, index: tuple[slice | int, ...]) -> list[Any]: ...
-
-    def description(self) -> list[Any]: ...
-
-
 class View(NamedTuple):
     """A part of an array on disk, with its axes in another order.
 
     Attributes
     ----------
-    source : Source
+    source : StoredImage or Gray
     order : tuple of int
         For each axis of the view the axis of the source.
     start, shape : tuple of int
@@ -67,7 +50,7 @@ class View(NamedTuple):
         Index along each axis of the source that the view does not have.
     """
 
-    source: Source
+    source: "StoredImage | Gray"
     order: tuple[int, ...]
     start: tuple[int, ...]
     shape: tuple[int, ...]
@@ -75,15 +58,14 @@ class View(NamedTuple):
 
     def read(self, box: Box) -> Array:
         """Return the values in a box."""
-        values = self.source[self._index(box)]
-        # integers have removed their axes: rank those that are left
-        order = np.argsort(np.argsort(self.order)).tolist()
-        return values.transpose(order)
+        values = self.source.read_box(self._stored(box)).transpose((*self.fixed, *self.order))
+        kept: Array = values[(0,) * len(self.fixed)]
+        return kept
 
     def read_all(self) -> Array:
         """Return all values, read in parts, so that little more memory is needed than for them."""
         source, whole = self.source, tuple(slice(0, n) for n in self.shape)
-        if source.reads_at_once(self._index(whole)):
+        if source.reads_at_once(self._stored(whole)):
             return self.read(whole)
         check_memory(math.prod(self.shape) * source.dtype.itemsize, source.path)
         values = np.empty(self.shape, source.dtype)
@@ -92,21 +74,28 @@ class View(NamedTuple):
             least = REQUESTS * math.prod(source.parts) * source.dtype.itemsize
         limit = max(least, values.nbytes // SHARE_OF_PART)
         sizes = grown_chunks(source.parts, source.shape, self.order, source.dtype.itemsize, limit)
-        edges = [[0, *itertools.accumulate(lengths)] for lengths in self.chunks(sizes)]
-        for ends in itertools.product(*map(itertools.pairwise, edges)):
-            box = tuple(slice(*pair) for pair in ends)
+        for box in self.boxes(sizes):
             values[box] = self.read(box)
         return values
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
-        return list(self.source.stamps(self._index(box)))
+        return list(self.source.stamps(self._stored(box)))
 
-    def _index(self, box: Box) -> tuple[slice | int, ...]:
-        index: dict[int, slice | int] = dict(self.fixed)
+    def _stored(self, box: Box) -> Box:
+        """Return a box along the axes of the source."""
+        parts = {axis: slice(i, i + 1) for axis, i in self.fixed.items()}
         for axis, start, part in zip(self.order, self.start, box, strict=True):
-            index[axis] = slice(start + part.start, start + part.stop)
-        return tuple(index[axis] for axis in range(len(self.source.shape)))
+            parts[axis] = slice(start + part.start, start + part.stop)
+        return tuple(parts[axis] for axis in range(len(self.source.shape)))
+
+    def boxes(self, sizes: Sequence[int], numbers: Iterable[int] | None = None) -> Iterator[Box]:
+        """Yield all blocks of these sizes in the source, or those of some numbers in C order."""
+        edges = [[0, *itertools.accumulate(lengths)] for lengths in self.chunks(sizes)]
+        counts = [len(along) - 1 for along in edges]
+        for number in range(math.prod(counts)) if numbers is None else numbers:
+            at = np.unravel_index(number, counts)
+            yield tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, at, strict=True))
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""

@@ -43,7 +43,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
     count = int(getattr(dataset, "NumberOfFrames", 1))
     frames = _Frames([dataset], count)
     if count == 1:
-        opened = _with_spacing(frames[(0,)], frames.axes[1:], dataset, 0)
+        opened = _with_spacing(frames.first, frames.axes[1:], dataset, 0)
         placed = "ImagePositionPatient" in dataset
         return replace(opened, affine=_affine([dataset, dataset], 1) if placed else None)
     return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))

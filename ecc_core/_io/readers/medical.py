@@ -15,6 +15,7 @@ from ecc_core._io.affines import Affine
 from ecc_core._io.limits import check_held
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 from ecc_core._io.units import calibrated
+from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
 __all__ = ["MRC_SUFFIXES", "open_mrc", "open_nifti", "open_nrrd"]
@@ -98,8 +99,8 @@ class _Scaled:
         self.apply = nibabel.volumeutils.apply_read_scaling
         self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
 
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        return np.asarray(self.apply(self.values[index], *self.scale))
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        return np.asarray(self.apply(self.values[box], *self.scale))
 
 
 def open_nrrd(path: Path, _: Request) -> Opened:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
+from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_microscope"]
@@ -125,5 +126,5 @@ class _Planes:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
         self.chunks = tuple(max(1, lengths[0]) for lengths in array.chunks)
 
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        return np.asarray(self.array[index].compute(scheduler="synchronous"))
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        return np.asarray(self.array[box].compute(scheduler="synchronous"))

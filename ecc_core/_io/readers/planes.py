@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.views import Box
+
 __all__ = ["Planes"]
 
 
@@ -32,16 +34,14 @@ class Planes:
         (self.first,) = read([0])
         self.shape, self.dtype = (len(names), *self.first.shape), self.first.dtype
 
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        at, *rest = index
-        numbers = [at] if isinstance(at, int) else list(range(*at.indices(self.shape[0])))
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        at, *rest = box
+        numbers = range(at.start, at.stop)
         parts = []
         for number, plane in zip(numbers, self.read(numbers), strict=True):
             for what in self.same:
                 self.compare(number, what, getattr(plane, what), getattr(self.first, what))
             parts.append(plane[tuple(rest)])
-        if isinstance(at, int):
-            return np.asarray(parts[0])
         return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
 
     def compare(self, number: int, what: str, here: Any, there: Any) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ecc_core._io.notes import CMYK, ZERO_IS_WHITE, orientation_notes
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
+from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_tiff"]
@@ -98,19 +99,15 @@ class _Series:
             self.chunks = (*(1 for _ in range(lead)), *_segment(page))
         self.parts: Any = None
 
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        whole = all(
-            isinstance(i, slice) and (i.start, i.stop) == (0, n)
-            for i, n in zip(index, self.shape, strict=True)
-        )
-        if whole:
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        if box == tuple(slice(0, n) for n in self.shape):
             return np.asarray(self.level.asarray().reshape(self.shape))
         if self.parts is None:
             zarr = import_optional("zarr", extra="dask", purpose="reading parts of TIFF files")
             store = self.level.aszarr(level=0)
             self.parts = zarr.open(store, mode="r")
             weakref.finalize(self.parts, store.close)
-        return np.asarray(self.parts[index])
+        return np.asarray(self.parts[box])
 
 
 def _segment(page: Any) -> tuple[int, ...]:
