@@ -25,6 +25,8 @@ TALKATIVE = (
     *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
     *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),
 )
+NUMBERS = re.compile(r"-[\d.i]")
+"""What begins like this is not an option, such as -1,1 and -inf."""
 SOME_FAILED = 1
 BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
@@ -126,9 +128,7 @@ def _run(argv: Sequence[str] | None) -> int:
     """Run the command; errors become a line on stderr and an exit code."""
     try:
         try:
-            arguments = _parser().parse_args(
-                _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
-            )
+            arguments = _parser().parse_args(argv)
             with redirect_stderr(StringIO()) if arguments.quiet else nullcontext():
                 return arguments.run(arguments) or 0
         finally:
@@ -173,6 +173,10 @@ class _ClosedOutput(TextIOBase):
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors take one line, and whose help is not lost without a word."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._negative_number_matcher = NUMBERS
+
     def print_help(self, file: Any = None) -> None:
         (file or sys.stdout).write(self.format_help())
 
@@ -216,22 +220,6 @@ def _parser() -> argparse.ArgumentParser:
         options.add(own, "--quiet")
         own.set_defaults(run=command.run)
     return parser
-
-
-def _attach_negative_numbers(argv: Sequence[str]) -> list[str]:
-    """Write ``--range -1,1`` as ``--range=-1,1``, or argparse takes ``-1,1`` for an option."""
-    attached: list[str] = []
-    for argument in argv:
-        if (
-            attached
-            and attached[-1].startswith(("--range", "--thresholds", "--direction"))
-            and "=" not in attached[-1]
-            and re.match(r"-[\d.i]", argument)
-        ):
-            attached[-1] += f"={argument}"
-        else:
-            attached.append(argument)
-    return attached
 
 
 if __name__ == "__main__":

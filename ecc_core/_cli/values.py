@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,23 @@ __all__ = [
 ]
 
 RANGE = r"\d*:\d*"
+Parse = Callable[[str], Any]
 
 
-def _unlike(what: str, text: str) -> argparse.ArgumentTypeError:
-    return argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
+def _must_be(what: str) -> Callable[[Parse], Parse]:
+    """Let a type say what a text must be that it cannot read."""
+
+    def decorated(parse: Parse) -> Parse:
+        @wraps(parse)
+        def checked(text: str) -> Any:
+            try:
+                return parse(text)
+            except ValueError:
+                raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}") from None
+
+        return checked
+
+    return decorated
 
 
 def channel(text: str) -> int | str | slice:
@@ -42,27 +56,25 @@ def channel(text: str) -> int | str | slice:
     return index_or_range(text) if re.fullmatch(rf"\d+|{RANGE}", text) else text
 
 
+@_must_be("an index or a range such as 0:9")
 def index_or_range(text: str) -> int | slice:
     """Return an index, or a range of them."""
-    if text.isdecimal():
-        return int(text)
-    if not re.fullmatch(RANGE, text):
-        raise _unlike("an index or a range such as 0:9", text)
-    return _slice(text)
+    return int(text) if text.isdecimal() else _slice(text)
 
 
+@_must_be("ranges such as 0:64,:,100:")
 def roi(text: str) -> tuple[slice, ...]:
     """Return ranges of indices."""
-    parts = text.split(",")
-    if not all(re.fullmatch(RANGE, part) for part in parts):
-        raise _unlike("ranges such as 0:64,:,100:", text)
-    return tuple(map(_slice, parts))
+    return tuple(map(_slice, text.split(",")))
 
 
 def _slice(text: str) -> slice:
+    if not re.fullmatch(RANGE, text):
+        raise ValueError
     return slice(*(int(end) if end else None for end in text.split(":")))
 
 
+@_must_be("how many, exact, or numbers with commas between")
 def thresholds(text: str) -> int | str | NDArray[Any]:
     """Return a number of thresholds, "exact", or the thresholds themselves."""
     if text == "exact":
@@ -73,27 +85,20 @@ def thresholds(text: str) -> int | str | NDArray[Any]:
         raise argparse.ArgumentTypeError(
             f"must be how many, at least 1, got {text!r}; the one threshold {text} is '{text},'"
         )
-    try:
-        return _numbers(text)
-    except ValueError:
-        raise _unlike("how many, exact, or numbers with commas between", text) from None
+    return _numbers(text)
 
 
+@_must_be("two numbers lo,hi")
 def value_range(text: str) -> tuple[Any, Any]:
     """Return the two ends of a range."""
-    try:
-        low, high = _numbers(text).tolist()
-    except ValueError:
-        raise _unlike("two numbers lo,hi", text) from None
+    low, high = _numbers(text).tolist()
     return low, high
 
 
+@_must_be("a number")
 def number(text: str) -> NDArray[Any]:
     """Return one number, as an array of it."""
-    try:
-        (_,) = numbers = _numbers(text)
-    except ValueError:
-        raise _unlike("a number", text) from None
+    (_,) = numbers = _numbers(text)
     return numbers
 
 
@@ -109,65 +114,65 @@ def _number(word: str) -> int | float:
         return float(word)
 
 
+@_must_be("a positive number, or one for each axis")
 def sigma(text: str) -> list[float]:
     """Return a standard deviation for all axes, or one for each; some of them may be 0."""
-    what = "a positive number, or one for each axis"
-    numbers = _floats(text, what)
+    numbers = _floats(text)
     if not (np.isfinite(numbers).all() and min(numbers) >= 0 and max(numbers) > 0):
-        raise _unlike(what, text)
+        raise ValueError
     return numbers
 
 
+@_must_be("a number that is not negative")
 def persistence(text: str) -> int | float:
     """Return a least difference of values."""
-    try:
-        value = _number(text)
-    except ValueError:
-        value = np.nan
+    value = _number(text)
     if not value >= 0:
-        raise _unlike("a number that is not negative", text)
+        raise ValueError
     return value
 
 
+@_must_be("numbers")
 def spacing(text: str) -> float | list[float]:
     """Return one distance, or one for each axis."""
-    numbers = _floats(text, "numbers")
+    numbers = _floats(text)
     return numbers[0] if len(numbers) == 1 else numbers
 
 
+@_must_be("numbers such as 1,0,0")
 def vector(text: str) -> NDArray[np.float64]:
     """Return a number for each axis."""
-    return np.array(_floats(text, "numbers such as 1,0,0"))
+    return np.array(_floats(text))
 
 
-def _floats(text: str, what: str) -> list[float]:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise _unlike(what, text) from None
+def _floats(text: str) -> list[float]:
+    return [float(word) for word in text.split(",")]
 
 
+@_must_be(f"one of {', '.join(UNITS)}")
 def unit(text: str) -> str:
     """Return the usual name of a unit."""
     name = unit_named(text)
     if name not in UNITS:
-        raise _unlike(f"one of {', '.join(UNITS)}", text)
+        raise ValueError
     return name
 
 
+@_must_be("a positive number")
 def positive(text: str) -> int:
     """Return a positive number."""
     if not re.fullmatch(r"0*[1-9]\d*", text):
-        raise _unlike("a positive number", text)
+        raise ValueError
     return int(text)
 
 
+@_must_be("a size such as 600M or 4G")
 def memory(text: str) -> int:
     """Return a number of bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", text.upper())
     size = 0 if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
     if size < 1:
-        raise _unlike("a size such as 600M or 4G", text)
+        raise ValueError
     return size
 
 

@@ -9,14 +9,11 @@ from typing import Any
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from io_helpers import noise
 
 from ecc_core.cli import main
 
 Rows = list[dict[str, str]]
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
 @pytest.fixture

@@ -1,19 +1,13 @@
 """`ecc curve`: tables hold what `euler_curve` returns."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
+from io_helpers import noise
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
 
 Rows = list[dict[str, str]]
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
 def assert_rows_are(rows: Rows, curve: ecc.EulerCurve, path: object) -> None:
@@ -23,13 +17,13 @@ def assert_rows_are(rows: Rows, curve: ecc.EulerCurve, path: object) -> None:
 
 
 class TestCurve:
-    def test_default(self, run: Any, image_file: str, image: np.ndarray) -> None:
+    def test_default(self, run, image_file, image):
         rows = run(image_file)
         assert list(rows[0]) == ["input", "threshold", "euler_number"]
         assert len(rows) == 256
         assert_rows_are(rows, ecc.euler_curve(image), image_file)
 
-    def test_signal(self, run: Any, tmp_path: Path) -> None:
+    def test_signal(self, run, tmp_path):
         np.save(tmp_path / "a.npy", noise(50))
         assert_rows_are(run(tmp_path / "a.npy"), ecc.euler_curve(noise(50)), tmp_path / "a.npy")
 
@@ -48,13 +42,11 @@ class TestCurve:
             ("-inf,inf", [-np.inf, np.inf]),
         ],
     )
-    def test_thresholds(
-        self, run: Any, image_file: str, image: np.ndarray, text: str, thresholds: Any
-    ) -> None:
+    def test_thresholds(self, run, image_file, image, text, thresholds):
         expected = ecc.euler_curve(image, thresholds)
         assert_rows_are(run(image_file, "--thresholds", text), expected, image_file)
 
-    def test_integer_thresholds_stay_integers(self, run: Any, tmp_path: Path) -> None:
+    def test_integer_thresholds_stay_integers(self, run, tmp_path):
         image = np.array([2**53, 2**53 + 1, 2**53 + 2])
         np.save(tmp_path / "a.npy", image)
         rows = run(tmp_path / "a.npy", "--thresholds", f"{2**53},{2**53 + 1}", "--superlevel")
@@ -63,7 +55,7 @@ class TestCurve:
         assert [int(row["euler_number"]) for row in rows] == expected.values.tolist()
 
     @pytest.mark.parametrize("text", ["20,60", "-20.5,300", "-20.5,-1"])
-    def test_range(self, run: Any, image_file: str, image: np.ndarray, text: str) -> None:
+    def test_range(self, run, image_file, image, text):
         low, high = map(float, text.split(","))
         expected = ecc.euler_curve(image, 5, range=(low, high))
         rows = run(image_file, "--thresholds", 5, "--range", text)
@@ -72,17 +64,13 @@ class TestCurve:
 
     @pytest.mark.parametrize("connectivity", [1, 2])
     @pytest.mark.parametrize("superlevel", [False, True])
-    def test_connectivity_and_superlevel(
-        self, run: Any, image_file: str, image: np.ndarray, connectivity: int, superlevel: bool
-    ) -> None:
+    def test_connectivity_and_superlevel(self, run, image_file, image, connectivity, superlevel):
         flags = ["--connectivity", connectivity, *(["--superlevel"] if superlevel else [])]
         expected = ecc.euler_curve(image, connectivity=connectivity, superlevel=superlevel)
         assert_rows_are(run(image_file, *flags), expected, image_file)
 
     @pytest.mark.parametrize("masked", [False, True])
-    def test_labels(
-        self, run: Any, image_file: str, image: np.ndarray, tmp_path: Path, masked: bool
-    ) -> None:
+    def test_labels(self, run, image_file, image, tmp_path, masked):
         labels = noise(12, 9, seed=1) // 60
         mask = noise(12, 9, seed=2) > 60
         np.save(tmp_path / "labels.npy", labels)
@@ -98,7 +86,7 @@ class TestCurve:
         assert len(rows) == 12
 
     @pytest.mark.parametrize("labelled", [False, True])
-    def test_nan(self, run: Any, refuse: Any, tmp_path: Path, labelled: bool) -> None:
+    def test_nan(self, run, refuse, tmp_path, labelled):
         image = noise(12, 9).astype(np.float32)
         image[3, 4] = image[0, 0] = np.nan
         np.save(tmp_path / "a.npy", image)
@@ -110,7 +98,7 @@ class TestCurve:
         expected = ecc.euler_curve(image, [0, 99, 255], nan="omit")
         assert_rows_are(run(*flags, "--nan", "omit"), expected, tmp_path / "a.npy")
 
-    def test_smooth_a_window(self, run: Any, image: np.ndarray, tmp_path: Path) -> None:
+    def test_smooth_a_window(self, run, image, tmp_path):
         """What lies beyond a window is unknown: as for a closed image, its reflection."""
         np.save(tmp_path / "a.npy", image)
         rows = run(tmp_path / "a.npy", "--smooth", 1.5, "--boundary", "half-open")
@@ -118,13 +106,13 @@ class TestCurve:
         expected = ecc.euler_curve(smooth, boundary="half-open")
         assert_rows_are(rows, expected, tmp_path / "a.npy")
 
-    def test_binary_image(self, run: Any, image: np.ndarray, tmp_path: Path) -> None:
+    def test_binary_image(self, run, image, tmp_path):
         np.save(tmp_path / "a.npy", image > 99)
         rows = run(tmp_path / "a.npy", "--thresholds", "exact")
         assert {row["threshold"] for row in rows} <= {"0", "1"}
         assert rows[-1]["euler_number"] == "1"
 
-    def test_several_inputs_have_one_range(self, run: Any, tmp_path: Path) -> None:
+    def test_several_inputs_have_one_range(self, run, tmp_path):
         images = {tmp_path / f"{i}.npy": noise(9, 7 + i, seed=i) for i in range(3)}
         for path, image in images.items():
             np.save(path, image)
@@ -136,7 +124,7 @@ class TestCurve:
             own = [row for row in rows if row["input"] == str(path)]
             assert_rows_are(own, ecc.euler_curve(image, 8, range=(low, high)), path)
 
-    def test_exact_thresholds_of_several_types(self, run: Any, refuse: Any, tmp_path: Path) -> None:
+    def test_exact_thresholds_of_several_types(self, run, refuse, tmp_path):
         levels = {"i8": 2**53 + 1, "u1": 7, "f4": 0.5}
         for dtype, level in levels.items():
             np.save(tmp_path / f"{dtype}.npy", np.array([[level]], dtype))

@@ -1,21 +1,17 @@
 """`ecc info`: what it says of a file."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from io_helpers import noise
 from PIL import Image
 
 from ecc_core.cli import main
 
 
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-
-
 class TestInfo:
-    def test_image(self, capsys: pytest.CaptureFixture[str], image_file: str) -> None:
+    def test_image(self, capsys, image_file):
         assert main(["info", image_file]) == 0
         low, high = noise(12, 9).min(), noise(12, 9).max()
         assert capsys.readouterr().out.splitlines() == [
@@ -26,7 +22,7 @@ class TestInfo:
             f"  curve   256 thresholds from {low} to {high}, 8-connected, sublevel sets",
         ]
 
-    def test_floats(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def test_floats(self, capsys, tmp_path):
         image = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 4
         image[0, 0, :3] = np.nan, np.inf, -np.inf
         image[1] = np.nan
@@ -41,7 +37,7 @@ class TestInfo:
             "  curve   none: has NaN, choose --nan omit",
         ]
 
-    def test_channels(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def test_channels(self, capsys, tmp_path):
         Image.fromarray(noise(6, 8, 3)).save(tmp_path / "a.png")
         assert main(["info", str(tmp_path / "a.png")]) == 0
         assert "  shape   6 x 8 x 3 (YXS)\n" in (lines := capsys.readouterr().out)
@@ -65,14 +61,12 @@ class TestInfo:
             (np.arange(4.0), "256 thresholds from 0.0 to 3.0, 2-connected, sublevel sets"),
         ],
     )
-    def test_no_curve(
-        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, array: np.ndarray, words: str
-    ) -> None:
+    def test_no_curve(self, capsys, tmp_path, array, words):
         np.save(tmp_path / "a.npy", array)
         assert main(["info", str(tmp_path / "a.npy")]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == f"  curve   {words}"
 
-    def test_json(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def test_json(self, capsys, tmp_path):
         image = np.array([[0.25, np.nan], [3, np.inf]], np.float32)
         np.save(tmp_path / "a.npy", image)
         np.save(tmp_path / "b.npy", noise(3, 4, 5))

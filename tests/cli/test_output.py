@@ -1,29 +1,21 @@
 """Tables and figures that `ecc curve` writes."""
 
-import errno
 import json
-import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import imageio.v3 as imageio
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from io_helpers import noise
 
 import ecc_core as ecc
 from ecc_core.cli import main
 
 
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-
-
 class TestOutput:
-    def test_csv_is_what_stdout_gets(
-        self, capsys: pytest.CaptureFixture[str], image_file: str, tmp_path: Path
-    ) -> None:
+    def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path):
         assert main(["curve", image_file]) == 0
         printed = capsys.readouterr().out
         assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
@@ -31,9 +23,7 @@ class TestOutput:
         assert (tmp_path / "c.csv").read_text() == printed
 
     @pytest.mark.parametrize("suffix", [".json", ".parquet"])
-    def test_settings_are_kept(
-        self, image_file: str, image: np.ndarray, tmp_path: Path, suffix: str
-    ) -> None:
+    def test_settings_are_kept(self, image_file, image, tmp_path, suffix):
         path = tmp_path / f"c{suffix}"
         flags = ["--thresholds", "1,2.5,inf", "--connectivity", "1", "--out", str(path)]
         assert main(["curve", image_file, *flags]) == 0
@@ -89,15 +79,13 @@ class TestOutput:
         }
 
     @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
-    def test_plot(self, run: Any, image_file: str, tmp_path: Path, suffix: str) -> None:
+    def test_plot(self, run, image_file, tmp_path, suffix):
         path = tmp_path / f"c{suffix}"
         assert len(run(image_file, "--plot", path)) == 256
         start = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}[suffix]
         assert path.read_bytes().startswith(start)
 
-    def test_plot_names_every_curve(
-        self, monkeypatch: pytest.MonkeyPatch, image_file: str, tmp_path: Path
-    ) -> None:
+    def test_plot_names_every_curve(self, monkeypatch, image_file, tmp_path):
         import ecc_core.plotting
 
         names: list[list[str]] = []
@@ -118,21 +106,6 @@ class TestOutput:
         assert main(["curve", image_file, *plot, *labels]) == 0
         assert names == [["image.png"], [image_file, str(other)], ["label 1", "label 7"]]
 
-    def test_full_disk(
-        self, monkeypatch: pytest.MonkeyPatch, refuse: Any, image_file: str, tmp_path: Path
-    ) -> None:
-        path = tmp_path / "c.csv"
-        path.write_text("old")
-
-        def fail(_: int) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(os, "fsync", fail)
-        message = refuse("curve", image_file, "--out", path)
-        assert message == f"ecc: error: {path}: No space left on device\n"
-        assert path.read_text() == "old"
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["c.csv", "image.png"]
-
     @pytest.mark.parametrize(
         ("flag", "name", "words"),
         [
@@ -142,15 +115,13 @@ class TestOutput:
             ("--out", "folder.csv", "not a regular file"),
         ],
     )
-    def test_refused_before_any_work(
-        self, refuse: Any, tmp_path: Path, flag: str, name: str, words: str
-    ) -> None:
+    def test_refused_before_any_work(self, refuse, tmp_path, flag, name, words):
         (tmp_path / "folder.csv").mkdir()
         message = refuse("curve", tmp_path / "not there.png", flag, tmp_path / name)
         assert words in message
         assert "not there" not in message
 
-    def test_inputs_are_not_overwritten(self, refuse: Any, image_file: str, tmp_path: Path) -> None:
+    def test_inputs_are_not_overwritten(self, refuse, image_file, tmp_path):
         content = Path(image_file).read_bytes()
         link = tmp_path / "link.png"
         link.symlink_to(image_file)
@@ -164,21 +135,14 @@ class TestOutput:
         assert code == 2
         assert Path(image_file).read_bytes() == content
 
-    def test_nothing_is_written_if_one_input_is_bad(
-        self, refuse: Any, image_file: str, tmp_path: Path
-    ) -> None:
+    def test_nothing_is_written_if_one_input_is_bad(self, refuse, image_file, tmp_path):
         flags = ["--out", tmp_path / "c.csv", "--plot", tmp_path / "c.png"]
         assert "missing.png: no such file" in refuse("curve", image_file, "missing.png", *flags)
         assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
 
 
 @pytest.mark.parametrize("command", ["curve", "batch"])
-def test_help_on_names_that_spreadsheets_take_for_formulas(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    command: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_help_on_names_that_spreadsheets_take_for_formulas(capsys, tmp_path, command, monkeypatch):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())

@@ -91,7 +91,7 @@ def faces(image: np.ndarray) -> list[float]:
 
 @pytest.mark.parametrize("command", ["curve", "stack"])
 @pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
-def test_quantities(tmp_path: Path, draw: Any, command: str, shape: tuple[int, ...]) -> None:
+def test_quantities(tmp_path, draw, command, shape):
     image = images(*shape)[0]
     (path,) = saved(tmp_path, [image])
     assert draw(command, path) == {EULER: [euler(image)]}
@@ -107,7 +107,7 @@ def test_quantities(tmp_path: Path, draw: Any, command: str, shape: tuple[int, .
     assert found[EULER] == [euler(image)]
 
 
-def test_several_images(tmp_path: Path, draw: Any, figures: list[Figure]) -> None:
+def test_several_images(tmp_path, draw, figures):
     arrays = images(9, 11)
     found = draw("curve", *saved(tmp_path, arrays), "--betti")
     for k, lines in enumerate(found.values()):
@@ -124,9 +124,7 @@ def test_several_images(tmp_path: Path, draw: Any, figures: list[Figure]) -> Non
 @pytest.mark.parametrize(
     ("command", "option"), [*product(["curve", "stack"], ["", "--minkowski"]), ("curve", "--betti")]
 )
-def test_labels(
-    tmp_path: Path, draw: Any, figures: list[Figure], command: str, option: str
-) -> None:
+def test_labels(tmp_path, draw, figures, command, option):
     """The numbers of a region are those of an image whose other points never enter."""
     image = images(9, 11)[0]
     labels = np.repeat([1, 1, 7], 3)[:, None] * np.ones(11, np.uint8)
@@ -144,7 +142,7 @@ def test_labels(
     assert texts == ["label 1", "label 7"]
 
 
-def test_channels_of_a_stack(tmp_path: Path, draw: Any, figures: list[Figure]) -> None:
+def test_channels_of_a_stack(tmp_path, draw, figures):
     channels = images(9, 11)
     np.save(tmp_path / "c.npy", np.stack(channels))
     found = draw("stack", tmp_path / "c.npy", "--axes", "CYX", "--betti")

@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from io_helpers import noise
 
 from ecc_core._cli.curve import _read as read
 from ecc_core._cli.version import version as package_version
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
 def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
@@ -33,12 +30,12 @@ def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
 
 
 class TestProcess:
-    def test_version(self) -> None:
+    def test_version(self):
         with command("--version") as process:
             assert process.communicate() == (f"ecc {version('napari-ecc')}\n", "")
             assert process.returncode == 0
 
-    def test_version_of_a_checkout(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_version_of_a_checkout(self, monkeypatch):
         """Which is on the path without being installed."""
 
         def missing(name: str) -> str:
@@ -47,13 +44,13 @@ class TestProcess:
         monkeypatch.setattr("ecc_core._cli.version.installed_version", missing)
         assert package_version.__wrapped__() == "unknown"
 
-    def test_bad_input(self) -> None:
+    def test_bad_input(self):
         with command("curve", "none.png") as process:
             output, errors = process.communicate()
         assert (process.returncode, output) == (2, "")
         assert errors == "ecc: error: none.png: no such file or folder\n"
 
-    def test_help_is_quick_to_load(self) -> None:
+    def test_help_is_quick_to_load(self):
         """What makes a start slow is what it imports."""
         heavy = ("numba", "scipy", "matplotlib", "imageio", "tifffile", "pyarrow", "PIL", "tqdm")
         code = (
@@ -69,7 +66,7 @@ class TestProcess:
             assert option in done.stdout
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
-    def test_nobody_reads(self, tmp_path: Path) -> None:
+    def test_nobody_reads(self, tmp_path):
         np.save(tmp_path / "a.npy", np.arange(200_000))
         with command("curve", tmp_path / "a.npy", "--thresholds", 200_000) as process:
             assert process.stdout is not None
@@ -90,9 +87,7 @@ class TestProcess:
             (">/dev/null 2>&-", 0, ""),
         ],
     )
-    def test_output_that_cannot_be_written(
-        self, tmp_path: Path, arguments: list[str], redirection: str, code: int, errors: str
-    ) -> None:
+    def test_output_that_cannot_be_written(self, tmp_path, arguments, redirection, code, errors):
         np.save(tmp_path / "a.npy", np.arange(1000))
         shell = ["sh", "-c", f'"$0" -m ecc_core.cli "$@" {redirection}', sys.executable]
         done = subprocess.run(
@@ -101,7 +96,7 @@ class TestProcess:
         assert (done.returncode, done.stderr) == (code, errors)
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
-    def test_interrupted(self, image_file: str, tmp_path: Path) -> None:
+    def test_interrupted(self, image_file, tmp_path):
         code = (
             "import signal, sys, ecc_core.curves\n"
             "from ecc_core.cli import main\n"
@@ -127,9 +122,7 @@ class TestProcess:
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     @pytest.mark.parametrize("module", ["numpy", "ecc_core.errors", "numba", "imageio"])
     @pytest.mark.parametrize("swallowed", [False, True])
-    def test_interrupted_while_it_loads(
-        self, image_file: str, module: str, swallowed: bool
-    ) -> None:
+    def test_interrupted_while_it_loads(self, image_file, module, swallowed):
         code = (
             "import contextlib, os, signal, sys\n"
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -152,7 +145,7 @@ class TestProcess:
         assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "ecc: interrupted\n")
 
     @pytest.mark.skipif(sys.platform != "linux", reason="such names are possible on Linux")
-    def test_names_that_are_no_unicode(self, tmp_path: Path) -> None:
+    def test_names_that_are_no_unicode(self, tmp_path):
         path = tmp_path / os.fsdecode(b"\xff.npy")
         np.save(path, noise(5, 5))
         plot = ["--plot", tmp_path / "c.svg"]
@@ -179,13 +172,8 @@ class TestProgress:
     @pytest.mark.parametrize("slow", [False, True])
     @pytest.mark.parametrize("terminal", [False, True])
     def test_only_on_a_terminal_and_only_if_it_takes_long(
-        self,
-        run: Any,
-        monkeypatch: pytest.MonkeyPatch,
-        image_file: str,
-        slow: bool,
-        terminal: bool,
-    ) -> None:
+        self, run, monkeypatch, image_file, slow, terminal
+    ):
         stream = Terminal() if terminal else io.StringIO()
         monkeypatch.setattr("sys.stderr", stream)
         monkeypatch.setattr("ecc_core._cli.progress.PATIENCE", 0.1 if slow else 1e9)

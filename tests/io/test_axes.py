@@ -10,9 +10,7 @@ import tifffile
 import zarr
 from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_ome_zarr
 
-import ecc_core as ecc
 from ecc_core._io.stored import named_axes
-from ecc_core.cli import main
 from ecc_core.io import open_image, read_file, read_image
 
 
@@ -32,7 +30,7 @@ from ecc_core.io import open_image, read_file, read_image
         ([], ""),
     ],
 )
-def test_letters_of_names(names: list[str | None], axes: str) -> None:
+def test_letters_of_names(names, axes):
     assert named_axes(names) == axes
 
 
@@ -102,31 +100,12 @@ class TestZarr:
         zarr.create_array(path, data=image, zarr_format=request.param, **named[request.param])
         return path
 
-    def test_axes(self, path: Path) -> None:
+    def test_axes(self, path):
         assert open_image(path).axes == "CYX"
         assert_reads(path, noise(3, 8, 9)[1], channel=1)
         assert_refused(path, "has 3 channels", "choose one with `channel`")
 
-    @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
-    def test_a_curve_for_each_channel(self, path: Path, tmp_path: Path, command: str) -> None:
-        table = tmp_path / "a.json"
-        options = ["--thresholds", "10.0,99.0,200.0", "--out", str(table)]
-        assert main([command, str(path), *options]) == 0
-        columns = json.loads(table.read_text())["columns"]
-        expected = ecc.euler_curve(noise(3, 8, 9), [10, 99, 200], axis=(1, 2)).values
-        if command == "batch":  # a column for each threshold
-            found = np.transpose([columns[name] for name in ("10.0", "99.0", "200.0")])
-        else:
-            found = np.reshape(columns["euler_number"], (3, 3))
-        np.testing.assert_array_equal(found, expected)
-
-    def test_info(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["info", str(path)]) == 0
-        found = capsys.readouterr().out
-        assert "  shape   3 x 8 x 9 (CYX)\n" in found
-        assert "one for each of 3 along C" in found
-
-    def test_ome_zarr_has_axes_of_its_own(self, tmp_path: Path) -> None:
+    def test_ome_zarr_has_axes_of_its_own(self, tmp_path):
         path = tmp_path / "a.zarr"
         write_ome_zarr(path, [noise(3, 8, 9)], "zyx", zarr_format=3)
         names = {"dimension_names": ["c", "y", "x"]}
@@ -135,7 +114,7 @@ class TestZarr:
 
 
 class TestHdf5:
-    def test_tags_of_ilastik(self, tmp_path: Path) -> None:
+    def test_tags_of_ilastik(self, tmp_path):
         image = noise(8, 9, 3)
         write_hdf5(tmp_path / "a.h5", image)
         with h5py.File(tmp_path / "a.h5", "a") as file:
@@ -143,7 +122,7 @@ class TestHdf5:
             file["raw"].attrs["axistags"] = json.dumps({"axes": keys})
         assert_reads(tmp_path / "a.h5", image[..., 2], channel=2)
 
-    def test_links_within_a_file(self, tmp_path: Path) -> None:
+    def test_links_within_a_file(self, tmp_path):
         image = noise(4, 5)
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file["g/d"] = image
@@ -157,7 +136,7 @@ class TestHdf5:
                 np.testing.assert_array_equal(file[name][()], image)
             assert_reads(tmp_path / "a.h5" / name, image)
 
-    def test_links_that_lead_elsewhere(self, tmp_path: Path) -> None:
+    def test_links_that_lead_elsewhere(self, tmp_path):
         write_hdf5(tmp_path / "other.h5", noise(4, 5))
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file["g/d"] = noise(4, 5)

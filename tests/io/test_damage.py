@@ -223,7 +223,7 @@ def values_of(path: Path) -> Array | None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_damage(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_damage(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     shape, write, read = FORMATS[name]
     path, out = tmp_path / "in" / name, tmp_path / "out.csv"

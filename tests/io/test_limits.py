@@ -5,7 +5,6 @@ import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
-from pathlib import Path
 
 import h5py
 import imageio.v3 as imageio
@@ -36,7 +35,7 @@ def little_memory() -> Iterator[None]:
 @pytest.mark.usefixtures("little_memory")
 class TestClaims:
     @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-    def test_npz(self, tmp_path: Path, compression: int) -> None:
+    def test_npz(self, tmp_path, compression):
         header = BytesIO()
         described = {"descr": "|u1", "fortran_order": False, "shape": SHAPE}
         np.lib.format.write_array_header_1_0(header, described)
@@ -44,7 +43,7 @@ class TestClaims:
             archive.writestr("a.npy", header.getvalue() + bytes(9))
         assert_refused(tmp_path / "a.npz", "it describes 1099511627776 bytes", "9 bytes in it")
 
-    def test_npz_whose_archive_claims_more_than_it_has(self, tmp_path: Path) -> None:
+    def test_npz_whose_archive_claims_more_than_it_has(self, tmp_path):
         np.savez_compressed(tmp_path / "a.npz", np.zeros(1000, np.uint8))
         content = bytearray((tmp_path / "a.npz").read_bytes())
         entry = content.rindex(b"PK\x01\x02")  # of the directory; its size stands at 24
@@ -52,16 +51,14 @@ class TestClaims:
         (tmp_path / "a.npz").write_bytes(content)
         assert_refused(tmp_path / "a.npz", "it describes 4294967280 bytes")
 
-    def test_png(self, tmp_path: Path) -> None:
+    def test_png(self, tmp_path):
         """The file is right but for its size, as is one of 43 s and 3.6 GB."""
         side, path = 60_000, tmp_path / "a.png"
         write_png(path, (side, side, 8, 0), bytes(12_000_000))
         assert path.stat().st_size < 12_100
         assert_refused(path, "it describes 3600000000 bytes")
 
-    def test_sparse_images_are_read_in_blocks_only(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_sparse_images_are_read_in_blocks_only(self, tmp_path, capsys):
         chunks = (64, 64, 64)
         for version in (2, 3):
             path = tmp_path / f"{version}.zarr"
@@ -81,7 +78,7 @@ class TestClaims:
             assert main(["stack", str(tmp_path / name), *options]) == 0
             assert table.read_text().splitlines()[1] == "0.0,1"
 
-    def test_a_chunk_of_1_tib(self, tmp_path: Path) -> None:
+    def test_a_chunk_of_1_tib(self, tmp_path):
         zarr.create_array(tmp_path / "a.zarr", shape=SHAPE, dtype="u1", chunks=SHAPE)
         assert_refused(tmp_path / "a.zarr", "needs 1024.0 GiB of memory")
 
@@ -89,7 +86,7 @@ class TestClaims:
 class TestWhatMustBeRead:
     """However well values can be compressed, they are read."""
 
-    def test_constant_images(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_constant_images(self, tmp_path, monkeypatch):
         monkeypatch.setattr(limits, "SMALL", 0)
         image = np.zeros((3000, 4000), np.uint8)
         np.savez_compressed(tmp_path / "a.npz", image)
@@ -105,9 +102,7 @@ class TestWhatMustBeRead:
         assert_reads(tmp_path / "bits.png", image > 0)
         assert image.size / (tmp_path / "a.npz").stat().st_size > 900
 
-    def test_where_nothing_is_known_of_memory(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_where_nothing_is_known_of_memory(self, tmp_path, monkeypatch):
         monkeypatch.setattr(limits, "SMALL", 0)
         monkeypatch.setattr(limits, "_available", lambda: None)
         path = tmp_path / "a.zarr"
@@ -116,6 +111,6 @@ class TestWhatMustBeRead:
         monkeypatch.setattr(limits, "_available", lambda: 80)
         assert_refused(path, "needs 0.0 GiB of memory")
 
-    def test_available_memory(self) -> None:
+    def test_available_memory(self):
         found = limits._available()
         assert found is None or 1 << 24 < found < 1 << 50

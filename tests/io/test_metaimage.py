@@ -18,9 +18,7 @@ FILES = [("a.mha", False), ("a.mha", True), ("a.mhd", False), ("a.mhd", True)]
 class TestFiles:
     @pytest.mark.parametrize("shape", [(20, 17), (5, 6, 7)])
     @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"])
-    def test_values(
-        self, tmp_path: Path, name: str, compressed: bool, shape: tuple[int, ...], dtype: str
-    ) -> None:
+    def test_values(self, tmp_path, name, compressed, shape, dtype):
         image = noise(*shape, dtype=dtype)
         write_itk(tmp_path / name, image, compressed=compressed)
         other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(tmp_path / name)))
@@ -28,7 +26,7 @@ class TestFiles:
         assert_reads(tmp_path / name, image)
         assert open_image(tmp_path / name).axes == "ZYX"[3 - len(shape) :]
 
-    def test_spacing_and_places(self, tmp_path: Path, name: str, compressed: bool) -> None:
+    def test_spacing_and_places(self, tmp_path, name, compressed):
         image = SimpleITK.GetImageFromArray(noise(5, 6, 7))
         image.SetSpacing((0.5, 0.25, 2))
         image.SetOrigin((10, -20, 30))
@@ -43,14 +41,14 @@ class TestFiles:
             here = opened.affine.moved({"X": x, "Y": y, "Z": z}).origin
             np.testing.assert_allclose(here, there, rtol=1e-12)
 
-    def test_channels(self, tmp_path: Path, name: str, compressed: bool) -> None:
+    def test_channels(self, tmp_path, name, compressed):
         for dtype, axes in (("u1", "ZYXS"), ("f4", "CZYX")):
             image = noise(5, 6, 7, 3, dtype=dtype)
             write_itk(tmp_path / name, image, compressed=compressed, isVector=True)
             assert read_file(tmp_path / name).axes == axes
             assert_reads(tmp_path / name, image[..., 1], channel=1)
 
-    def test_four_axes(self, tmp_path: Path, name: str, compressed: bool) -> None:
+    def test_four_axes(self, tmp_path, name, compressed):
         image = noise(2, 5, 6, 7)
         write_itk(tmp_path / name, image, compressed=compressed, isVector=False)
         assert open_image(tmp_path / name).axes == "?ZYX"
@@ -66,7 +64,7 @@ class TestHeaders:
         path.write_bytes(text.encode() + content)
 
     @pytest.mark.parametrize("name", ["BinaryDataByteOrderMSB", "ElementByteOrderMSB"])
-    def test_big_endian(self, tmp_path: Path, name: str) -> None:
+    def test_big_endian(self, tmp_path, name):
         image = noise(3, 4, dtype="u2")
         path = tmp_path / "a.mha"
         self.write(path, image.astype(">u2").tobytes(), **{name: "True"})
@@ -75,7 +73,7 @@ class TestHeaders:
         np.testing.assert_array_equal(read_file(path).values, image)
 
     @pytest.mark.parametrize("skipped", [9, -1])
-    def test_values_after_another_header(self, tmp_path: Path, skipped: int) -> None:
+    def test_values_after_another_header(self, tmp_path, skipped):
         image = noise(3, 4, dtype="u2")
         (tmp_path / "values.raw").write_bytes(bytes(9) + image.tobytes())
         self.write(tmp_path / "a.mhd", b"", HeaderSize=skipped, ElementDataFile="values.raw")
@@ -83,7 +81,7 @@ class TestHeaders:
         np.testing.assert_array_equal(other, image)
         assert_reads(tmp_path / "a.mhd", image)
 
-    def test_files_elsewhere(self, tmp_path: Path) -> None:
+    def test_files_elsewhere(self, tmp_path):
         (tmp_path / "inner").mkdir()
         path = tmp_path / "inner" / "a.mhd"
         (tmp_path / "secret.raw").write_bytes(bytes(24))
@@ -96,7 +94,7 @@ class TestHeaders:
         self.write(path, b"", ElementDataFile="gone.raw")
         assert_refused(path, "gone.raw, which is missing")
 
-    def test_what_does_not_fit(self, tmp_path: Path) -> None:
+    def test_what_does_not_fit(self, tmp_path):
         path = tmp_path / "a.mha"
         self.write(path, bytes(25))
         assert_refused(path, "1 bytes follow the values")

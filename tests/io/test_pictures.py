@@ -1,8 +1,5 @@
 """Pictures: values are those that other decoders give."""
 
-from pathlib import Path
-from typing import Any
-
 import imagecodecs
 import imageio.v3 as imageio
 import numpy as np
@@ -16,14 +13,14 @@ from ecc_core.io import open_image, read_file
 
 class TestDeepPng:
     @pytest.mark.parametrize(("colour_type", "samples"), [(2, 3), (4, 2), (6, 4)])
-    def test_all_bits_are_read(self, tmp_path: Path, colour_type: int, samples: int) -> None:
+    def test_all_bits_are_read(self, tmp_path, colour_type, samples):
         image = noise(7, 5, samples, dtype="u2")
         write_deep_png(tmp_path / "a.png", image, colour_type)
         for channel in range(samples):
             assert_reads(tmp_path / "a.png", image[..., channel], channel=channel)
         assert read_file(tmp_path / "a.png").axes == "YXS"
 
-    def test_of_another_writer(self, tmp_path: Path) -> None:
+    def test_of_another_writer(self, tmp_path):
         image = noise(7, 5, 3, dtype="u2")
         (tmp_path / "a.png").write_bytes(imagecodecs.png_encode(image))
         assert_reads(tmp_path / "a.png", image[..., 2], channel="b")
@@ -34,9 +31,7 @@ class TestFormats:
     @pytest.mark.parametrize(
         ("suffix", "options"), [("bmp", {}), ("gif", {}), ("webp", {"lossless": True})]
     )
-    def test_values(
-        self, tmp_path: Path, shape: tuple[int, ...], suffix: str, options: dict[str, Any]
-    ) -> None:
+    def test_values(self, tmp_path, shape, suffix, options):
         image = noise(*shape) // 64 * 64
         path = tmp_path / f"a.{suffix}"
         Image.fromarray(image).save(path, **options)
@@ -58,9 +53,7 @@ class TestFormats:
         ("shape", "dtype"),
         [((20, 17), "u1"), ((20, 17), "u2"), ((20, 17, 3), "u2"), ((20, 17, 4), "u1")],
     )
-    def test_jpeg_2000(
-        self, tmp_path: Path, shape: tuple[int, ...], dtype: str, suffix: str
-    ) -> None:
+    def test_jpeg_2000(self, tmp_path, shape, dtype, suffix):
         image, path = noise(*shape, dtype=dtype), tmp_path / f"a.{suffix}"
         content = imagecodecs.jpeg2k_encode(image, codecformat=suffix, reversible=True, level=0)
         path.write_bytes(content)
@@ -73,14 +66,14 @@ class TestFormats:
         np.testing.assert_array_equal(file.values, image)
 
     @pytest.mark.parametrize("suffix", ["gif", "webp"])
-    def test_animations(self, tmp_path: Path, suffix: str) -> None:
+    def test_animations(self, tmp_path, suffix):
         first, *others = (Image.fromarray(noise(9, 8, seed=seed)) for seed in range(3))
         first.save(tmp_path / f"a.{suffix}", save_all=True, append_images=others)
         assert_refused(tmp_path / f"a.{suffix}", f"animated {suffix.upper()} is not supported")
 
 
 class TestNotes:
-    def test_orientation(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_orientation(self, tmp_path, capsys):
         image, path = noise(20, 17), tmp_path / "a.png"
         exif = Image.Exif()
         exif[0x112] = 6
@@ -94,7 +87,7 @@ class TestNotes:
         assert main(["curve", str(path), "--thresholds", "9"]) == 0
         assert capsys.readouterr().err == f"ecc: {path}: {note}\n"
 
-    def test_cmyk(self, tmp_path: Path) -> None:
+    def test_cmyk(self, tmp_path):
         path = tmp_path / "a.jpg"
         Image.fromarray(noise(20, 17, 4), mode=None).convert("RGB").convert("CMYK").save(path)
         with Image.open(path) as other:

@@ -1,8 +1,5 @@
 """TIFF: values are those that tifffile and scikit-image read, however they are stored."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import skimage.io
@@ -19,9 +16,7 @@ PLANAR = {"photometric": "rgb", "planarconfig": "separate"}
 class TestZeroIsWhite:
     @pytest.mark.parametrize("dtype", ["?", "u1", "u2", "i2", "f4"])
     @pytest.mark.parametrize("tile", [None, (16, 16)])
-    def test_values_are_as_stored(
-        self, tmp_path: Path, dtype: str, tile: tuple[int, int] | None
-    ) -> None:
+    def test_values_are_as_stored(self, tmp_path, dtype, tile):
         image = noise(5, 20, 17).astype(dtype) if dtype != "?" else noise(5, 20, 17) > 100
         path = tmp_path / "a.tif"
         tifffile.imwrite(path, image, tile=tile, photometric="miniswhite")
@@ -30,9 +25,7 @@ class TestZeroIsWhite:
         part = (slice(1, 3), slice(2, 19), slice(0, 5))
         np.testing.assert_array_equal(open_image(path)[part], image[part])
 
-    def test_masks_of_tifffile(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_masks_of_tifffile(self, tmp_path, capsys, monkeypatch):
         """It writes them so that 0 is white, of which the image that was written knows nothing."""
         monkeypatch.chdir(tmp_path)
         mask = np.zeros((8, 8), bool)
@@ -46,7 +39,7 @@ class TestZeroIsWhite:
             curves.append(capsys.readouterr().out)
         assert curves[0] == curves[1]
 
-    def test_it_is_said(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_it_is_said(self, tmp_path, capsys):
         path = str(tmp_path / "a.tif")
         tifffile.imwrite(path, noise(5, 6), photometric="miniswhite")
         note = "0 is white and the largest value black; values are as stored\n"
@@ -74,9 +67,7 @@ class TestPlanar:
         ],
     )
     @pytest.mark.parametrize("dtype", ["u1", "u2"])
-    def test_values(
-        self, tmp_path: Path, shape: tuple[int, ...], axes: str, options: dict[str, Any], dtype: str
-    ) -> None:
+    def test_values(self, tmp_path, shape, axes, options, dtype):
         path, image = tmp_path / "a.tif", noise(*shape, dtype=dtype)
         if options.get("predictor"):
             options = options | {"compression": "zlib"}
@@ -93,7 +84,7 @@ class TestPlanar:
         box = tuple(slice(n // 3, n - n // 4) for n in expected.shape)
         np.testing.assert_array_equal(opened[box], expected[box])
 
-    def test_several_images(self, tmp_path: Path) -> None:
+    def test_several_images(self, tmp_path):
         images = [noise(3, 20, 17), noise(3, 9, 8)]
         with tifffile.TiffWriter(tmp_path / "a.tif") as file:
             for image in images:
@@ -113,9 +104,7 @@ class TestNotes:
             ("palette", (7, 5), "indices into a palette"),
         ],
     )
-    def test_colours(
-        self, tmp_path: Path, photometric: str, shape: tuple[int, ...], words: str
-    ) -> None:
+    def test_colours(self, tmp_path, photometric, shape, words):
         colours = noise(3, 256, dtype="u2") if photometric == "palette" else None
         image = noise(*shape)
         tifffile.imwrite(tmp_path / "a.tif", image, photometric=photometric, colormap=colours)
@@ -127,7 +116,7 @@ class TestNotes:
             values, np.moveaxis(image, -1, 0) if image.ndim > 2 else image
         )
 
-    def test_orientation(self, tmp_path: Path) -> None:
+    def test_orientation(self, tmp_path):
         image = noise(7, 5)
         tifffile.imwrite(tmp_path / "a.tif", image, extratags=[(274, "H", 1, 6, True)])
         with Image.open(tmp_path / "a.tif") as other:

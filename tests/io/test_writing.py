@@ -32,7 +32,7 @@ METADATA = {"version": "1", "settings": {"range": [0, 1], "labels": None}}
 
 
 class TestTables:
-    def test_csv(self, tmp_path: Path) -> None:
+    def test_csv(self, tmp_path):
         write_table(tmp_path / "t.csv", COLUMNS, metadata=METADATA)
         with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
@@ -42,7 +42,7 @@ class TestTables:
         np.testing.assert_array_equal(np.array(thresholds, np.float64), COLUMNS["threshold"])
         assert [int(v) for v in values] == COLUMNS["euler_number"].tolist()
 
-    def test_text_that_spreadsheets_would_run(self, tmp_path: Path) -> None:
+    def test_text_that_spreadsheets_would_run(self, tmp_path):
         names = ["=1+1.png", "+a", "-a", "@a", "\ta", "a=1", "a\rb", "\rc"]
         numbers = np.arange(8) - 1
         write_table(tmp_path / "t.csv", {"input": np.array(names), "n": numbers})
@@ -53,7 +53,7 @@ class TestTables:
         assert rows == [[name, str(n)] for name, n in zip(escaped, numbers, strict=True)]
 
     @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
-    def test_names_that_are_not_unicode(self, tmp_path: Path, suffix: str) -> None:
+    def test_names_that_are_not_unicode(self, tmp_path, suffix):
         name = os.fsdecode(b"caf\xe9-\xc3\xa9.png")
         path = tmp_path / f"t{suffix}"
         write_table(path, {"input": np.array([name])}, metadata={"inputs": [name]})
@@ -64,7 +64,7 @@ class TestTables:
         else:
             assert parquet.read_table(path)["input"].to_pylist() == ["caf\\xe9-\u00e9.png"]
 
-    def test_json(self, tmp_path: Path) -> None:
+    def test_json(self, tmp_path):
         write_table(tmp_path / "t.json", COLUMNS, metadata=METADATA)
         text = (tmp_path / "t.json").read_text(encoding="utf-8")
         table = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -76,7 +76,7 @@ class TestTables:
         }
 
     @pytest.mark.parametrize("dtype", ["u1", "i8", "u8", "f4", "f8", ">f4", "?"])
-    def test_parquet(self, tmp_path: Path, dtype: str) -> None:
+    def test_parquet(self, tmp_path, dtype):
         columns = {**COLUMNS, "threshold": np.array([0, 1, 1], dtype)}
         write_table(tmp_path / "t.parquet", columns, metadata=METADATA)
         table = parquet.read_table(tmp_path / "t.parquet")
@@ -87,11 +87,11 @@ class TestTables:
         assert json.loads(table.schema.metadata[b"ecc"]) == METADATA
 
     @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
-    def test_empty(self, tmp_path: Path, suffix: str) -> None:
+    def test_empty(self, tmp_path, suffix):
         write_table(tmp_path / f"t{suffix}", {"threshold": np.empty(0)})
         assert (tmp_path / f"t{suffix}").stat().st_size > 0
 
-    def test_columns_of_different_length(self, tmp_path: Path) -> None:
+    def test_columns_of_different_length(self, tmp_path):
         with pytest.raises(ValueError, match="`columns` must be 1-D and of the same length"):
             write_table(tmp_path / "t.csv", {"a": [1], "b": [1, 2]})
         assert list(tmp_path.iterdir()) == []
@@ -105,14 +105,7 @@ class TestAtomicity:
     @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
     @pytest.mark.parametrize("where", ["fsync", "replace"])
     @pytest.mark.parametrize("existed", [False, True])
-    def test_full_disk(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        suffix: str,
-        where: str,
-        existed: bool,
-    ) -> None:
+    def test_full_disk(self, tmp_path, monkeypatch, suffix, where, existed):
         path = tmp_path / f"t{suffix}"
         if existed:
             path.write_text("old")
@@ -135,9 +128,7 @@ class TestAtomicity:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
     @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
-    def test_no_write_succeeds(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-    ) -> None:
+    def test_no_write_succeeds(self, tmp_path, monkeypatch, suffix):
         path = tmp_path / f"t{suffix}"
         path.write_text("old")
         open_really = Path.open
@@ -155,7 +146,7 @@ class TestAtomicity:
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
-    def test_what_a_killed_process_has_left(self, tmp_path: Path) -> None:
+    def test_what_a_killed_process_has_left(self, tmp_path):
         """It goes with the next write of that file; what is being written stays."""
         code = (
             "import sys, time\n"
@@ -180,7 +171,7 @@ class TestAtomicity:
         assert set(tmp_path.iterdir()) == {path, other}
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-    def test_an_error_while_writing(self, tmp_path: Path, error: type[BaseException]) -> None:
+    def test_an_error_while_writing(self, tmp_path, error):
         path = tmp_path / "t.csv"
         path.write_text("old")
 
@@ -197,16 +188,14 @@ class TestAtomicity:
         assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
     @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
-    def test_nothing_else_is_left(self, tmp_path: Path, suffix: str) -> None:
+    def test_nothing_else_is_left(self, tmp_path, suffix):
         path = tmp_path / f"t{suffix}"
         path.write_text("old")
         self.write(path)
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
         assert path.stat().st_size > 100
 
-    def test_the_content_is_on_the_disk_before_the_name(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_content_is_on_the_disk_before_the_name(self, tmp_path, monkeypatch):
         events = []
         for name in ("fsync", "replace"):
             original = getattr(os, name)
@@ -217,7 +206,7 @@ class TestAtomicity:
         assert events[:2] == ["fsync", "replace"]
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
-    def test_permissions_and_links_are_the_usual(self, tmp_path: Path) -> None:
+    def test_permissions_and_links_are_the_usual(self, tmp_path):
         (tmp_path / "plain").write_text("")
         (tmp_path / "real").mkdir()
         (tmp_path / "t.csv").symlink_to(tmp_path / "real" / "t.csv")
@@ -228,7 +217,7 @@ class TestAtomicity:
 
 
 class TestCheckOutput:
-    def test_good(self, tmp_path: Path) -> None:
+    def test_good(self, tmp_path):
         assert check_output(tmp_path / "t.CSV", TABLE_SUFFIXES) == tmp_path / "t.CSV"
         assert list(tmp_path.iterdir()) == []
 
@@ -240,19 +229,12 @@ class TestCheckOutput:
             ("folder.csv", TABLE_SUFFIXES, FileExistsError, "not a regular file"),
         ],
     )
-    def test_bad(
-        self,
-        tmp_path: Path,
-        name: str,
-        suffixes: tuple[str, ...],
-        error: type[Exception],
-        words: str,
-    ) -> None:
+    def test_bad(self, tmp_path, name, suffixes, error, words):
         (tmp_path / "folder.csv").mkdir()
         with pytest.raises(error, match=words):
             check_output(tmp_path / name, suffixes)
 
-    def test_folder_not_writable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_folder_not_writable(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "access", lambda *_: False)
         with pytest.raises(PermissionError, match="is not writable"):
             check_output(tmp_path / "t.csv", TABLE_SUFFIXES)

@@ -84,39 +84,6 @@ class TestTime:
         assert "choose one with --time" in run("transform", path)[1]
         assert run("transform", path, "--time", "1", "--threshold", "100")[0] == 0
 
-    def test_labels_mask_and_smoothing_of_a_movie(self, run, tmp_path):
-        movie, labels = noise(3, 9, 8), noise(3, 9, 8, seed=1) // 100
-        tifffile.imwrite(tmp_path / "a.tif", movie, imagej=True, metadata={"axes": "TYX"})
-        np.save(tmp_path / "labels.npy", labels)
-        np.save(tmp_path / "mask.npy", labels[0])
-        expected = [
-            row
-            for frame, own in zip(movie, labels, strict=True)
-            for row in ecc.region_curves(frame, own, [0, 64, 128, 255]).values.ravel().tolist()
-        ]
-        for command in ("curve", "stack"):
-            _, text = run(command, tmp_path / "a.tif", "--labels", str(tmp_path / "labels.npy"))
-            table = list(csv.DictReader(io.StringIO(text)))
-            assert [int(row["euler_number"]) for row in table] == expected
-        _, text = run("curve", tmp_path / "a.tif", "--mask", str(tmp_path / "mask.npy"))
-        table = list(csv.DictReader(io.StringIO(text)))
-        expected = [
-            value
-            for frame in movie
-            for value in ecc.euler_curve(
-                frame, [0, 64, 128, 255], mask=labels[0] != 0
-            ).values.tolist()
-        ]
-        assert [int(row["euler_number"]) for row in table] == expected
-        _, smooth = run("curve", tmp_path / "a.tif", "--smooth", "1")
-        np.save(tmp_path / "frame.npy", movie[1])
-        _, alone = run("curve", tmp_path / "frame.npy", "--smooth", "1")
-        numbers = [
-            [row["euler_number"] for row in csv.DictReader(io.StringIO(text))]
-            for text in (smooth, alone)
-        ]
-        assert numbers[0][4:8] == numbers[1]
-
     def test_arrays_of_four_axes_say_nothing(self, run, curves, tmp_path):
         image = noise(2, 3, 4, 5)
         np.save(tmp_path / "a.npy", image)

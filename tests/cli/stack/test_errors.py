@@ -4,7 +4,6 @@ from importlib.util import find_spec
 
 import dask
 import h5py
-import numpy as np
 import pytest
 import zarr
 from dask_helpers import local_cluster
@@ -27,11 +26,6 @@ def test_bad_images(refused, tmp_path, image, write_zarr):
     assert "the image must have a boolean, integer or real floating dtype" in refused(path)
 
 
-def test_objects_are_refused(refused, tmp_path):
-    np.save(tmp_path / "a.npy", np.array([{}, {}]), allow_pickle=True)
-    assert "Python objects in dtype" in refused(tmp_path / "a.npy")
-
-
 def test_levels(refused, tmp_path, image, write_zarr, write_ome):
     path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
     assert "has levels 0 to 0, got level 3" in refused(path, "--level", 3)
@@ -48,13 +42,6 @@ def test_paths_stay_inside(refused, tmp_path, image, escape, write_zarr, write_o
     described["multiscales"][0]["datasets"][0]["path"] = escape
     group.attrs["ome"] = described
     assert f"the path of level 0 leaves the image: {escape}" in refused(path)
-
-
-def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    (path / "c" / "1" / "2" / "3").write_bytes(b"damaged")
-    message = refused(path)
-    assert f"{path}: cannot read chunk [4:8, 8:12, 12:16]: " in message
 
 
 @pytest.mark.parametrize(
@@ -89,30 +76,6 @@ def test_truncated_hdf5(refused, tmp_path):
     with h5py.File(tmp_path / "b.h5", "w") as file:
         file["text"] = "abc"
     assert "the dataset text is a single value" in refused(tmp_path / "b.h5")
-
-
-def test_links_out_of_an_hdf5_file_are_not_followed(refused, tmp_path, image):
-    with h5py.File(tmp_path / "secret.h5", "w") as file:
-        file["data"] = image
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        file["out"] = h5py.ExternalLink("secret.h5", "data")
-    assert "has no dataset out; datasets: none" in refused(tmp_path / "a.h5" / "out")
-
-
-def test_labels(refused, tmp_path, image, write_zarr, levels):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    np.save(tmp_path / "floats.npy", image.astype(float))
-    np.save(tmp_path / "small.npy", image[1:])
-    np.save(tmp_path / "negative.npy", np.full(image.shape, -1))
-    arguments = ["--thresholds", levels, "--labels"]
-    assert "labels must be integers, got float64" in refused(
-        path, *arguments, tmp_path / "floats.npy"
-    )
-    message = refused(path, *arguments, tmp_path / "small.npy")
-    assert "labels must have the image's shape Z 9 x Y 20 x X 17, got Z 8 x Y 20 x X 17" in message
-    message = refused(path, *arguments, tmp_path / "negative.npy")
-    assert "--labels must not be negative, got -1" in message
-    assert "no such file or folder" in refused(path, *arguments, tmp_path / "none.npy")
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")

@@ -26,12 +26,6 @@ def test_batch_axes(stack, tmp_path, noise, levels, write_ome):
     assert "c" not in table
 
 
-def test_a_region(stack, tmp_path, image, write_zarr, assert_curve, levels):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    table = stack(path, "--thresholds", levels, "--roi", "2:7,:,3:")
-    assert_curve(table, image[2:7, :, 3:])
-
-
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_settings(
@@ -103,13 +97,6 @@ def test_a_direction(stack, tmp_path, image, write_zarr):
     )
     assert table["threshold"] == at.tolist()
     assert table["euler_number"] == values.tolist()
-
-
-def test_one_spacing(stack, tmp_path, image, write_zarr):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    table = stack(path, "--direction", "1,0,0", "--spacing", 3, "--range", "-9,9")
-    expected = ecc.euler_curve(image, 256, range=(-9, 9), direction=(1, 0, 0), spacing=3).values
-    assert table["euler_number"] == expected.tolist()
 
 
 # Labels
