@@ -128,9 +128,9 @@ def minkowski_curves(
         "workers": workers,
     }
     if is_lazy(image):
-        from ecc_core._dask.minkowski import lazy_curves
+        from ecc_core._dask.whole import whole_minkowski
 
-        return lazy_curves(image, thresholds, spacing=spacing, estimator=estimator, **options)
+        return whole_minkowski(image, thresholds, spacing=spacing, estimator=estimator, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
     chosen = estimator_of(estimator, spacing_of(image, spacing, axis), request.filtration)
     at, values = _functionals(request, chosen)
@@ -213,9 +213,9 @@ def region_minkowski(
         "workers": workers,
     }
     if is_lazy(image) or is_lazy(labels):
-        from ecc_core._dask.minkowski import lazy_regions
+        from ecc_core._dask.whole import whole_region_minkowski
 
-        return lazy_regions(
+        return whole_region_minkowski(
             image, labels, thresholds, spacing=spacing, estimator=estimator, **options
         )
     request = Request.of(

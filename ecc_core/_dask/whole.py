@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core._blocks.quantities import Curve, Surface
+from ecc_core._arrays import given_on_host
+from ecc_core._arrays.request import Request
+from ecc_core._blocks.minkowski import functionals_of_rows, minkowski_facts
+from ecc_core._blocks.quantities import CellCounts, Curve, Surface
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -21,9 +24,24 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._request.filtration import filtrations_of
 from ecc_core._request.image import all_axes, check_ids, geometry_by_axis
-from ecc_core.results import EulerCurve, EulerSurface, RegionCurves, curve_facts, surface_facts
+from ecc_core.results import (
+    EulerCurve,
+    EulerSurface,
+    MinkowskiCurves,
+    RegionCurves,
+    RegionMinkowski,
+    curve_facts,
+    surface_facts,
+)
 
-__all__ = ["whole_coefficients", "whole_curve", "whole_regions", "whole_surface"]
+__all__ = [
+    "whole_coefficients",
+    "whole_curve",
+    "whole_minkowski",
+    "whole_region_minkowski",
+    "whole_regions",
+    "whole_surface",
+]
 
 
 def whole_curve(image: Any, thresholds: ArrayLike, **options: Any) -> EulerCurve:
@@ -82,3 +100,49 @@ def whole_coefficients(image: Any, **options: Any) -> Any:
     request = lazy_request(image, axis=all_axes(image), **options)
     curve = Curve(np.empty(0), request.filtration)
     return graph.coefficient_map(request.images, request.mask, curve)
+
+
+def whole_minkowski(
+    image: Any, thresholds: Any, *, spacing: Any, estimator: Any, **options: Any
+) -> MinkowskiCurves:
+    """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
+    request = lazy_request(image, thresholds, **options)
+    cells = _cells(request, spacing, estimator)
+    counts = graph.sums_of_blocks(cells, request.images, request.mask)
+    chosen, filtration = cells.estimators[0], request.filtration
+    window = chosen.size(request.geometry.spatial, filtration)
+    return MinkowskiCurves(
+        cells.thresholds,
+        _functionals(counts, cells),
+        **minkowski_facts(filtration, chosen),
+        window=None if request.mask is not None else window,
+    )
+
+
+def whole_region_minkowski(
+    image: Any, labels: Any, thresholds: Any, *, spacing: Any, estimator: Any, **options: Any
+) -> RegionMinkowski:
+    """Return the lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
+    request = lazy_request(image, thresholds, labels=labels, axis=all_axes(image), **options)
+    cells = _cells(request, spacing, estimator)
+    table = graph.region_table(request.images, request.labels, cells)
+    found, rows = graph.region_rows(table, request.labels.dtype.newbyteorder("="), None)
+    facts = minkowski_facts(request.filtration, cells.estimators[0])
+    return RegionMinkowski(found, cells.thresholds, _functionals(rows, cells), **facts)
+
+
+def _cells(request: Request, spacing: Any, estimator: Any) -> CellCounts:
+    return CellCounts.of(
+        request.thresholds(), request.filtration, estimator, given_on_host(spacing)
+    )
+
+
+def _functionals(rows: Any, cells: CellCounts) -> Any:
+    """Return functionals (..., measures, n) from a dask array of sums of cells (..., kinds * n)."""
+    return rows.map_blocks(
+        functionals_of_rows,
+        estimators=cells.estimators,
+        new_axis=rows.ndim,
+        chunks=(*rows.chunks[:-1], (cells.filtration.ndim + 1,), (cells.thresholds.size,)),
+        meta=np.empty((0,) * (rows.ndim + 1)),
+    )
