@@ -88,10 +88,10 @@ CASES = {
     "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,), "COUNTS": (0, 1)}],
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
-        {"CODE": CODES, "PLANAR": (0, 1)}
-        | {"WIDE": (0, 1), "FRAME": (0, 1), "REVERSE": (0, 1), "THREADS": (256,)}
+        {"CODE": CODES, "PLANAR": (0, 1), "WIDE": (0, 1), "REVERSE": (0, 1), "COUNTS": (0, 1)}
+        | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "THREADS": (256,)}
+        for sets in (0, 1)
     ],
-    "boruvka": [{"THREADS": (256,)}],
     "boxes": [
         {"CODE": code, "RAW": raw, "SIGNED": raw, "PLAIN": (0, 1), "AXES": (1, 2, 3)}
         | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (1, 16), "CAPACITY": (257,)}

@@ -1,8 +1,9 @@
 """Betti curves on a device, from minimum spanning forests.
 
 The forests are those of the CPU backend (docs/design/betti.md). Every point that is not a minimum
-follows its first neighbour in the order of the filtration. Only points whose lower link has several
-components can join basins, and Boruvka's algorithm chooses among the edges at these points.
+follows a neighbour before it in the order of the filtration. Only points whose lower link has
+several components can join basins. The edges at these points are added to a forest in any order, by
+all threads at once.
 """
 
 from __future__ import annotations
@@ -28,13 +29,20 @@ from ecc_core.errors import BackendError
 
 __all__ = ["betti_curves", "exact_betti_curves"]
 
-# As in betti.cu and edges.cuh.
-VOLUME = np.dtype([("codes", "i8"), ("shape", "i4", 3), ("top", "i4")])
-EDGE, RAW_EDGE = 3, 2  # integers of 32 bits
-NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-THREADS = 256
+# As in betti.cu.
+VOLUME = np.dtype(
+    [("codes", "i8"), ("shape", "i4", 3), ("top", "i4"), ("scale", "f4"), ("unused", "i4")]
+)
+FOREST = np.dtype([(name, "i8") for name in ("labels", "edges", "histogram", "counts", "room")])
+ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+THREADS, COLUMNS = 256, 32
+MOST_BINS = 2048  # that blocks count in shared memory
+SLICES = 64  # of a block, at most
+BLOCKS = 2048  # that are enough for a device
+EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
+PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
 MOST_POINTS = 1 << 31
-POINTS_AN_EDGE = 4  # for which there is room at first; noise has fewer edges
+EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
 
 
 def betti_curves(
@@ -71,92 +79,114 @@ def _ends(
         raise BackendError(
             f"`image` must have fewer than 2**31 points on a device, got shape {codes.shape[1:]}"
         )
-    found = []
+    kinds, found = kinds_of(filtration), []
     for image in codes:
-        volume = image.reshape((1,) * (3 - image.ndim) + image.shape)
-        counts = []
-        for kind in kinds_of(filtration):
-            forest = _Forest(volume, kind, filtration, prepared.rules.levels)
-            counts.append(_at_thresholds(forest.histogram, kind, filtration, prepared))
-        found.append(counts)
+        forests = _Forests(image, kinds, filtration, prepared.rules.levels)
+        pairs = zip(kinds, forests.histograms, strict=True)
+        found.append([_at_thresholds(counts, kind, filtration, prepared) for kind, counts in pairs])
     del memory
     return found
 
 
 def _at_thresholds(histogram: Any, kind: Kind, filtration: Filtration, prepared: Prepared) -> Any:
     """Return components at each threshold; of the complement, without that of the frame."""
-    ranks = histogram[::-1] if kind.complement else histogram
-    reached = cupy.cumsum(ranks)[:-1]  # the last rank is that of points that never enter
+    reached = cupy.cumsum(histogram)[:-1]  # the last key is that of points that never enter
     if filtration.superlevel:
         reached = reached[::-1]
     at = pick_levels(cupy.ascontiguousarray(reached)[None], prepared)[0]
     return -at if kind.complement else at
 
 
-class _Forest:
-    """A minimum spanning forest of one kind.
+class _Forests:
+    """Minimum spanning forests of the sets of an image, of their complements, or of both.
 
     Attributes
     ----------
-    histogram : (levels + 1,) int64 array
-        Minima less edges, by their key: the running sum is the number of components.
+    histograms : (kinds, levels + 1) int64 array
+        Minima less edges, by the key at which they enter: components of the sets are the sum up to
+        a key, those of their complements the sum beyond it.
     """
 
-    def __init__(self, codes: Any, kind: Kind, filtration: Filtration, levels: int) -> None:
-        planar = filtration.ndim < 3
-        self.device, self.size = codes.device.id, codes.size
-        self.frame = int(kind.complement)
-        macros = {
+    def __init__(self, codes: Any, kinds: list[Kind], filtration: Filtration, levels: int) -> None:
+        *lead, width = codes.shape
+        depth, height = lead if len(lead) == 2 else (*lead, *(1,) * (2 - len(lead)))
+        self.device, self.size, self.kinds = codes.device.id, codes.size, kinds
+        self.shape = depth, height, width
+        few = levels < MOST_BINS
+        self.macros = {
             "CODE": ELEMENTS[codes.dtype.name],
-            "PLANAR": int(planar),
-            "WIDE": int(kind.connectivity > 1),
-            "FRAME": self.frame,
-            "REVERSE": int(filtration.superlevel != kind.complement),
+            "PLANAR": int(filtration.ndim < 3),
+            "WIDE": int((kinds[0].connectivity > 1) != kinds[0].complement),
+            "REVERSE": int(filtration.superlevel),
+            "COUNTS": int(few),
             "THREADS": THREADS,
         }
-        self.macros = {"betti": tuple(macros.items()), "boruvka": (("THREADS", THREADS),)}
-        self.volume = by_value(pack(VOLUME, codes.data.ptr, codes.shape, levels))
-        self.histogram = cupy.zeros(levels + 1, np.int64)
-        labels = cupy.empty(self.size, np.int32)
-        nodes, raw, listed = self._follow(labels)
-        edges, count = self._kept("betti", "resolve_edges", (self.volume, labels, raw), listed)
-        del labels, raw
-        best, parents = cupy.empty(nodes, np.uint64), cupy.empty(nodes, np.int32)
-        while count:
-            best.fill(NONE)
-            self._run("boruvka", "propose_edges", count, (edges, np.uint32(count), best))
-            arguments = (edges, np.uint32(nodes), best, parents, self.histogram)
-            self._run("boruvka", "hook_components", nodes, arguments)
-            edges, count = self._kept("boruvka", "keep_edges", (edges,), count, parents)
+        self.shared = few * 8 * (levels + 1)
+        self.volume = by_value(
+            pack(VOLUME, codes.data.ptr, self.shape, levels, RANKS / (levels + 1), 0)
+        )
+        self.histograms = cupy.zeros((len(kinds), levels + 1), np.int64)
+        labels = cupy.empty((len(kinds), self.size), np.int32)
+        edges, counts = self._follow(labels)
+        for i, kind in enumerate(kinds):
+            nodes, listed = (int(part) for part in counts[i].view(np.uint32))
+            joined = cupy.full(nodes, ROOT)
+            forest = by_value(self._forest(i, labels, edges))
+            if listed:
+                self._join(kind, forest, listed, joined)
+            blocks = min(max(1, -(-nodes // THREADS)), BLOCKS)
+            arguments = self.volume, forest, np.uint32(nodes), joined
+            self._run("count_edges", [kind], blocks, arguments)
 
-    def _run(self, source: str, name: str, threads: int, arguments: tuple[Any, ...]) -> None:
-        kernel = function(source, name, self.device, self.macros[source])
-        kernel((max(1, -(-threads // THREADS)),), (THREADS,), arguments)
+    def _join(self, kind: Kind, forest: Any, listed: int, joined: Any) -> None:
+        """Add all edges to a forest: if there are many, by rank, with shorter ways each time."""
+        passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
+        blocks, nodes = -(-listed // (THREADS * each)), joined.size
+        for begin in range(0, RANKS, RANKS // passes):
+            end = begin + RANKS // passes
+            span = np.int32(begin), np.int32(end), np.int32(each)
+            arguments = self.volume, forest, np.uint32(listed), joined, *span
+            self._run("join_basins", [kind], blocks, arguments)
+            if end < RANKS:
+                reached = self.volume, np.uint32(nodes), joined, np.int32(end)
+                self._run("flatten", [kind], -(-nodes // THREADS), reached)
 
-    def _follow(self, labels: Any) -> tuple[int, Any, int]:
-        """Label all points. Returns the number of basins, the raw edges and their number."""
-        room = self.size // POINTS_AN_EDGE + 1
+    def _forest(self, index: int, labels: Any, edges: Any, counts: Any = None) -> NDArray[Any]:
+        """Return the kernel's Forest of a kind."""
+        addresses = [part[index].data.ptr for part in (labels, edges, self.histograms)]
+        address = 0 if counts is None else counts[index].data.ptr
+        return pack(FOREST, *addresses, address, edges.shape[1])
+
+    def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
+        complements = {kind.complement for kind in kinds}
+        asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
+        kernel = function("betti", name, self.device, tuple((self.macros | asked).items()))
+        kernel((blocks,), (THREADS,), arguments, shared_mem=self.shared)
+
+    def _follow(self, labels: Any) -> tuple[Any, NDArray[np.uint64]]:
+        """Label all points. Return the edges, and on the host their numbers and those of basins."""
+        depth, height, width = self.shape
+        columns = THREADS if self.macros["PLANAR"] else COLUMNS
+        tiles = -(-width // columns) * -(-height // (THREADS // columns))
+        slices = max(1, min(SLICES, depth * tiles // BLOCKS))
+        room = int(EDGES_A_POINT * self.size) + 1
         while True:
-            raw = cupy.empty((room, RAW_EDGE), np.int32)
-            counts = cupy.asarray(np.array([self.frame], np.uint64))
-            self.histogram.fill(0)
-            arguments = (self.volume, labels, raw, np.uint32(room), self.histogram, counts)
-            self._run("betti", "follow_neighbours", self.size, arguments)
-            found = int(counts.get()[0])
-            nodes, listed = found & 0xFFFF_FFFF, found >> 32
-            if listed <= room:
-                return nodes, raw, listed
-            room = listed
-
-    def _kept(
-        self, source: str, name: str, before: tuple[Any, ...], size: int, *after: Any
-    ) -> tuple[Any, int]:
-        """Return the edges that a kernel keeps of `size` edges, and their number."""
-        edges = cupy.empty((max(size, 1), EDGE), np.int32)
-        count = cupy.zeros(1, np.uint32)
-        if size:
-            self._run(source, name, size, (*before, np.uint32(size), *after, edges, count))
-        return edges, int(count.get()[0])
+            edges = cupy.empty((len(self.kinds), room, 2), np.int32)
+            frames = np.array([[kind.complement] for kind in self.kinds], np.uint64)
+            counts = cupy.asarray(frames)
+            self.histograms.fill(0)
+            forests = [self._forest(i, labels, edges, counts) for i in range(len(self.kinds))]
+            where = {
+                kind.complement: forest for kind, forest in zip(self.kinds, forests, strict=True)
+            }
+            pair = [by_value(where.get(key, forests[0])) for key in (False, True)]
+            arguments = self.volume, *pair, np.int32(slices)
+            self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
+            found = counts.get()
+            most = int((found >> np.uint64(32)).max())
+            if most <= room:
+                return edges, found
+            room = most
 
 
 def exact_betti_curves(

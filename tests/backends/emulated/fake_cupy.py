@@ -104,7 +104,9 @@ def _launch_kernel(kernel, *rest):
 def fake_cupy() -> ModuleType:
     module = ModuleType("cupy")
     module.ndarray = ndarray
-    names = "asarray zeros empty ones arange concatenate where cumsum flatnonzero argsort isnan"
+    names = (
+        "asarray zeros empty full ones arange concatenate where cumsum flatnonzero argsort isnan"
+    )
     for name in (*names.split(), "ascontiguousarray"):
         setattr(module, name, _on_device(getattr(np, name)))
     module.broadcast_to = lambda array, shape: np.broadcast_to(array, shape, subok=True)

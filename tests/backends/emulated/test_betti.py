@@ -47,8 +47,9 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
         np.testing.assert_array_equal(betti(image, at, **options), known)
 
 
-def test_masks_and_more_edges_than_expected(betti, emulator, monkeypatch):
-    monkeypatch.setattr(emulator.backend.betti, "POINTS_AN_EDGE", 1 << 20)
+def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch):
+    for name in ("EDGES_A_POINT", "FEW_EDGES"):
+        monkeypatch.setattr(emulator.backend.betti, name, 0)
     rng = np.random.default_rng(2)
     image, shown = rng.random((6, 7, 9)), rng.random((6, 7, 9)) < 0.8
     at = np.linspace(0, 1, 9)

@@ -1,154 +1,261 @@
-// Components of the sublevel sets of an image of codes, or of their complements, at all codes.
+// Components of the sublevel sets of an image of codes, and of their complements, at all codes.
 //
-// Points are ordered by key, and points of equal keys by place. In `follow_neighbours`, every point
-// that is not a minimum follows its first neighbour in this order. The kernel lists edges at points
-// whose lower link has several components, since only these can join basins. `resolve_edges` finds the
-// minima to which the ends of these edges lead; boruvka.cu joins them.
+// Points come in the order of their keys, and points of equal keys in raster order. For the complement,
+// both orders are reversed, so that what comes before a point in one order comes after it in the other:
+// `follow_neighbours` compares each pair of neighbours once for both. In it, every point that is not a
+// minimum follows a neighbour before it. Edges are listed at points whose lower link has several
+// components, since only these can join basins. `join_basins` finds the minima to which the ends of an
+// edge lead, and adds it to a minimum spanning forest.
 
-#include "edges.cuh"
-
+typedef unsigned long long Word;
 typedef ECC_CODE Code;
 
-constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one slice
-constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected
-constexpr bool kFrame = ECC_FRAME;      // whether points beyond the border come before all others
+constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one row
+constexpr bool kSets = ECC_SETS;        // whether the sets are asked for
+constexpr bool kOutside = ECC_OUTSIDE;  // whether their complements are, in a frame around the image
+constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
 constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
+constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
+constexpr int kThreads = ECC_THREADS, kColumns = kPlanar ? kThreads : 32;
 constexpr unsigned kCenter = 1u << 13, kCube = (1u << 27) - 1;
 
 struct Volume {
     const Code* codes;
     int depth, height, width;
     unsigned top;
+    float scale;  // of ranks
+    int unused;
 };
 
-// The place of a point, and two of the 27 places around it, in the low and the next byte of `ends`.
+// The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank
+// of the key at which they are joined.
 struct RawEdge {
     int place, ends;
 };
 
-__device__ unsigned key_of(const Volume& volume, long long place) {
-    const unsigned code = volume.codes[place];
+// Labels are the place that a point follows, or at minima -1 minus the number of the basin. Basin 0 of
+// a complement is that of the frame. `counts` has the number of edges in its upper half and that of
+// basins in its lower half; edges beyond `room` are counted, but not written.
+struct Forest {
+    int* labels;
+    RawEdge* edges;
+    long long* histogram;  // minima less edges of the forest, by key
+    Word* counts;
+    long long room;
+};
+
+__device__ unsigned key_of(const Volume& volume, unsigned code) {
     return kReverse ? volume.top - code : code;
+}
+
+// Ranks from 0 to 63 that increase with keys.
+__device__ int rank_of(const Volume& volume, unsigned key) {
+    return min((int)(key * volume.scale), 63);
 }
 
 // Sets of the 27 places of a cube are bits, in which x runs fastest.
 constexpr unsigned kLowX = 0111111111, kHighX = 0444444444;
 constexpr unsigned kLowY = 0007007007, kHighY = 0700700700;
+constexpr unsigned kLowZ = 0000000777, kHighZ = 0777000000;
 
 __device__ unsigned along_x(unsigned set) { return (set & ~kHighX) << 1 | (set & ~kLowX) >> 1; }
 __device__ unsigned along_y(unsigned set) { return (set & ~kHighY) << 3 | (set & ~kLowY) >> 3; }
 __device__ unsigned along_z(unsigned set) { return (set << 9 | set >> 9) & kCube; }
 
-// The set, with all places adjacent to it.
-__device__ unsigned dilated(unsigned set) {
-    if (!kDiagonal) return set | along_x(set) | along_y(set) | along_z(set);
-    set |= along_x(set);
-    set |= along_y(set);
-    return set | along_z(set);
-}
-
-// Neighbours along an axis (kFaces), and all that can connect neighbours to each other (kMembers).
+// Neighbours that are connected to a point (ends), and all that can connect these to each other.
 constexpr unsigned kFaces = 1u << 4 | 1u << 10 | 1u << 12 | 1u << 14 | 1u << 16 | 1u << 22;
 constexpr unsigned kCorners = 1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 |
                               1u << 24 | 1u << 26;
-constexpr unsigned kPlane = 0000777000;
-constexpr unsigned kEnds = (kDiagonal ? kCube & ~kCenter : kFaces) & (kPlanar ? kPlane : kCube);
-constexpr unsigned kMembers =
-    (kCube & ~kCenter & (kDiagonal ? kCube : ~kCorners)) & (kPlanar ? kPlane : kCube);
+constexpr unsigned kSpace = kCube & ~kCenter & (kPlanar ? ~(kLowY | kHighY) : kCube);
+
+template <bool kWide>
+struct Link {
+    static constexpr unsigned kEnds = kSpace & (kWide ? kCube : kFaces);
+    static constexpr unsigned kMembers = kSpace & (kWide ? kCube : ~kCorners);
+
+    // The set, with all places adjacent to it.
+    static __device__ unsigned dilated(unsigned set) {
+        if (!kWide) return set | along_x(set) | along_y(set) | along_z(set);
+        set |= along_x(set);
+        set |= along_y(set);
+        return set | along_z(set);
+    }
+
+    // The component of a set that contains its first place among the ends, a face if there is one. If
+    // that has all ends, some other members may be missing.
+    static __device__ unsigned component(unsigned set) {
+        const unsigned faces = set & kEnds & kFaces, seeds = faces ? faces : set & kEnds;
+        unsigned found = seeds & (0u - seeds), before = 0;
+        while (found != before && set & kEnds & ~found) {
+            before = found;
+            found = dilated(found) & set;
+        }
+        return found;
+    }
+};
 
 __device__ int lowest_bit(unsigned set) { return __popc((set & (0u - set)) - 1); }
 
-// The component of a set that contains its first place among `ends`.
-__device__ unsigned component(unsigned set, unsigned ends) {
-    unsigned found = set & ends, before = 0;
-    found &= 0u - found;
-    while (found != before) {
-        before = found;
-        found = dilated(found) & set;
-    }
-    return found;
+__device__ void add(int* bins, long long* histogram, unsigned key, int amount) {
+    if (kCounts)
+        atomicAdd(bins + key, amount);
+    else
+        atomicAdd((Word*)histogram + key, (Word)(long long)amount);
 }
 
-struct Link {
-    unsigned lower;  // the members that come before the point
-    int first;       // the first neighbour in the order, or -1
-    bool framed;     // whether a neighbour lies beyond the border
-};
-
-__device__ Link link_of(const Volume& volume, int z, int y, int x, long long place, unsigned own) {
-    Link link = {0, -1, false};
-    unsigned least = 0;
-#pragma unroll
-    for (int i = 0; i < 27; ++i) {
-        if (!(kMembers >> i & 1)) continue;
-        const int dz = i / 9 - 1, dy = i / 3 % 3 - 1, dx = i % 3 - 1;
-        const bool inside = (unsigned)(z + dz) < (unsigned)volume.depth &&
-                            (unsigned)(y + dy) < (unsigned)volume.height &&
-                            (unsigned)(x + dx) < (unsigned)volume.width;
-        if (!inside) {
-            if (kFrame) {
-                link.lower |= 1u << i;
-                link.framed |= kEnds >> i & 1;
-            }
-            continue;
-        }
-        const long long step = ((long long)dz * volume.height + dy) * volume.width + dx;
-        const unsigned key = key_of(volume, place + step);
-        if (i < 13 ? key > own : key >= own) continue;
-        link.lower |= 1u << i;
-        if ((kEnds >> i & 1) && (link.first < 0 || key < least)) least = key, link.first = i;
-    }
-    return link;
-}
-
-// Labels are the place that a point follows, or at minima -1 minus the number of the basin. With
-// kFrame, basin 0 is that of the frame. `counts` has the number of edges in its upper half and that of
-// basins in its lower half; edges beyond `room` are counted, but not written.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    follow_neighbours(const Volume volume, int* labels, RawEdge* edges, const unsigned room,
-                      long long* histogram, Word* counts) {
-    const long long size = (long long)volume.depth * volume.height * volume.width;
-    const long long place = (long long)blockIdx.x * ECC_THREADS + threadIdx.x;
-    const bool there = place < size;
-    Link link = {0, -1, false};
-    unsigned own = 0, parts = 0, rest = 0;
-    if (there) {
-        const int x = place % volume.width;
-        const long long row = place / volume.width;
-        own = key_of(volume, place);
-        link = link_of(volume, row / volume.height, row % volume.height, x, place, own);
-        for (rest = link.lower; rest & kEnds; ++parts) rest &= ~component(rest, kEnds);
-    }
-    // Each lane writes behind the lanes before it.
+// Labels a point whose `link` is what comes before it, and lists its edges; by all lanes of a warp.
+template <bool kWide, bool kComplement>
+__device__ void follow(const Volume& volume, const Forest& forest, const int* steps, int* bins,
+                       bool there, int place, unsigned key, unsigned link, bool framed) {
+    using Shape = Link<kWide>;
+    unsigned rest = link & Shape::kMembers;
+    const unsigned first = Shape::component(rest) & Shape::kEnds, others = rest & ~first;
+    unsigned parts = first != 0;
+    for (rest = others; rest & Shape::kEnds; ++parts) rest &= ~Shape::component(rest);
     const bool minimum = there && parts == 0;
-    const Word more = (Word)(parts > 1 ? parts - 1 : 0) << 32 | minimum;
-    const int lane = threadIdx.x & 31;
-    Word sum = more;
-    for (int step = 1; step < 32; step *= 2) {
-        const Word before = __shfl_up_sync(~0u, sum, step);
-        if (lane >= step) sum += before;
+    Word base = 0;
+    if (__any_sync(~0u, there && parts != 1)) {
+        // Each lane writes behind the lanes before it.
+        const Word more = (Word)(there && parts > 1 ? parts - 1 : 0) << 32 | minimum;
+        const int lane = threadIdx.x & 31;
+        Word sum = more;
+        for (int step = 1; step < 32; step *= 2) {
+            const Word before = __shfl_up_sync(~0u, sum, step);
+            if (lane >= step) sum += before;
+        }
+        if (lane == 31) base = atomicAdd(forest.counts, sum);
+        base = __shfl_sync(~0u, base, 31) + sum - more;
     }
-    const Word total = __shfl_sync(~0u, sum, 31);
-    Word base = lane == 31 && total ? atomicAdd(counts, total) : 0;
-    base = __shfl_sync(~0u, base, 31) + sum - more;
     if (!there) return;
     if (minimum) {
-        labels[place] = -1 - (int)(unsigned)base;
-        atomicAdd((Word*)histogram + own, (Word)1);
+        forest.labels[place] = -1 - (int)(unsigned)base;
+        add(bins, forest.histogram, key, 1);
         return;
     }
-    const int i = link.first;
-    labels[place] = link.framed
-                        ? -1
-                        : (int)(place + ((long long)(i / 9 - 1) * volume.height + i / 3 % 3 - 1) *
-                                            volume.width + i % 3 - 1);
-    if (parts < 2) return;
-    unsigned slot = base >> 32;
-    rest = link.lower & ~component(link.lower, kEnds);
-    const int first = lowest_bit(link.lower & kEnds);
-    for (; rest & kEnds; ++slot) {
-        if (slot < room) edges[slot] = {(int)place, first | lowest_bit(rest & kEnds) << 8};
-        rest &= ~component(rest, kEnds);
+    const int i = lowest_bit(first);
+    forest.labels[place] = framed ? -1 : place + steps[i];
+    long long slot = base >> 32;
+    const int rank = rank_of(volume, kComplement ? volume.top - key : key);
+    for (rest = others; rest & Shape::kEnds; ++slot) {
+        const int end = lowest_bit(rest & Shape::kEnds);
+        if (slot < forest.room) forest.edges[slot] = {place, i | end << 8 | rank << 16};
+        rest &= ~Shape::component(rest);
+    }
+}
+
+// The codes of the 3 x 3 points of a slice around a point; those beyond the border repeat the nearest.
+struct Slice {
+    unsigned codes[9];
+
+    __device__ void load(const Volume& volume, int z, const int* rows, const int* columns) {
+        const long long slice = (long long)volume.height * volume.width;
+        const Code* const from = volume.codes + min(max(z, 0), volume.depth - 1) * slice;
+#pragma unroll
+        for (int i = 0; i < 9; ++i)
+            if (!kPlanar || i / 3 == 1) codes[i] = key_of(volume, from[rows[i / 3] + columns[i % 3]]);
+    }
+};
+
+__device__ void clear(int* bins, int size) {
+    if (!kCounts) return;
+    for (int i = threadIdx.x; i < size; i += kThreads) bins[i] = 0;
+    __syncthreads();
+}
+
+__device__ void flush(const int* bins, int size, long long* histogram) {
+    if (!kCounts) return;
+    for (int i = threadIdx.x; i < size; i += kThreads)
+        if (bins[i]) atomicAdd((Word*)histogram + i, (Word)(long long)bins[i]);
+}
+
+// A block takes `slices` slices of a column of kThreads points.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    follow_neighbours(const Volume volume, const Forest sets, const Forest outside, const int slices) {
+    extern __shared__ uint4 memory[];
+    const int size = volume.top + 1;
+    int* const bins = reinterpret_cast<int*>(memory);
+    int* const outside_bins = bins + size;
+    __shared__ int steps[27];  // to the places around a point
+    const int step = threadIdx.x;
+    if (step < 27)
+        steps[step] = ((step / 9 - 1) * volume.height + step / 3 % 3 - 1) * volume.width + step % 3 - 1;
+    __syncthreads();
+    clear(bins, 2 * size);
+    const int across = (volume.width + kColumns - 1) / kColumns;
+    const int down = (volume.height + kThreads / kColumns - 1) / (kThreads / kColumns);
+    const int x = blockIdx.x % across * kColumns + threadIdx.x % kColumns;
+    const int y = blockIdx.x / across % down * (kThreads / kColumns) + threadIdx.x / kColumns;
+    const int first = blockIdx.x / across / down * slices;
+    const int last = min(first + slices, volume.depth);
+    const bool there = x < volume.width && y < volume.height;
+    unsigned border = 0;
+    if (x == 0) border |= kLowX;
+    if (x == volume.width - 1) border |= kHighX;
+    if (y == 0) border |= kLowY;
+    if (y == volume.height - 1) border |= kHighY;
+    int rows[3], columns[3];
+    for (int i = 0; i < 3; ++i) {
+        rows[i] = min(max(y + i - 1, 0), volume.height - 1) * volume.width;
+        columns[i] = min(max(x + i - 1, 0), volume.width - 1);
+    }
+    Slice around[3];
+    around[1].load(volume, first - 1, rows, columns);
+    around[2].load(volume, first, rows, columns);
+    for (int z = first; z < last; ++z) {
+        around[0] = around[1];
+        around[1] = around[2];
+        around[2].load(volume, z + 1, rows, columns);
+        const unsigned own = around[1].codes[4];
+        unsigned before = 0;
+#pragma unroll
+        for (int i = 26; i >= 0; --i) {  // the sign of a difference is shifted in
+            const unsigned other = kSpace >> i & 1 ? around[i / 9].codes[i % 9] : own;
+            before = __funnelshift_l(other - (i < 13 ? own + 1 : own), before, 1);
+        }
+        unsigned beyond = border;
+        if (z == 0) beyond |= kLowZ;
+        if (z == volume.depth - 1) beyond |= kHighZ;
+        const int place = rows[1] + columns[1] + z * volume.height * volume.width;
+        if (kSets)
+            follow<kDiagonal, false>(volume, sets, steps, bins, there, place, own, before & ~beyond,
+                                     false);
+        if (kOutside)
+            follow<!kDiagonal, true>(volume, outside, steps, outside_bins, there, place, own,
+                                     ~before | beyond, beyond & Link<!kDiagonal>::kEnds);
+    }
+    __syncthreads();
+    if (kSets) flush(bins, size, sets.histogram);
+    if (kOutside) flush(outside_bins, size, outside.histogram);
+}
+
+// The forest: for each node, one that is older and the key at which they are joined, or kRoot. Keys
+// are in the order of the forest, those of complements from the last one on. Which of two nodes is
+// older is arbitrary; an order that has nothing to do with space keeps the forest flat.
+constexpr Word kRoot = ~0ull;
+
+__device__ bool is_older(unsigned a, unsigned b) { return a * 0x9E3779B1u < b * 0x9E3779B1u; }
+
+// Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
+// step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
+// 2020).
+__device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key) {
+    for (;;) {
+        Word link = joined[a];
+        for (; link >> 32 <= key; link = joined[a]) a = link;
+        for (Word up = joined[b]; up >> 32 <= key; up = joined[b]) b = up;
+        if (a == b) return;
+        if (is_older(a, b)) {
+            const unsigned swapped = a;
+            a = b;
+            b = swapped;
+            link = joined[a];
+            if (link >> 32 <= key) continue;
+        }
+        if (atomicCAS((Word*)joined + a, link, (Word)key << 32 | b) != link) continue;
+        if (link == kRoot) return;
+        a = b;
+        b = link;
+        key = link >> 32;
     }
 }
 
@@ -165,16 +272,56 @@ __device__ int basin_of(const Volume& volume, const int* labels, int place, int 
     return -1 - label;
 }
 
+// Adds the edges whose rank is below `end` and was not below `begin`, the end of the call before. A
+// thread looks at `each` edges, at most kMost; those to be added are gathered, so that all threads of a
+// block have some.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    resolve_edges(const Volume volume, const int* labels, const RawEdge* raw, const unsigned size,
-                  Edge* edges, unsigned* count) {
-    const unsigned index = blockIdx.x * ECC_THREADS + threadIdx.x;
-    Edge edge = {0, 0, 0};
-    if (index < size) {
-        const RawEdge given = raw[index];
-        edge.first = basin_of(volume, labels, given.place, given.ends & 255);
-        edge.second = basin_of(volume, labels, given.place, given.ends >> 8);
-        edge.key = key_of(volume, given.place);
+    join_basins(const Volume volume, const Forest forest, const unsigned size, Word* joined,
+                const int begin, const int end, const int each) {
+    constexpr int kMost = 16;
+    __shared__ unsigned chosen[kThreads * kMost];
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    const long long first = (long long)blockIdx.x * kThreads * each + threadIdx.x;
+    for (int i = 0; i < each; ++i) {
+        const long long index = first + i * kThreads;
+        const int rank = index < size ? forest.edges[index].ends >> 16 : -1;
+        if (rank >= begin && rank < end) chosen[atomicAdd(&count, 1)] = index;
     }
-    append(edge.first != edge.second, edge, edges, count);
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += kThreads) {
+        const RawEdge edge = forest.edges[chosen[i]];
+        const unsigned key = key_of(volume, volume.codes[edge.place]);
+        join(joined, basin_of(volume, forest.labels, edge.place, edge.ends & 255),
+             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255),
+             kOutside ? volume.top - key : key);
+    }
+}
+
+// Shortens the ways of later edges, whose rank is not below `end`.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    flatten(const Volume volume, const unsigned nodes, volatile Word* joined, const int end) {
+    const unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x;
+    if (node >= nodes) return;
+    const Word own = joined[node];
+    unsigned root = node;
+    for (Word link = own; link != kRoot && rank_of(volume, link >> 32) < end; link = joined[root])
+        root = link;
+    if (root != node) joined[node] = own >> 32 << 32 | root;
+}
+
+// Subtracts the edges of the forest from its histogram.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    count_edges(const Volume volume, const Forest forest, const unsigned nodes, const Word* joined) {
+    extern __shared__ uint4 memory[];
+    int* const bins = reinterpret_cast<int*>(memory);
+    clear(bins, volume.top + 1);
+    for (unsigned node = blockIdx.x * ECC_THREADS + threadIdx.x; node < nodes;
+         node += gridDim.x * ECC_THREADS) {
+        const unsigned key = joined[node] >> 32;
+        if (joined[node] != kRoot) add(bins, forest.histogram, kOutside ? volume.top - key : key, -1);
+    }
+    __syncthreads();
+    flush(bins, volume.top + 1, forest.histogram);
 }
