@@ -4,13 +4,12 @@ The widths of codes, tables and histograms depend on the number of thresholds, a
 of two. What a value beyond the last threshold needs is one code more.
 """
 
-import itertools
 from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from oracles import cells
+from oracles.euler import minkowski_functionals
 from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
 
@@ -116,17 +115,5 @@ def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np
 
 def functionals(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.float64]:
     """Return Minkowski functionals from every cell of the complex, (d + 1, levels)."""
-    ndim = case.image.ndim
-    volumes = np.zeros((ndim + 1, len(case.levels)))
-    sets = np.stack(level_sets(case, superlevel))
-    for k, found in enumerate(sets):
-        counts = cells.cell_counts(
-            found.astype(np.uint8), [1], connectivity=connectivity, superlevel=True
-        )
-        for extent, (count,) in counts.items():
-            size = sum(extent)
-            for dimension in range(size + 1):
-                subsets = len(list(itertools.combinations(range(size), dimension)))
-                volumes[dimension, k] += (-1) ** (size - dimension) * subsets * count
-    factors = {2: (1, 2, 1), 3: (1, 0.5, 2, 1)}[ndim]
-    return (volumes * np.array(factors)[:, None])[::-1]
+    options = {"connectivity": connectivity, "superlevel": superlevel, "mask": case.mask}
+    return minkowski_functionals(case.image, case.levels, (1,) * case.image.ndim, **options)

@@ -10,7 +10,11 @@ A d-dimensional image is turned into cells, each entering the growing sublevel s
 - T-construction (``connectivity=d``): the grid points are closed cubes. A cell is a cube or one of
   its faces, edges and corners, and enters with the first of the cubes that contain it.
 
-In 1-D the two have the same curve; ``connectivity=1`` is V there.
+In 1-D the two have the same curve; ``connectivity=1`` is V there. At a border:
+
+- closed: V has no cells beyond the last vertex. The outermost faces of T belong to one cube.
+- periodic: indices count modulo the length of the axis.
+- half-open: the last point of each axis serves to complete cells and has none of its own.
 
 Values are replaced by their rank among the image's distinct values, so that every comparison below
 is one of integers, and thresholds are compared with the values as Python numbers, which is exact
@@ -19,6 +23,7 @@ are masked or NaN never enter: they rank after everything else.
 """
 
 import itertools
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -27,17 +32,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "cell_values",
+    "cell_counts",
+    "cell_ranks",
     "changing_levels",
     "directional",
     "euler_coefficients",
     "euler_curve",
     "euler_number",
+    "minkowski_functionals",
     "region_curves",
 ]
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
+Extent = tuple[int, ...]
 
 
 class Order(NamedTuple):
@@ -47,15 +55,6 @@ class Order(NamedTuple):
     """Distinct values of the points that enter, first to enter first."""
     rank: Integers
     """For each point the index of its value in `levels`; ``levels.size`` if it never enters."""
-
-
-class Cells(NamedTuple):
-    """Every cell that enters."""
-
-    values: Array
-    """Value at which each cell enters, in the image's dtype."""
-    dimensions: Integers
-    """Dimension of each cell."""
 
 
 def _order(image: Array, superlevel: bool, mask: Array | None) -> Order:
@@ -74,38 +73,30 @@ def _uses_cubes(connectivity: int | None, ndim: int) -> bool:
     return connectivity != 1 and ndim > 1
 
 
-def _cells(key: Integers, cubes: bool, never: int) -> Iterator[tuple[int, Integers]]:
-    """Yield for each kind of cell its dimension and the keys of all cells of that kind.
+def cell_ranks(
+    key: Integers, cubes: bool, never: int, boundary: str = "closed"
+) -> Iterator[tuple[Extent, Integers]]:
+    """Yield for each kind of cell, its extent 0 or 1 along each axis, the keys of all such cells.
 
-    `key` orders the points; `never` is at least as large as any key. A kind of cell is its extent,
-    0 or 1, along each axis.
+    `key` orders the points; `never` is at least as large as any key.
     """
-    if cubes:
-        key = np.pad(key, 1, constant_values=never)
+    own = slice(None)  # the points that begin a cell of one point
+    if boundary == "periodic":
+        key = np.pad(key, [(0, 1)] * key.ndim, mode="wrap")
+    if boundary in ("periodic", "half-open"):
+        own = slice(-1)
+    elif cubes:
+        key, own = np.pad(key, 1, constant_values=never), slice(1, -1)
     for extent in itertools.product((0, 1), repeat=key.ndim):
-        if not cubes:  # the two ends of an edge, or a vertex
-            counts, grid = [1 + e for e in extent], key
-        else:  # the cube itself, not one of the padding, or the two cubes beside a face
-            counts = [2 - e for e in extent]
-            grid = key[tuple(slice(1, -1) if e else slice(None) for e in extent)]
+        # V: the two ends of an edge, or a vertex. T: the cube itself, or the two beside a face.
+        counts = [2 - e if cubes else 1 + e for e in extent]
+        grid = key[tuple(own if c == 1 else slice(None) for c in counts)]
         sizes = [n - c + 1 for n, c in zip(grid.shape, counts, strict=True)]
         points = [
             grid[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
             for offset in itertools.product(*(range(c) for c in counts))
         ]
-        decide = np.minimum if cubes else np.maximum
-        yield sum(extent), decide.reduce(points)
-
-
-def cell_values(image: Array, cubes: bool, mask: Array | None = None) -> Cells:
-    """Return every cell of a 1-D to 3-D image with its value (sublevel) and its dimension."""
-    levels, rank = _order(image, False, mask)
-    values, dimensions = [], []
-    for dimension, cell_rank in _cells(rank, cubes, levels.size):
-        entering = cell_rank[cell_rank < levels.size]
-        values.append(levels[entering])
-        dimensions.append(np.full(entering.size, dimension))
-    return Cells(np.concatenate(values), np.concatenate(dimensions))
+        yield extent, (np.minimum if cubes else np.maximum).reduce(points)
 
 
 def directional(
@@ -124,47 +115,71 @@ def directional(
     return np.asarray(image.astype(np.float64) + scale * height)
 
 
-def _jumps(order: Order, cubes: bool) -> Integers:
-    """Return the change of the Euler characteristic at each level, in order of entry."""
-    jumps = np.zeros(order.levels.size, dtype=np.int64)
-    for dimension, rank in _cells(order.rank, cubes, order.levels.size):
-        entering = rank[rank < order.levels.size]
-        jumps += (-1) ** dimension * np.bincount(entering, minlength=order.levels.size)
-    return jumps
-
-
-def euler_curve(
+def _entries(
     image: Array,
     thresholds: Iterable[Any],
     *,
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: Array | None = None,
-) -> Integers:
-    """Return the Euler characteristic of ``image <= t`` (superlevel ``>=``) for each threshold."""
+    boundary: str = "closed",
+) -> tuple[dict[Extent, Integers], Integers]:
+    """Return how many cells of each extent enter at each level, and the levels below thresholds."""
     order = _order(image, superlevel, mask)
-    jumps = _jumps(order, _uses_cubes(connectivity, image.ndim))
-    after = np.concatenate([[0], np.cumsum(jumps)])  # after[k]: k levels have entered
-    levels = sorted(order.levels.tolist())
-    numbers = np.asarray(thresholds).tolist()
+    never = order.levels.size
+    cells = cell_ranks(order.rank, _uses_cubes(connectivity, image.ndim), never, boundary)
+    jumps = {e: np.bincount(rank.ravel(), minlength=never + 1)[:never] for e, rank in cells}
+    levels, numbers = sorted(order.levels.tolist()), np.asarray(thresholds).tolist()
     if superlevel:
-        entered = [len(levels) - bisect_left(levels, t) for t in numbers]
+        entered = [never - bisect_left(levels, t) for t in numbers]
     else:
         entered = [bisect_right(levels, t) for t in numbers]
-    return after[np.array(entered, dtype=np.int64)].astype(np.int64)
+    return jumps, np.array(entered, np.int64)
+
+
+def _sums(jumps: Integers, entered: Integers) -> Integers:
+    return np.append(0, np.cumsum(jumps))[entered]
+
+
+def cell_counts(image: Array, thresholds: Iterable[Any], **options: Any) -> dict[Extent, Integers]:
+    """Return for each extent the number of cells in the set at each threshold."""
+    jumps, entered = _entries(image, thresholds, **options)
+    return {extent: _sums(jump, entered) for extent, jump in jumps.items()}
+
+
+def euler_curve(image: Array, thresholds: Iterable[Any], **options: Any) -> Integers:
+    """Return the Euler characteristic of ``image <= t`` (superlevel ``>=``) for each threshold."""
+    jumps, entered = _entries(image, thresholds, **options)
+    signed = [(-1) ** sum(extent) * jump for extent, jump in jumps.items()]
+    return _sums(np.sum(signed, axis=0), entered)
+
+
+def minkowski_functionals(
+    image: Array, thresholds: Iterable[Any], spacing: Iterable[float], **options: Any
+) -> NDArray[np.float64]:
+    """Return the functionals (d + 1, n) at each threshold, from volume to Euler number.
+
+    The intrinsic volumes of an open box of m sides are (-1)**(m - k) times the symmetric functions
+    of k of these; the functionals are multiples of them.
+    """
+    factors = {1: (1, 1), 2: (1, 2, 1), 3: (1, 0.5, 2, 1)}[image.ndim]
+    volumes: Any = np.zeros((image.ndim + 1, len(np.asarray(thresholds))))
+    for extent, count in cell_counts(image, thresholds, **options).items():
+        sides = [h for h, e in zip(spacing, extent, strict=True) if e]
+        for k in range(len(sides) + 1):
+            symmetric = sum(map(math.prod, itertools.combinations(sides, k)))
+            volumes[k] += (-1) ** (len(sides) - k) * symmetric * count
+    return np.asarray((volumes * np.array(factors)[:, None])[::-1])
 
 
 def changing_levels(
-    image: Array,
-    *,
-    connectivity: int | None = None,
-    superlevel: bool = False,
-    mask: Array | None = None,
+    image: Array, *, superlevel: bool = False, mask: Array | None = None, **options: Any
 ) -> Array:
     """Return, increasing, the values of the image at which its curve changes."""
-    order = _order(image, superlevel, mask)
-    jumps = _jumps(order, _uses_cubes(connectivity, image.ndim))
-    return np.sort(order.levels[jumps != 0])
+    levels = np.sort(_order(image, superlevel, mask).levels)
+    curve = euler_curve(image, levels, superlevel=superlevel, mask=mask, **options)
+    before = np.append(curve[1:], 0) if superlevel else np.append(0, curve[:-1])
+    return levels[curve != before]
 
 
 def euler_number(image: Array, connectivity: int | None = None) -> int:
@@ -192,32 +207,20 @@ def euler_coefficients(
     key = rank * image.size + (image.size - 1 - raster if late_first else raster)
     never = levels.size * image.size
     coefficients = np.zeros(image.size, dtype=np.int64)
-    for dimension, cell_key in _cells(key, cubes, never):
+    for extent, cell_key in cell_ranks(key, cubes, never):
         owner = cell_key[cell_key < never] % max(image.size, 1)
         if late_first:
             owner = image.size - 1 - owner
-        coefficients += (-1) ** dimension * np.bincount(owner, minlength=image.size)
+        coefficients += (-1) ** sum(extent) * np.bincount(owner, minlength=image.size)
     return coefficients.reshape(image.shape).astype(np.int8)
 
 
 def region_curves(
-    image: Array,
-    labels: Array,
-    thresholds: Iterable[Any],
-    *,
-    connectivity: int | None = None,
-    superlevel: bool = False,
+    image: Array, labels: Array, thresholds: Iterable[Any], **options: Any
 ) -> tuple[Array, Integers]:
     """Return the positive labels, increasing, and the curve of each as if it were alone."""
     present = np.unique(labels[labels > 0])
-    thresholds = np.asarray(thresholds)
-    values = np.zeros((present.size, thresholds.size), dtype=np.int64)
-    for row, label in enumerate(present):
-        values[row] = euler_curve(
-            image,
-            thresholds,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=labels == label,
-        )
-    return present, values
+    curves = np.zeros((present.size, len(np.asarray(thresholds))), np.int64)
+    for row, label in zip(curves, present, strict=True):
+        row[:] = euler_curve(image, thresholds, mask=labels == label, **options)
+    return present, curves

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from oracles.euler import cell_ranks
 
 __all__ = ["cells", "euler_transform", "vertex_heights"]
 
@@ -26,28 +27,15 @@ def cells(weights: Array, connectivity: int) -> tuple[NDArray[np.int64], Array]:
     Points of weight 0 are no part of it. A cell has the largest weight of its vertices (V), or the
     smallest of the cubes that contain it (T).
     """
+    present = weights != 0
+    levels, ranks = np.unique(weights[present], return_inverse=True)
+    key = np.full(weights.shape, levels.size)
+    key[present] = ranks
     coordinates, values = [], []
-    grid = np.pad(weights, 0 if connectivity == 1 else 1)
-    for extent in itertools.product((0, 1), repeat=weights.ndim):
-        # The points that decide about a cell: its vertices, or the cubes around it.
-        counts = [1 + e if connectivity == 1 else 2 - e for e in extent]
-        own = grid
-        if connectivity != 1:  # the cubes of the padding are no cells
-            own = grid[tuple(slice(1, -1) if e else slice(None) for e in extent)]
-        sizes = [n - c + 1 for n, c in zip(own.shape, counts, strict=True)]
-        points = np.stack(
-            [
-                own[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
-                for offset in itertools.product(*(range(c) for c in counts))
-            ]
-        )
-        if connectivity == 1:
-            present, weight = (points != 0).all(axis=0), points.max(axis=0)
-        else:
-            present = (points != 0).any(axis=0)
-            weight = np.where(points != 0, points, points.max()).min(axis=0, initial=points.max())
-        coordinates.append(2 * np.argwhere(present) + np.array(extent))
-        values.append(weight[present])
+    for extent, found in cell_ranks(key, connectivity != 1, levels.size):
+        enters = found < levels.size
+        coordinates.append(2 * np.argwhere(enters) + np.array(extent))
+        values.append(levels[found[enters]])
     return np.concatenate(coordinates), np.concatenate(values)
 
 

@@ -13,25 +13,19 @@ from skimage.measure import euler_number
 from ecc_core.testing import known_shapes, strategies
 
 
-def brute_force_coefficients(image: np.ndarray, cubes: bool) -> np.ndarray:
-    """Walk over the doubled grid, where a cell is a point and its dimension a matter of parity."""
-    coefficients = np.zeros(image.shape, dtype=np.int8)
-    sides = [2 * n + 1 if cubes else 2 * n - 1 for n in image.shape]
-    for cell in itertools.product(*(range(n) for n in sides)):
-        dimension = sum(c % 2 for c in cell)
-        nearest = []
-        for c, n in zip(cell, image.shape, strict=True):
-            if not cubes:  # vertices are at even coordinates
-                axis = [c // 2] if c % 2 == 0 else [c // 2, c // 2 + 1]
-            else:  # cubes are at odd coordinates
-                axis = [c // 2] if c % 2 == 1 else [c // 2 - 1, c // 2]
-            nearest.append([i for i in axis if 0 <= i < n])
-        points = sorted(itertools.product(*nearest))  # in C order
-        pick = min if cubes else max
-        value = pick(image[p] for p in points)
-        owner = next(p for p in points if image[p] == value)
-        coefficients[owner] += (-1) ** dimension
-    return coefficients
+def every_cell(shape, cubes, boundary):
+    """Walk over the doubled grid: the extent of each cell, and the points that decide about it."""
+    ranges = {
+        "closed": lambda n: range(2 * n + 1 if cubes else 2 * n - 1),
+        "periodic": lambda n: range(2 * n),
+        "half-open": lambda n: range(int(cubes), 2 * n - 2 + cubes),
+    }
+    for cell in itertools.product(*map(ranges[boundary], shape)):
+        spans = []
+        for c, n in zip(cell, shape, strict=True):  # vertices have even coordinates, cubes odd ones
+            span = [c // 2] if c % 2 == cubes else [c // 2 - cubes, c // 2 - cubes + 1]
+            spans.append([i % n for i in span if boundary == "periodic" or 0 <= i < n])
+        yield tuple(c % 2 for c in cell), sorted(itertools.product(*spans))  # in C order
 
 
 def gudhi_curve(image: np.ndarray, thresholds: np.ndarray, cubes: bool) -> np.ndarray:
@@ -53,33 +47,6 @@ def all_connectivities(ndim: int) -> tuple[int, ...]:
 def test_known_shapes(shape):
     assert reference.euler_number(shape.image, 1) == shape.euler_1
     assert reference.euler_number(shape.image, shape.image.ndim) == shape.euler_d
-
-
-def test_cells_of_a_pair():
-    image = np.array([5, 2], dtype=np.uint8)
-    v = reference.cell_values(image, False)
-    assert sorted(zip(v.values, v.dimensions, strict=True)) == [(2, 0), (5, 0), (5, 1)]
-    t = reference.cell_values(image, True)
-    assert sorted(zip(t.values, t.dimensions, strict=True)) == [
-        *[(2, 0), (2, 0), (2, 1)],
-        *[(5, 0), (5, 1)],
-    ]
-
-
-@pytest.mark.parametrize("shape", [(4,), (3, 5), (2, 3, 4), (1, 1, 1)])
-def test_number_of_cells(shape):
-    image = np.zeros(shape)
-    for cubes, sides in (
-        (False, [(n, n - 1) for n in shape]),
-        (True, [(n + 1, n) for n in shape]),
-    ):
-        expected = dict.fromkeys(range(len(shape) + 1), 0)
-        for extent in itertools.product((0, 1), repeat=len(shape)):
-            expected[sum(extent)] += int(
-                np.prod([s[e] for s, e in zip(sides, extent, strict=True)])
-            )
-        found = reference.cell_values(image, cubes)
-        assert expected == {d: int(np.sum(found.dimensions == d)) for d in expected}
 
 
 @given(st.data(), st.sampled_from((2, 3)))
@@ -114,23 +81,31 @@ def test_curve_equals_gudhi(image):
         )
 
 
-@given(
-    strategies.images(
-        dtypes=("bool", "uint8", "float64"),
-        shapes=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
-    )
-)
-def test_cells_and_coefficients_equal_plain_python(image):
+SMALL = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@given(image=strategies.images(dtypes=("bool", "uint8", "float64"), shapes=SMALL))
+def test_cells_and_coefficients_equal_plain_python(boundary, image):
     for connectivity in all_connectivities(image.ndim):
         cubes = connectivity != 1
-        coefficients = reference.euler_coefficients(image, connectivity=connectivity)
-        np.testing.assert_array_equal(coefficients, brute_force_coefficients(image, cubes))
-        cells = reference.cell_values(image, cubes)
-        levels = np.unique(image)
-        counted = [np.sum((-1) ** cells.dimensions[cells.values <= t]) for t in levels]
-        np.testing.assert_array_equal(
-            reference.euler_curve(image, levels, connectivity=connectivity), counted
-        )
+        coefficients = np.zeros(image.shape, np.int8)
+        values = {extent: [] for extent in itertools.product((0, 1), repeat=image.ndim)}
+        for extent, points in every_cell(image.shape, cubes, boundary):
+            value = (min if cubes else max)(image[p] for p in points)
+            values[extent].append(value)
+            owner = next(p for p in points if image[p] == value)
+            coefficients[owner] += (-1) ** sum(extent)
+        if boundary == "closed":
+            found = reference.euler_coefficients(image, connectivity=connectivity)
+            np.testing.assert_array_equal(found, coefficients)
+        levels, options = np.unique(image), {"connectivity": connectivity, "boundary": boundary}
+        counts = reference.cell_counts(image, levels, **options)
+        assert list(counts) == list(values)
+        for extent, count in counts.items():
+            assert count.tolist() == [sum(v <= t for v in values[extent]) for t in levels]
+        total = sum((-1) ** sum(extent) * count for extent, count in counts.items())
+        np.testing.assert_array_equal(reference.euler_curve(image, levels, **options), total)
 
 
 @given(st.data())
@@ -153,23 +128,6 @@ def test_coefficients_add_up_to_the_curve(data):
         )
 
 
-@given(st.data(), st.sampled_from((2, 3)))
-def test_regions_equal_scikit_image(data, ndim):
-    image = data.draw(strategies.images(ndim, dtypes=("uint8", "float32")))
-    labels = data.draw(strategies.labels(image.shape))
-    thresholds = np.unique(image)[:5]
-    for connectivity in (1, ndim):
-        found, values = reference.region_curves(
-            image, labels, thresholds, connectivity=connectivity
-        )
-        np.testing.assert_array_equal(found, np.setdiff1d(labels, [0]))
-        for label, curve in zip(found, values, strict=True):
-            expected = [
-                euler_number((image <= t) & (labels == label), connectivity) for t in thresholds
-            ]
-            np.testing.assert_array_equal(curve, expected)
-
-
 def test_large_integers_are_not_rounded():
     image = np.array([2**53, 2**53 + 1, 2**63 - 1], dtype=np.int64)
     thresholds = np.array([2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1], dtype=np.uint64)
@@ -183,14 +141,3 @@ def test_large_integers_are_not_rounded():
         reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])),
         [1, 2, 1],
     )
-
-
-def test_ties_belong_to_the_first_point():
-    image = np.zeros((2, 2))
-    v = [
-        [1 - 2 + 1, 1 - 1],
-        [1 - 1, 1],
-    ]  # the square and two edges, an edge, an edge, none
-    np.testing.assert_array_equal(reference.euler_coefficients(image, connectivity=1), v)
-    t = [[1 - 4 + 4, 1 - 3 + 2], [1 - 3 + 2, 1 - 2 + 1]]
-    np.testing.assert_array_equal(reference.euler_coefficients(image, connectivity=2), t)
