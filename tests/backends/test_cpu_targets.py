@@ -14,6 +14,7 @@ import itertools
 import numpy as np
 import ecc_core as ecc
 from oracles import euler as reference
+from oracles import transform
 
 rng = np.random.default_rng(0)
 for dtype, shape in (("uint8", (35, 131)), ("float32", (3, 18, 67))):
@@ -39,6 +40,14 @@ for dtype, shape in (("uint8", (35, 131)), ("float32", (3, 18, 67))):
             for mask in (image <= t for t in thresholds)
         ]
         np.testing.assert_array_equal(surface.values, expected)
+        mask = image > 1
+        found = ecc.euler_transform(mask, 5, 40, connectivity=connectivity)
+        weighted = ecc.euler_transform(mask * 3, 5, 40, connectivity=connectivity, weighted=True)
+        expected = transform.euler_transform(
+            mask.astype(np.int64), *found[:2], connectivity, np.ones(mask.ndim)
+        )
+        np.testing.assert_array_equal(found.values, expected)
+        np.testing.assert_array_equal(weighted.values, 3 * expected)
 print("done")
 """
 

@@ -5,61 +5,61 @@ import subprocess
 import sys
 
 import numba
-import numpy as np
 import pytest
 
-import ecc_core as ecc
 from ecc_core._backends.cpu import compiling
 from ecc_core._backends.cpu.scans import kernels
 
+KERNEL = """
+from ecc_core._backends.cpu import compiling
+
+@compiling.kernel()
+def double(x):
+    return x * 2
+"""
 # Every process starts when all have come this far, so that they meet in the cache.
 CALLS = """
-import os, sys, time
-import numba
+import sys
 import numpy as np
-import pytest
-import ecc_core as ecc
-import ecc_core._backends.cpu.launch
+import kernel_module
 print("ready", flush=True)
 sys.stdin.readline()
-image = np.arange(1200).reshape(30, 40) * 7919 % 1201
-image = image.astype(sys.argv[1])
-for connectivity in (1, 2):
-    print(*ecc.euler_curve(image, 9, range=(0, 1200), connectivity=connectivity).values)
+for dtype in sys.argv[1:]:
+    assert kernel_module.double(np.dtype(dtype).type(3)) == 6
+print(sum(kernel_module.double.stats.cache_hits.values()))
 """
-DTYPES = ["float32", "float64", "int32", "uint32"]
+DTYPES = ["f4", "f8", "i4", "u4"]
 
 
 def test_processes_share_an_empty_cache(tmp_path):
-    image = np.arange(1200).reshape(30, 40) * 7919 % 1201
-    expected = [
-        " ".join(map(str, ecc.euler_curve(image, 9, range=(0, 1200), connectivity=c).values))
-        for c in (1, 2)
-    ]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    for dtypes in (DTYPES, DTYPES[::-1]):  # the second time from what the first have left
+    (tmp_path / "kernel_module.py").write_text(KERNEL)
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+    for attempt in range(2):  # the second time from what the first have left
         processes = [
             subprocess.Popen(
-                [sys.executable, "-W", "error", "-c", CALLS, dtype],
+                [sys.executable, "-W", "error", "-c", CALLS, *DTYPES[i:], *DTYPES[:i]],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for dtype in dtypes
+            for i in range(4)
         ]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
         for process in processes:
             process.stdin.write("go\n")
             process.stdin.flush()
+        hits = []
         for process in processes:
             out, errors = process.communicate(timeout=300)
             assert process.returncode == 0, errors
-            assert out.splitlines() == expected
+            hits.append(int(out))
         assert list(tmp_path.rglob("*.nbc"))
         assert not list(tmp_path.rglob("*.tmp*"))
+        assert attempt == 0 or max(hits) > 0
 
 
 def test_one_signature_never_leads_to_the_code_of_another(tmp_path):

@@ -2,10 +2,7 @@
 
 import _thread
 import itertools
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -116,31 +113,3 @@ def test_an_interrupt_ends_a_call_and_harms_nothing():
     for workers in (1, 2):
         found = ecc.euler_curve(image, 64, workers=workers)
         np.testing.assert_array_equal(found.values, expected)
-
-
-FORK = """
-import os
-import signal
-import numpy as np
-import ecc_core as ecc
-image = (np.random.default_rng(0).random((70, 80, 131)) * 200).astype("u1")
-expected = ecc.euler_curve(image, workers=3).values
-child = os.fork()
-found = ecc.euler_curve(image, workers=3).values
-assert np.array_equal(found, expected)
-if child == 0:
-    os._exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_forked_child_computes_as_well():
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
