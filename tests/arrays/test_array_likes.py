@@ -136,13 +136,46 @@ def test_subclasses_of_tensors():
     assert_array_equal(found.values.numpy(), KNOWN.values)
 
 
-def test_tensors_that_are_views_of_bits():
+def test_views_of_tensors_are_what_they_show():
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    image = torch.tensor([[1 + 2j, 3 - 1j]]).conj().imag  # a view with the negative bit
-    assert image.is_neg()
-    assert ecc.euler_curve(image, [-2, 1]).values.tolist() == [1, 1]
-    with pytest.raises(TypeError, match=r"must have a boolean, integer or real.* got torch.float8"):
-        ecc.euler_curve(torch.zeros(2, 2).to(torch.float8_e4m3fn), [0])
+    image = np.random.default_rng(5).integers(0, 9, (7, 11, 66)).astype(np.float32)
+    tensor, shown = torch.from_numpy(image), torch.from_numpy(image % 3 > 0)
+    options = {"axis": (0, 2), "superlevel": True}
+    turned, mask = tensor.permute(2, 0, 1)[::2], shown.permute(2, 0, 1)[::2]
+    found = ecc.euler_curve(turned, [3.0, 4.0], mask=mask, **options)
+    expected = ecc.euler_curve(turned.numpy(), [3.0, 4.0], mask=mask.numpy(), **options)
+    assert_array_equal(found.values.numpy(), expected.values)
+    negated = torch.complex(tensor, -tensor).conj().imag  # a view with the negative bit
+    assert negated.is_neg()
+    assert ecc.euler_curve(negated, 5) == ecc.euler_curve(tensor, 5)
+    learned = torch.tensor(image, requires_grad=True)
+    assert ecc.euler_curve(learned, 5) == ecc.euler_curve(tensor, 5)
+    thresholds = torch.tensor([1.0, 3.0])
+    assert ecc.euler_curve(tensor, thresholds).thresholds is thresholds
+
+
+def test_bfloat16_is_exact():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    noise = np.random.default_rng(5).integers(0, 9, (11, 66)) * 1.01
+    image = torch.from_numpy(noise).bfloat16()
+    levels, direction = image.float().unique(), torch.tensor([1.0, 0.5])
+    for options in ({}, {"direction": direction, "direction_scale": 0.1}):
+        found = ecc.euler_curve(image, levels.bfloat16(), **options)
+        assert found.values.equal(ecc.euler_curve(image.float(), levels, **options).values)
+        options["direction"] = direction.bfloat16() if options else None
+        found = ecc.euler_curve(image, levels, **options)
+    assert ecc.euler_number(image) == ecc.euler_number(image.float())
+    found = ecc.euler_transform(image > 3, direction[None].bfloat16(), levels.bfloat16())
+    assert found.values.equal(ecc.euler_transform(image > 3, direction[None], levels).values)
+
+
+def test_tensors_that_are_no_arrays_of_numbers_are_refused():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(TypeError, match="`image` must be a dense tensor, got layout torch"):
+        ecc.euler_curve(torch.ones(3, 3).to_sparse(), 5)
+    for dtype in (torch.complex64, torch.float8_e4m3fn):
+        with pytest.raises(TypeError, match="`image` must have a boolean, integer or real"):
+            ecc.euler_curve(torch.zeros(2, 2).to(dtype), [0])
 
 
 def test_jax_without_64_bits():

@@ -24,7 +24,7 @@ def host(library, array):
     return np.asarray(array)
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(st.data())
 def test_curves(library, data):
     image = data.draw(strategies.images(dtypes=[d for d in DTYPES if library.supports(d)]))
@@ -34,6 +34,7 @@ def test_curves(library, data):
         "connectivity": data.draw(st.sampled_from((None, 1, image.ndim))),
         "superlevel": data.draw(st.booleans()),
     }
+    before = image.copy()
     kept = {} if mask is None else {"mask": library.asarray(mask)}
     found = ecc.euler_curve(library.asarray(image), thresholds, **options, **kept)
     expected = reference.euler_curve(image, thresholds, mask=mask, **options)
@@ -41,6 +42,7 @@ def test_curves(library, data):
     values = host(library, found.values)
     assert values.dtype == np.int64
     assert_array_equal(values, expected)
+    assert_array_equal(image, before)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

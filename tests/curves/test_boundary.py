@@ -64,29 +64,6 @@ def test_exact_levels(image, boundary, superlevel):
         np.testing.assert_array_equal(exact.values, values[values != before])
 
 
-@pytest.mark.parametrize("shape", [(9,), (6, 7), (5, 4, 6)])
-def test_windows_of_a_partition_add_up(shape):
-    image = image_of(shape, "uint8")
-    for connectivity in connectivities(len(shape)):
-        options = {"connectivity": connectivity, "boundary": "half-open"}
-        whole = ecc.euler_curve(image, range(6), **options).values
-        parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]  # they share a plane of points
-        total = sum(
-            ecc.euler_curve(image[tuple(slice(*part) for part in box)], range(6), **options).values
-            for box in itertools.product(*parts)
-        )
-        np.testing.assert_array_equal(total, whole)
-
-
-@pytest.mark.parametrize("shape", [(6, 7), (5, 4, 6)])
-def test_rolling_a_periodic_image_changes_nothing(shape):
-    image = image_of(shape)
-    turned = np.roll(image, range(1, len(shape) + 1), range(len(shape)))
-    for connectivity in connectivities(len(shape)):
-        options = {"connectivity": connectivity, "boundary": "periodic"}
-        assert ecc.euler_curve(image, 5, **options) == ecc.euler_curve(turned, 5, **options)
-
-
 def test_a_torus_a_ring_around_it_and_batches():
     full, ring = np.ones((5, 6), bool), np.zeros((5, 6), bool)
     ring[2] = True

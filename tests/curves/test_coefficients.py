@@ -81,30 +81,6 @@ def test_the_extremes(backend, connectivity, around, extreme):
     assert found[(1,) * image.ndim] == extreme
 
 
-def test_ties_belong_to_the_first_point(backend):
-    flat = backend.asarray(np.zeros((3, 4), np.uint8))
-    expected = np.zeros((3, 4), np.int8)
-    expected[-1, -1] = 1  # every other point owns an edge more, or a square and two edges
-    found = ecc.euler_coefficients(flat, connectivity=1)
-    assert_arrays_equal(found, expected, like=flat)
-    expected = np.zeros((3, 4), np.int8)
-    expected[0, 0] = 1  # each closed square after the first adds as many faces as corners
-    assert_arrays_equal(ecc.euler_coefficients(flat, connectivity=2), expected, like=flat)
-
-
-@given(st.data())
-def test_add_up_to_the_curve(backend, data):
-    image = data.draw(strategies.images(dtypes=("uint8", "int64", "float32")))
-    superlevel = data.draw(st.booleans())
-    for connectivity in (1, image.ndim):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        levels = np.unique(image)[:20]
-        curve = ecc.euler_curve(backend.asarray(image), backend.asarray(levels), **options)
-        c = np.asarray(ecc.euler_coefficients(backend.asarray(image), **options))
-        compare = np.greater_equal if superlevel else np.less_equal
-        np.testing.assert_array_equal(curve.values, [c[compare(image, t)].sum() for t in levels])
-
-
 def test_masked_arrays():
     image = np.random.default_rng(3).integers(9, size=(9, 67))
     hidden = image == 4

@@ -1,5 +1,6 @@
 """Bad input: one clear error that names the argument, what it must be and what came."""
 
+import importlib.util
 import re
 
 import numpy as np
@@ -69,12 +70,6 @@ def test_connectivity(function, image, connectivity, message):
         getattr(ecc, function)(image, *labels, connectivity=connectivity)
 
 
-@pytest.mark.parametrize("connectivity", ["full", 1.5, (1,)])
-def test_connectivity_that_is_no_integer(connectivity):
-    with pytest.raises((TypeError, ValueError), match="`connectivity`"):
-        ecc.euler_curve(IMAGE, connectivity=connectivity)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4"])
 def test_nan_is_an_error_by_default(dtype):
     image = with_value(np.nan).astype(dtype)
@@ -121,13 +116,6 @@ def test_every_kind_of_nan_is_found(dtype, bits):
             np.testing.assert_array_equal(omitted.values, masked.values)
 
 
-@pytest.mark.parametrize("nan", ["ignore", None, True, "OMIT"])
-def test_nan_policy(nan):
-    for function in (ecc.euler_curve, ecc.euler_coefficients):
-        with pytest.raises(ValueError, match=f'`nan` must be .*"raise".*"omit".*got {nan!r}'):
-            function(IMAGE, nan=nan)
-
-
 BAD_THRESHOLDS = {
     "unsorted": ([3, 1, 2], ValueError),
     "decreasing": (np.array([2.0, 1.0]), ValueError),
@@ -157,11 +145,6 @@ def test_bad_thresholds(case, dtype):
         ecc.euler_curve(IMAGE.astype(dtype), thresholds)
     with pytest.raises(error, match="`thresholds`"):
         ecc.region_curves(IMAGE.astype(dtype), LABELS, thresholds)
-
-
-def test_no_thresholds_are_an_empty_curve():
-    assert ecc.euler_curve(IMAGE, 0).values.shape == (0,)
-    assert ecc.region_curves(IMAGE, LABELS, 0).values.shape == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -206,42 +189,35 @@ def test_no_finite_value_to_take_the_range_from(image, options):
     assert found.values.shape == (3,)
 
 
-def test_mask():
-    for function in (ecc.euler_curve, ecc.euler_coefficients):
-        with pytest.raises(ValueError, match=r"`mask`.*\(7, 63\).*\(63, 7\)"):
-            function(IMAGE, mask=np.ones((63, 7), bool))
-        with pytest.raises(ValueError, match="`mask`"):
-            function(IMAGE, mask=True)
-        with pytest.raises(TypeError, match=r"`mask`.*float64"):
-            function(IMAGE, mask=np.ones((7, 63)))
-
-
-@pytest.mark.parametrize(
-    ("axis", "error"),
-    [
-        (3, ValueError),
-        (-4, ValueError),
-        ((0, 3), ValueError),
-        ((0, 0), ValueError),
-        ((0, -3), ValueError),
-        ((), ValueError),
-        (1.5, TypeError),
-        ("x", TypeError),
-    ],
-)
-def test_axis(axis, error):
-    with pytest.raises(error, match="`axis`"):
-        ecc.euler_curve(VOLUME, [0], axis=axis)
-
-
-def test_at_most_three_spatial_axes():
-    with pytest.raises(ValueError, match="`axis`"):
-        ecc.euler_curve(np.zeros((2, 2, 2, 2)), [0], axis=(0, 1, 2, 3))
+DIRECTED = {"direction": (1, 0)}
+NAN = '`nan` must be "raise" or "omit"'
+BOOLEAN = "`superlevel` must be True or False"
+ALONE = "must be None without `direction`"
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        ({"connectivity": 1.5}, (TypeError, ValueError), "`connectivity`"),
+        ({"connectivity": np.array([1, 2])}, ValueError, "`connectivity` must be 1 or 2 for a 2-D"),
+        ({"connectivity": "2"}, ValueError, "`connectivity` must be 1 or 2 for a 2-D image, got 2"),
+        ({"superlevel": "no"}, TypeError, f"{BOOLEAN}, got 'no'"),
+        ({"superlevel": np.array([True, False])}, TypeError, BOOLEAN),
+        ({"nan": None}, ValueError, f"{NAN}, got None"),
+        ({"nan": "OMIT"}, ValueError, f"{NAN}, got 'OMIT'"),
+        ({"nan": np.array(["omit"])}, ValueError, NAN),
+        ({"nan": ["omit"]}, ValueError, rf"{NAN}, got \['omit'\]"),
+        ({"mask": np.ones((63, 7), bool)}, ValueError, r"`mask`.*\(7, 63\).*\(63, 7\)"),
+        ({"mask": True}, ValueError, "`mask`"),
+        ({"mask": np.ones((7, 63))}, TypeError, "`mask`.*float64"),
+        ({"mask": [[True], [True, False]]}, ValueError, "`mask` must be an array, got a ragged"),
+        ({"axis": 2}, ValueError, "`axis`"),
+        ({"axis": -3}, ValueError, "`axis`"),
+        ({"axis": (0, 2)}, ValueError, "`axis`"),
+        ({"axis": (0, -2)}, ValueError, "`axis`"),
+        ({"axis": ()}, ValueError, "`axis`"),
+        ({"axis": 1.5}, TypeError, "`axis`"),
+        ({"axis": [[0], [1, 2]]}, TypeError, "`axis` must be an int or a tuple of ints"),
         ({"direction": (1, 0, 0)}, ValueError, r"`direction`.*\(2,\).*\(3,\)"),
         ({"direction": 1.0}, ValueError, "`direction`"),
         ({"direction": (0, 0)}, ValueError, "`direction`"),
@@ -249,32 +225,100 @@ def test_at_most_three_spatial_axes():
         ({"direction": (np.inf, 1)}, ValueError, "`direction`"),
         ({"direction": ("a", "b")}, TypeError, "`direction`"),
         ({"direction": (1j, 0)}, TypeError, "`direction`"),
-        ({"direction_scale": np.nan}, ValueError, "`direction_scale`"),
-        ({"direction_scale": np.inf}, ValueError, "`direction_scale`"),
-        ({"direction_scale": "2"}, TypeError, "`direction_scale`"),
-        ({"spacing": 0}, ValueError, "`spacing`"),
-        ({"spacing": (1, -1)}, ValueError, "`spacing`"),
-        ({"spacing": (1, np.nan)}, ValueError, "`spacing`"),
-        ({"spacing": (1, 1, 1)}, ValueError, "`spacing`"),
-        ({"spacing": "wide"}, TypeError, "`spacing`"),
+        ({"direction": [[1], [1, 2]]}, ValueError, "`direction` must be numbers, got a ragged"),
+        ({"direction_scale": 2.0}, ValueError, f"`direction_scale` {ALONE}"),
+        ({"direction_scale": "x"}, ValueError, f"`direction_scale` {ALONE}"),
+        ({**DIRECTED, "direction_scale": np.nan}, ValueError, "`direction_scale`"),
+        ({**DIRECTED, "direction_scale": np.inf}, ValueError, "`direction_scale`"),
+        ({**DIRECTED, "direction_scale": "2"}, TypeError, "`direction_scale`"),
+        ({**DIRECTED, "direction_scale": [1, [2]]}, TypeError, "`direction_scale` must be a real"),
+        ({**DIRECTED, "direction_scale": 10**400}, TypeError, "`direction_scale` must be"),
+        ({"spacing": 0}, ValueError, f"`spacing` {ALONE}, got 0"),
+        ({**DIRECTED, "spacing": 0}, ValueError, "`spacing`"),
+        ({**DIRECTED, "spacing": (1, -1)}, ValueError, "`spacing`"),
+        ({**DIRECTED, "spacing": (1, np.nan)}, ValueError, "`spacing`"),
+        ({**DIRECTED, "spacing": (1, 1, 1)}, ValueError, "`spacing`"),
+        ({**DIRECTED, "spacing": "wide"}, TypeError, "`spacing`"),
+        ({"workers": 0}, ValueError, "`workers`.*0"),
+        ({"workers": -1}, ValueError, "`workers`.*-1"),
+        ({"workers": 1.5}, TypeError, "`workers`.*1.5"),
+        ({"workers": "2"}, TypeError, "`workers`.*2"),
+        ({"workers": np.array([1, 2])}, TypeError, "`workers` must be a positive int or None"),
     ],
 )
-def test_direction(options, error, message):
+def test_options_of_a_curve(options, error, message):
     with pytest.raises(error, match=message):
-        ecc.euler_curve(IMAGE, [0.0], **{"direction": (1, 0), **options})
+        ecc.euler_curve(IMAGE, [1.0, 2.0], **options)
 
 
-def test_exact_thresholds_of_a_batch():
+def test_axes_that_no_image_has():
+    with pytest.raises(ValueError, match="`axis`"):
+        ecc.euler_curve(np.zeros((2, 2, 2, 2)), [0], axis=(0, 1, 2, 3))
     with pytest.raises(ValueError, match=r"exact.*`axis`|`thresholds`.*exact"):
         ecc.euler_curve(VOLUME, "exact", axis=(1, 2))
 
 
+DEVICES = "distinct non-negative device numbers, got"
+TOGETHER = "must be None together with `devices`"
+
+
 @pytest.mark.parametrize(
-    ("workers", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError)]
+    ("options", "error", "message"),
+    [
+        ({"devices": 0}, TypeError, "`devices` must be a sequence of ints, got 0"),
+        ({"devices": ["gpu"]}, TypeError, r"`devices` must be a sequence of ints, got \['gpu'\]"),
+        ({"devices": []}, ValueError, rf"`devices` must be {DEVICES} \[\]"),
+        ({"devices": [0, -1]}, ValueError, rf"{DEVICES} \[0, -1\]"),
+        ({"devices": [1, 1]}, ValueError, rf"{DEVICES} \[1, 1\]"),
+        ({"mask": VOLUME > 0}, ValueError, f"`mask` {TOGETHER}"),
+        ({"image": np.ma.array(VOLUME, mask=VOLUME == 0)}, ValueError, f"`mask` {TOGETHER}"),
+        ({"axis": (1, 2)}, ValueError, f"`axis` {TOGETHER}, got tuple"),
+        ({"direction": [1, 0, 0]}, ValueError, f"`direction` {TOGETHER}"),
+        ({"direction_scale": 1.0}, ValueError, f"`direction_scale` {TOGETHER}"),
+        ({"spacing": 2}, ValueError, f"`spacing` {TOGETHER}"),
+        ({"workers": 2}, ValueError, f"`workers` {TOGETHER}"),
+        ({"thresholds": "exact"}, ValueError, "`thresholds` must be an int or an array together"),
+        ({"image": VOLUME[0, 0]}, ValueError, r"`image` must have 2 or 3 axes together.*\(4,\)"),
+        ({"image": VOLUME * 1j}, TypeError, "`image` must have a boolean, integer or real floati"),
+        ({"connectivity": 2}, ValueError, "`connectivity` must be 1 or 3 for a 3-D image, got 2"),
+        ({"nan": "skip"}, ValueError, NAN),
+    ],
 )
-def test_workers(workers, error):
-    with pytest.raises(error, match=f"`workers`.*{workers}"):
-        ecc.euler_curve(IMAGE, workers=workers)
+def test_options_of_several_devices(options, error, message):
+    with pytest.raises(error, match=message):
+        ecc.euler_curve(**{"image": VOLUME, "thresholds": [0], "devices": [0], **options})
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
+def test_devices_need_cupy():
+    message = r"`devices` need CuPy: install napari-ecc\[cuda12\] or napari-ecc\[cuda13\]"
+    with pytest.raises(ecc.errors.BackendError, match=message):
+        ecc.euler_curve(VOLUME, [0], devices=[0])
+
+
+def test_dask_arrays():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    lazy = da.from_array(IMAGE, chunks=2)
+    for options, error, message in (
+        ({"direction_scale": 1.0}, ValueError, f"`direction_scale` {ALONE}"),
+        ({"spacing": 2}, ValueError, f"`spacing` {ALONE}"),
+        ({"superlevel": "no"}, TypeError, BOOLEAN),
+        ({"devices": [0]}, ValueError, "`devices` must be None for an image that is not in host"),
+    ):
+        with pytest.raises(error, match=message):
+            ecc.euler_curve(lazy, [0], **options)
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    lazy._meta = torch.zeros((0, 0))
+    with pytest.raises(TypeError, match="`image` must have chunks of NumPy or CuPy arrays, got th"):
+        ecc.euler_curve(lazy, [0])
+
+
+def test_ragged_sequences():
+    for function in (ecc.euler_curve, ecc.euler_coefficients, ecc.euler_number):
+        with pytest.raises(ValueError, match="`image` must be an array, got a ragged sequence"):
+            function([[1, 2], [3]])
+    with pytest.raises(ValueError, match="`labels` must be an array, got a ragged sequence"):
+        ecc.region_curves(IMAGE, [[1, 2], [3]], [0])
 
 
 @pytest.mark.parametrize(
@@ -300,3 +344,16 @@ def test_good_input_warns_of_nothing(function):
     for dtype in ("bool", "uint8", "float16", "float32"):
         FUNCTIONS[function](IMAGE.astype(dtype))
     FUNCTIONS[function](np.array([[np.inf, -np.inf, 3.0]]))
+
+
+def test_infinite_values_with_a_direction_are_no_nan():
+    image = np.array([[-np.inf, 1.0], [np.inf, 2.0]])
+    found = ecc.euler_curve(image, [-1e9, 1e300], direction=(1, 1), direction_scale=1e300)
+    assert found.values.tolist() == [1, 1]
+
+
+def test_labels_that_are_booleans_stay_so_where_the_image_is_masked():
+    image = np.ma.array(IMAGE, mask=IMAGE == 5)
+    found = ecc.region_curves(image, IMAGE > 3, [1000])
+    assert found.labels.dtype == np.bool_
+    assert found.labels.tolist() == [True]

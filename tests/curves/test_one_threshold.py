@@ -10,10 +10,11 @@ import ecc_core as ecc
 from ecc_core.testing import assert_curves_equal
 
 SHAPES = [(1,), (130,), (1, 1), (1, 200), (65, 63), (17, 257), (1, 1, 1), (11, 20, 67), (3, 1, 129)]
+BLOCKS = [(40, 9000), (8000, 9), (5, 150, 66)]
+"""Shapes of images that are counted in several blocks."""
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *BLOCKS], ids=str)
 def test_euler_number_of_blocks(shape):
     rng = np.random.default_rng(1)
     for fraction in (0, 0.1, 0.5, 0.9, 1):
@@ -24,9 +25,8 @@ def test_euler_number_of_blocks(shape):
             assert ecc.euler_number(np.asfortranarray(image), connectivity) == expected
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize("shape", [(40, 130), (5, 19, 66)], ids=str)
+@pytest.mark.parametrize("shape", [(40, 130), *BLOCKS[1:]], ids=str)
 def test_curves_at_one_level(shape, dtype):
     """Also where thresholds are repeated, or beyond all values, and where points never enter."""
     rng = np.random.default_rng(2)

@@ -3,8 +3,6 @@
 More cases: `pytest tests/request/test_stored_arrays.py --hypothesis-profile=many`.
 """
 
-import tempfile
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,83 +10,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from oracles import euler as reference
 from oracles import transform as transform_reference
+from stored_arrays import WAYS
 
 import ecc_core as ecc
 from ecc_core.testing import strategies
 
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 DTYPES = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
-
-
-class Subclass(np.ndarray):
-    """An array that answers comparisons and reductions in its own way."""
-
-    def __array_wrap__(self, array, context=None, return_scalar=False):
-        return np.asarray(array)[()]
-
-    def max(self, *args, **kwargs):
-        return "not a number"
-
-
-def strided(array):
-    big = np.zeros([2 * n + 1 for n in array.shape], array.dtype)
-    view = big[tuple(slice(1, None, 2) for _ in array.shape)]
-    view[...] = array
-    return view
-
-
-def reversed_(array):
-    back = (slice(None, None, -1),) * array.ndim
-    return np.ascontiguousarray(array[back])[back]
-
-
-def of_records(array):
-    records = np.zeros(array.shape, [("flag", "u1"), ("value", array.dtype), ("rest", "u2")])
-    records["value"] = array
-    return records["value"]
-
-
-def unaligned(array):
-    memory = np.zeros(array.nbytes + 1, np.uint8)
-    view = np.frombuffer(memory, array.dtype, array.size, offset=1).reshape(array.shape)
-    memory[1:] = np.frombuffer(array.tobytes(), np.uint8)
-    return view
-
-
-def read_only(array):
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
-
-
-def mapped(array):
-    with tempfile.TemporaryFile() as file:
-        array.tofile(file)
-        if array.size == 0:
-            return array
-        return np.memmap(file, array.dtype, "r", shape=array.shape)
-
-
-def odd_bytes(array):
-    if array.dtype != np.bool_:
-        return array
-    return (array * np.arange(1, 1 + array.size).reshape(array.shape).astype(np.uint8)).view(bool)
-
-
-WAYS = {
-    "plain": lambda array: array,
-    "Fortran": np.asfortranarray,
-    "strided": strided,
-    "reversed": reversed_,
-    "records": of_records,
-    "unaligned": unaligned,
-    "read-only": read_only,
-    "memory map": mapped,
-    "swapped": lambda array: array.astype(array.dtype.newbyteorder()),
-    "subclass": lambda array: array.view(Subclass),
-    "odd bytes": odd_bytes,
-    "no mask": np.ma.asarray,
-}
 
 
 @st.composite

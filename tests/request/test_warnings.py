@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from skimage.data import astronaut
 
 import ecc_core as ecc
@@ -26,6 +25,10 @@ FUNCTIONS = {
 }
 
 
+def tensor(array):
+    return pytest.importorskip("torch", reason="torch is not installed").from_numpy(array)
+
+
 @pytest.fixture
 def found():
     """Messages of the warnings raised until now."""
@@ -35,7 +38,7 @@ def found():
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("library", [np.asarray, tensor])
 @pytest.mark.parametrize("image", [COLOURS, np.moveaxis(COLOURS, 2, 0), COLOURS[..., :2]])
 def test_colours_and_channels_without_axis(function, library, image, found):
     function(library(np.ascontiguousarray(image)))
@@ -159,7 +162,7 @@ def test_transforms_of_files_that_were_not_read():
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_lists_of_images(function):
-    for images in ([GREY, GREY], (torch.from_numpy(GREY),), [GREY, GREY[1:]]):
+    for images in ([GREY, GREY], (tensor(GREY),), [GREY, GREY[1:]]):
         with pytest.raises(TypeError, match=r"must be one array, got a (list|tuple) of [12]; pass"):
             function(images)
     function(GREY.tolist())

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skimage.measure import regionprops
 
 import ecc_core as ecc
 from ecc_core.testing import strategies as ecc_st
@@ -112,29 +111,12 @@ def test_radius_takes_size_out():
     assert (ecc.region_transforms(labels, 16, 33).values[0] != result.values[0]).any()
 
 
-def test_boxes_of_scikit_image():
-    labels = np.zeros((30, 30), dtype=np.int32)
-    labels[4:15, 3:9] = 7
-    labels[8:10, 5:7] = 0
-    labels[20:, 20:] = 3
-    result = ecc.region_transforms(labels, 8, 16)
-    for region, values in zip(regionprops(labels), result.values, strict=True):
-        alone = ecc.euler_transform(region.image, 8, result.heights)
-        np.testing.assert_array_equal(values, alone.values)
-
-
 @pytest.mark.parametrize("labels", [np.zeros((4, 5), int), np.zeros((0, 5), int), np.zeros(3, int)])
 def test_no_regions(labels):
     result = ecc.region_transforms(labels, 6, 7)
     assert result.labels.shape == (0,)
     assert result.values.shape == (0, 6, 7)
     assert result.values.dtype == np.int64
-
-
-def test_threads_change_nothing():
-    labels = np.arange(900).reshape(30, 30).repeat(3, axis=0).repeat(3, axis=1)
-    one = ecc.region_transforms(labels, 11, 20, workers=1).values
-    np.testing.assert_array_equal(ecc.region_transforms(labels, 11, 20, workers=3).values, one)
 
 
 def test_masked_labels_are_background():
