@@ -13,7 +13,7 @@ READY := $(VENV)/ready
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
 	@echo "make demo-gui  napari with an image and the dock Threshold"
-	@echo "make test   linters and the whole test suite"
+	@echo "make test   linters and the whole test suite; names and installs missing system packages"
 	@echo "make lint   linters only"
 	@echo "make docs   the documentation site, in site/"
 	@echo "make bench  times against other libraries, in benchmarks/results/"
@@ -25,7 +25,8 @@ demo: $(BASE)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# Files are shared out to processes, which share the compiled kernels by way of numba's cache.
+# As root on Debian this installs the system packages that tests need, after naming them. Each process
+# takes whole files; kernels that one has compiled are read by the others from numba's cache.
 test: lint
 	sh tools/ensure_system.sh
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations 15
@@ -36,7 +37,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# A page that refers to what is not there fails the build, and so does an example that does not run.
+# A broken link or an example that fails ends the build.
 docs: $(READY)
 	rm -rf site docs/api/generated docs/benchmark-figures
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
@@ -49,7 +50,7 @@ clean:
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment, in two parts: what the demo needs, and everything else. Each is made once, and again
-# when what it holds is declared anew.
+# when its requirements change.
 $(BASE): pyproject.toml constraints.txt tools/ensure_venv.sh
 	@echo "Installing the package into $(VENV), which takes about a minute"
 	sh tools/ensure_venv.sh $(PYTHON) $(VENV)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: ensure_venv.sh PYTHON VENV
-# Make the virtual environment VENV with the interpreter PYTHON, unless it is there. What the system
-# lacks for that is installed on Debian when we are root, and named otherwise.
+# Make the virtual environment VENV with the interpreter PYTHON, unless it is there. On Debian, what the
+# system lacks for that is named and then installed, as root, or named only.
 set -eu
 python=$1
 venv=$2
@@ -11,6 +11,7 @@ if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
 fi
 if ! "$python" -c 'import ensurepip' 2>/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "Installing system packages: apt-get install python3 python3-venv" >&2
         export DEBIAN_FRONTEND=noninteractive
         apt-get update -qq
         apt-get install -qq -y --no-install-recommends python3 python3-venv >/dev/null
