@@ -1,6 +1,6 @@
-"""Crash napari 0.9.2: hide a volume beside an image, and remove it. See napari-crash.md.
+"""Crash napari 0.9.2: hide a volume beside an image, and remove it. See napari-removed-layer.md.
 
-xvfb-run -a -s "-screen 0 1280x800x24" python docs/design/napari_crash.py
+xvfb-run -a -s "-screen 0 1280x800x24" python docs/upstream/napari_removed_layer.py
 """
 
 import sys
