@@ -22,9 +22,13 @@ class AtMost(int):
 
 def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> int:
     """Return an argument of which messages say that it must be `kind`."""
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise TypeError(f"`{name}` must be {kind}, got {number!r}")
-    if (count := operator.index(number)) < 1:
+    try:
+        if isinstance(number, bool):
+            raise TypeError
+        count = operator.index(number)
+    except TypeError:
+        raise TypeError(f"`{name}` must be {kind}, got {number!r}") from None
+    if count < 1:
         raise ValueError(f"`{name}` must be {kind}, got {count}")
     return count
 
