@@ -30,7 +30,7 @@ from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.window import run_groups
+from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main as main_of_ecc
@@ -177,16 +177,8 @@ def count_blocks(side: int) -> None:
 
     Work.emit = counted  # type: ignore[method-assign]
     start = time.perf_counter()
-    run_groups(
-        work,
-        groups,
-        range(len(groups)),
-        lambda *_: None,
-        workers=WORKERS,
-        scheduler=None,
-        starting=lambda _: None,
-        spoiling=OSError,
-    )
+    for _ in sums_of_groups(work, groups, range(len(groups)), workers=WORKERS):
+        pass
     seconds, peak = time.perf_counter() - start, peak_memory()
     volume = da.zeros((4 * side,) * 3, chunks=4, dtype=np.uint8)
     whole = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -22,8 +22,9 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._optional import import_optional
 from ecc_core._request.resources import available_cores
+from ecc_core.errors import InputFileError
 
-__all__ = ["cluster_errors", "run_groups"]
+__all__ = ["cluster_errors", "sums_of_groups"]
 
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
@@ -34,66 +35,56 @@ MOST_SPOILT = 64
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 
 Values = NDArray[np.int64]
-Done = Callable[[int, Values], None]
 
 
-def run_groups(
+def sums_of_groups(
     work: Work,
     groups: Sequence[Group],
-    missing: Sequence[int],
-    finished: Done,
+    numbers: Iterable[int],
     *,
-    workers: int | None,
-    scheduler: str | None,
-    starting: Callable[[int], None],
-    spoiling: type[Exception],
-) -> list[Exception]:
-    """Sum the contributions of the groups whose numbers are in `missing`.
+    workers: int | None = None,
+    scheduler: str | None = None,
+    spoiling: type[Exception] = InputFileError,
+) -> Generator[tuple[int, Values]]:
+    """Yield the numbers of groups and their sums, as soon as they have been computed.
 
     Parameters
     ----------
     work : Work
     groups : sequence of Group
-    missing : sequence of int
-        Increasing.
-    finished : callable
-        Called with the number and the sum of a group as soon as it has been computed.
+    numbers : iterable of int
+        Of the groups that are wanted, increasing. Each is taken before its group is read.
     workers, scheduler
         Threads of this process, or the address of a dask cluster to use instead.
-    starting : callable
-        Called with the number of a group before it is read.
     spoiling : type
-        Errors after which only the group of the failing block is given up.
-
-    Returns
-    -------
-    list of Exception
-        The errors of groups that were given up; at most `MOST_SPOILT`, after which the run stops.
+        Errors after which only the group of the failing block is given up. The first one is raised
+        in the end, or when there are `MOST_SPOILT`.
     """
     errors: list[Exception] = []
+    waiting: deque[tuple[int, Any]] = deque()
+
+    def ready(*, all_of_them: bool = False) -> Iterator[tuple[int, Values]]:
+        while waiting and len(errors) < MOST_SPOILT:
+            number, coming = waiting[0]
+            if not (all_of_them or coming.done()):
+                return
+            waiting.popleft()
+            try:
+                values = coming.result()
+            except spoiling as error:
+                errors.append(error)
+            else:
+                yield number, on_host(values)
+
     with _Threads(work, workers) if scheduler is None else _Cluster(work, scheduler) as run:
-        waiting: deque[tuple[int, Any]] = deque()
-
-        def deliver(*, all_of_them: bool) -> None:
-            while waiting and len(errors) < MOST_SPOILT:
-                number, coming = waiting[0]
-                if not (all_of_them or coming.done()):
-                    return
-                waiting.popleft()
-                try:
-                    values = coming.result()
-                except spoiling as error:
-                    errors.append(error)
-                else:
-                    finished(number, on_host(values))
-
-        for asked in _Window(work, groups, run).sums(missing, starting):
+        for asked in _Window(work, groups, run).sums(numbers):
             waiting += asked
-            deliver(all_of_them=False)
+            yield from ready()
             if len(errors) == MOST_SPOILT:
-                return errors
-        deliver(all_of_them=True)
-    return errors
+                break
+        yield from ready(all_of_them=True)
+    if errors:
+        raise errors[0]
 
 
 class _Window:
@@ -109,19 +100,16 @@ class _Window:
         self.shares: list[Any] = []
         self.summed: deque[Any] = deque()
 
-    def sums(
-        self, missing: Sequence[int], starting: Callable[[int], None]
-    ) -> Iterator[list[tuple[int, Any]]]:
+    def sums(self, numbers: Iterable[int]) -> Iterator[list[tuple[int, Any]]]:
         """For each block, numbers of groups and their sums, which are on their way now."""
         place: Any = None
-        for number in missing:
+        for number in numbers:
             group = self.groups[number]
             if (group.images, group.column) != place:
                 yield self._catch_up(0)
                 self.emitted.clear()
                 self.order.clear()
                 place = group.images, group.column
-            starting(number)
             blocks = list(group.blocks())
             for block in blocks:
                 self._read(block)

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from ecc_core._blocks.betti import (
 from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
 from ecc_core._blocks.regions import labels_of, values_of
-from ecc_core._blocks.window import cluster_errors, run_groups
+from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.curve_table import EULER, Curves
@@ -32,7 +32,7 @@ from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._request.estimator import MEASURES
-from ecc_core.errors import BackendError, InputFileError
+from ecc_core.errors import BackendError
 
 __all__ = ["sums_of_blocks"]
 
@@ -57,33 +57,24 @@ def sums_of_blocks(
     if stack.means.piece:
         size = min(size, max(1, arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
     groups = work.groups(size, stack.means.side)
-    kept, missing = None, list(range(len(groups)))
+    missing: Sequence[int] = range(len(groups))
+    kept = None
     if folder is not None:
         parts = Parts(folder, fingerprint(_job(stack, work, size, quantity, arguments)))
         kept = _KeptSums(parts, groups, _stamps(stack, work))
         missing = kept.add_to(total)
-
-    with _progress(stack, groups, missing) as advance:
-
-        def finished(number: int, values: Values) -> None:
+    wanted = missing if kept is None else kept.noted(missing)
+    means = {"workers": stack.means.workers, "scheduler": arguments.scheduler}
+    with (
+        _progress(stack, groups, missing) as advance,
+        _on_cluster(arguments.scheduler),
+        closing(sums_of_groups(work, groups, wanted, **means)) as sums,
+    ):
+        for number, values in sums:
             if kept is not None:
                 kept.keep(number, values)
             total.add(groups[number], values)
             advance(groups[number])
-
-        with _on_cluster(arguments.scheduler):
-            errors = run_groups(
-                work,
-                groups,
-                missing,
-                finished,
-                workers=stack.means.workers,
-                scheduler=arguments.scheduler,
-                starting=(lambda _: None) if kept is None else kept.starting,
-                spoiling=InputFileError,
-            )
-    if errors:
-        raise errors[0]
     return total.curves()
 
 
@@ -180,9 +171,11 @@ class _KeptSums:
                 total.add(group, values)
         return missing
 
-    def starting(self, number: int) -> None:
-        """Note the state of the files before a group is read."""
-        self.stamps[number] = self.stamp_of(self.groups[number])
+    def noted(self, missing: Sequence[int]) -> Iterator[int]:
+        """Yield numbers, of which each is taken before the group is read, and note its stamp."""
+        for number in missing:
+            self.stamps[number] = self.stamp_of(self.groups[number])
+            yield number
 
     def keep(self, number: int, values: Values) -> None:
         """Write the sum of a group."""

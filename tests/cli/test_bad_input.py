@@ -43,38 +43,6 @@ class TestBadInput:
         assert message.startswith(f"ecc: error: {tmp_path / 'a.npy'}: ")
         assert words in message
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--thresholds", "9,1"], "--thresholds"),
-            (["--thresholds", "1,nan"], "--thresholds"),
-            (["--thresholds", "0"], "at least 1, got '0'; the one threshold 0 is '0,'"),
-            (["--thresholds", "some"], "must be how many, exact, or numbers"),
-            (["--thresholds", "1,,2"], "must be how many, exact, or numbers"),
-            (["--thresholds", "-3"], "at least 1, got '-3'; the one threshold -3 is '-3,'"),
-            (["--range", "1"], "must be two numbers lo,hi, got '1'"),
-            (["--range", "1,2,3"], "must be two numbers lo,hi"),
-            (["--range", "5,1"], "--range"),
-            (["--range", "0,1", "--thresholds", "exact"], "--range"),
-            (["--connectivity", "3"], "--connectivity must be 1 or 2 for a 2-D image, got 3"),
-            (["--connectivity", "x"], "invalid int value: 'x'"),
-            (["--smooth", "0"], "must be a positive number, or one for each axis, got '0'"),
-            (["--smooth", "x"], "must be a positive number, or one for each axis"),
-            (["--smooth", "nan"], "must be a positive number, or one for each axis"),
-            (["--nan", "drop"], "invalid choice: 'drop'"),
-            (["--channel", "0"], "--channel must be left out"),
-            (["--axes", "X"], "--axes must be one letter per axis"),
-            (["--conn", "1"], "unrecognized arguments"),
-        ],
-    )
-    def test_options(self, refuse, image_file, flags, words):
-        assert words in refuse("curve", image_file, *flags)
-
-    def test_no_arguments(self, refuse):
-        assert "COMMAND" in refuse()
-        assert "INPUT" in refuse("curve")
-        assert "invalid choice: 'frob'" in refuse("frob")
-
     @pytest.mark.parametrize("flag", ["--mask", "--labels"])
     def test_mask_and_labels(self, refuse, image_file, tmp_path, flag):
         np.save(tmp_path / "other.npy", np.ones((3, 3), np.uint8))

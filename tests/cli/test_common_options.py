@@ -416,55 +416,6 @@ class TestMeasures:
         assert found["b0"] == [[1, 1, 1, 1]]
         np.testing.assert_array_equal(found["euler_number"], found["b0"])
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["stack", "--thresholds", "exact"], "since the image is not in memory: use ecc curve"),
-            (
-                ["stack", "--betti", "--persistence", "3"],
-                "--persistence must not be given, since the image is",
-            ),
-            (["stack", "--betti", "--labels", "x"], "must not be given together with --labels"),
-            (["stack", "--betti", "--device", "cuda"], "given with --device cpu, got cuda"),
-            (["stack", "--betti", "--boundary", "periodic"], "must be closed together with"),
-            (
-                ["stack", "--labels", "x", "--boundary", "half-open"],
-                "closed together with --labels",
-            ),
-            (
-                ["stack", "--boundary", "periodic", "--direction", "1,0", "--range", "0,9"],
-                "heights differ on opposite sides",
-            ),
-            (["stack", "--minkowski", "crofton-13"], "'exact', 'crofton-2' or 'crofton-4'"),
-            (["curve", "--minkowski", "exact", "--spacing", "1,2,3"], "be one number or 2 of them"),
-            (["curve", "--betti", "--boundary", "half-open"], "must be closed or periodic"),
-            (["batch", "--thresholds", "exact", "--labels", "x"], "a list together with --labels"),
-            (["curve", "--thresholds", "exact", "--minkowski"], "a list together with --minkow"),
-            (["objects", "--unit", "um"], "--spacing and --unit need --smooth"),
-            (["curve", "--device", "cuda"], "--device: ecc curve computes in this process"),
-            (["curve", "--resume"], "--resume: ecc curve computes in this process"),
-            (["curve", "--json"], "--json must not be given together with --out"),
-            (["curve", "--smooth", "1,2,3"], "--smooth must be one number or 2 of them, got 3"),
-            (["curve", "--smooth", "1", "--spacing", "2"], "--spacing needs --direction, --mink"),
-            (["transform", "--betti"], "--betti: a transform counts"),
-            (["transform", "--smooth", "1"], "--smooth needs --threshold or --weighted"),
-        ],
-    )
-    def test_why_not(self, tmp_path, capsys, arguments, message):
-        np.save(tmp_path / "a.npy", noise(5, 6))
-        command, *flags = arguments
-        flags += ["--persistence", "3"] if command == "objects" else []
-        suffix = {"transform": "npz", "objects": "npy"}.get(command, "csv")
-        out = ["--out", str(tmp_path / f"o.{suffix}")]
-        try:
-            code = main([command, str(tmp_path / "a.npy"), *out, *flags])
-        except SystemExit as end:
-            code = end.code
-        assert code == 2
-        said = capsys.readouterr().err
-        assert message in said
-        assert said.count("\n") == 1
-
 
 class TestOneImage:
     def test_objects_of_a_smooth_image(self, tmp_path):

@@ -95,30 +95,3 @@ def test_filtered_curves(paths, tmp_path):
     intervals = lifetimes(IMAGE[0], 40)
     alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
     np.testing.assert_array_equal(read(out)["b0"], alive)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["objects", "{plane}"], "required: --persistence"),
-        (["objects", "{plane}", "--persistence", "-2"], "must be a number that is not negative"),
-        (["objects", "{plane}", "--persistence", "nan"], "must be a number that is not negative"),
-        (["objects", "{plane}", "--persistence", "2", "--out", "{plane}"], "overwrite the input"),
-        (["objects", "{plane}", "--persistence", "2", "--out", "l.png"], ".tif, .tiff, .npy"),
-        (["objects", "{plane}", "--persistence", "2", "--mask", "{volume}"], "--mask must have"),
-        (["objects", "{volume}", "--axes", "CYX", "--persistence", "2"], "one with --channel"),
-        (["curve", "{plane}", "--persistence", "2"], "together with --betti"),
-        (
-            ["curve", "{plane}", "--betti", "--persistence", "2", "--labels", "{plane}"],
-            "not be given together with --labels",
-        ),
-    ],
-)
-def test_bad_input(paths, arguments, message, capsys):
-    try:
-        code = main([word.format(**paths) for word in arguments])
-    except SystemExit as end:
-        code = end.code
-    assert code == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert message in line

@@ -49,24 +49,6 @@ def test_channels_of_one_file(paths, tmp_path):
     assert read_result(out) == ecc.euler_surface(FIRST, SECOND)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{0}", "{1}"], "nothing to write: give --out, --plot or both"),
-        (["{0}", "{2}", "--axes", "CYX", "--out", "{o}"], "--axes must be one letter"),
-        (["{2}", "{2}", "--axes", "CYX", "--out", "{o}"], "choose one with --channel"),
-        (["{0}", "{1}", "--out", "{o}", "--thresholds-first", "exact"], "--thresholds-first must"),
-        (["{0}", "{2}", "--out", "{o}"], "second image must have the same shape"),
-    ],
-)
-def test_errors(paths, tmp_path, capsys, arguments, message):
-    out = tmp_path / "s.npz"
-    given = [argument.format(*paths, o=out) for argument in arguments]
-    assert main(["surface", *given]) == 2
-    assert message in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_an_error_names_both_images(tmp_path, capsys):
     image = np.random.default_rng(0).random((6, 7))
     np.save(tmp_path / "a.npy", image)

@@ -105,36 +105,6 @@ def test_plot(path, options):
     assert list(path.parent.glob("*.npz")) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--out", "x.npy"], "argument --out: "),
-        (["--out", "o.npz", "--directions", "0"], "must be a positive number, got '0'"),
-        (["--out", "o.npz", "--spacing", "a"], "must be numbers, got 'a'"),
-        (["--out", "o.npz", "--labels", "--spacing", "0"], "--spacing must be positive and finite"),
-        (["--out", "o.npz"], "0 and one other value; --threshold T takes the points of at least T"),
-        (["--out", "o.npz", "--threshold", "a"], "must be a number, got 'a'"),
-        (["--out", "o.npz", "--threshold", "2,3"], "must be a number, got '2,3'"),
-        (["--out", "o.npz", "--labels", "--connectivity", "3"], "must be 1 or 2 for a 2-D image"),
-        (["--out", "o.npz", "--labels", "--weighted"], "not allowed with argument"),
-        (["--out", "o.npz", "--normalize", "radius"], "--normalize needs --labels"),
-        ([], "nothing to write: give --out, --plot or both"),
-    ],
-)
-def test_refusals(path, arguments, message, capsys, monkeypatch):
-    monkeypatch.chdir(path.parent)
-    try:
-        code = main(["transform", str(path), *arguments])
-    except SystemExit as exit_:
-        code = exit_.code
-    output, errors = capsys.readouterr()
-    assert code == 2
-    assert output == ""
-    assert message in errors
-    assert errors.count("\n") == 1
-    assert [file.name for file in path.parent.iterdir()] == ["image.npy"]
-
-
 def test_files_that_cannot_be_used(path, capsys):
     nan = path.with_name("nan.npy")
     np.save(nan, np.array([[1.0, np.nan]]))

@@ -17,7 +17,7 @@ from ecc_core import _arrays, _backends
 from ecc_core._arrays.numpy import NumPy
 from ecc_core._blocks import regions
 from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.window import Work, run_groups
+from ecc_core._blocks.window import Work, sums_of_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
 
@@ -155,18 +155,8 @@ def test_stacks(image, labelled):
 
     curve = Curve(LEVELS, Filtration(3, 3))
     work = Work(read, ((3, 4), (6,), (5, 3)), curve, regions=labelled)
-    sums: list[np.ndarray] = []
     groups = work.groups(1, side=9)
-    run_groups(
-        work,
-        groups,
-        range(len(groups)),
-        lambda _, values: sums.append(values),
-        workers=1,
-        scheduler=None,
-        starting=lambda _: None,
-        spoiling=OSError,
-    )
+    sums = [values for _, values in sums_of_groups(work, groups, range(len(groups)), workers=1)]
     assert {type(values) for values in sums} == {np.ndarray}
     total = regions.add_tables(sums)[0, 1:] if labelled else sum(sums)
     shown = np.where(image > 2, image, 9) if labelled else image

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import dask.array as da
@@ -15,7 +16,7 @@ from distributed import Client
 import ecc_core as ecc
 from ecc_core._blocks import window
 from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.window import Work, run_groups
+from ecc_core._blocks.window import Work, sums_of_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main
 
@@ -76,28 +77,20 @@ def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
         Path(folder, os.urandom(8).hex()).touch()
         return (image[box],)
 
-    def starting(_: int) -> None:
-        if len(tuple(tmp_path.iterdir())) >= 32 and not killed:
-            killed.extend(client.run(os.getpid).values())
-            os.kill(killed[0], signal.SIGKILL)
+    def numbers(count: int) -> Iterator[int]:
+        for number in range(count):
+            if len(tuple(tmp_path.iterdir())) >= 32 and not killed:
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[0], signal.SIGKILL)
+            yield number
 
     at = np.arange(99)
     chunks = tuple((CHUNK,) * (n // CHUNK) for n in (128, 16, 16))
     image = image.transpose(2, 0, 1)
     work = Work(read, chunks, Curve(at, Filtration(3, 3)))
     groups = work.groups(4, side=9)
-    sums: dict[int, np.ndarray] = {}
-    errors = run_groups(
-        work,
-        groups,
-        range(len(groups)),
-        sums.__setitem__,
-        workers=None,
-        scheduler=client.scheduler.address,
-        starting=starting,
-        spoiling=OSError,
-    )
-    assert not errors
+    address = client.scheduler.address
+    sums = dict(sums_of_groups(work, groups, numbers(len(groups)), scheduler=address))
     assert killed
     assert killed[0] not in client.run(os.getpid).values()
     np.testing.assert_array_equal(sum(sums.values()), ecc.euler_curve(image, at).values)

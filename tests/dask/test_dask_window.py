@@ -15,7 +15,7 @@ import ecc_core as ecc
 from ecc_core._blocks import window
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.regions import add_tables
-from ecc_core._blocks.window import run_groups
+from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Group, Work
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core.testing import strategies
@@ -23,20 +23,18 @@ from ecc_core.testing import strategies
 LEVELS = np.arange(6)
 
 
-def sums_of(work: Work, groups: list[Group], missing: list[int], **options: Any) -> dict[int, Any]:
+def sums_of(
+    work: Work, groups: list[Group], missing: list[int], workers: int = 1
+) -> dict[int, Any]:
     """The sums of groups of blocks."""
-    sums: dict[int, Any] = {}
     announced: list[int] = []
-
-    def finished(number: int, values: Any) -> None:
+    numbers = (announced.append(number) or number for number in missing)
+    sums: dict[int, Any] = {}
+    for number, values in sums_of_groups(work, groups, numbers, workers=workers):
         assert number in announced
         assert number not in sums
         sums[number] = values
-
-    means = {"workers": 1, "scheduler": None, "spoiling": OSError, **options}
-    errors = run_groups(work, groups, missing, finished, starting=announced.append, **means)
     assert announced == missing
-    assert not errors
     return sums
 
 
@@ -131,25 +129,18 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
 
 
 def test_errors_spoil_their_groups_only():
-    image, done = noise(12, 2, 2), {}
+    image, done = noise(12, 2, 2), []
 
     def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
         if box[0].start == 5:
             raise OSError("damaged")
         return (image[box],)
 
-    curve = Curve(LEVELS, Filtration(3, 3))
-    work = Work(read, ((1,) * 12, (2,), (2,)), curve)
+    work = Work(read, ((1,) * 12, (2,), (2,)), Curve(LEVELS, Filtration(3, 3)))
     groups = work.groups(2, side=1)
-    errors = run_groups(
-        work,
-        groups,
-        list(range(6)),
-        done.__setitem__,
-        workers=2,
-        scheduler=None,
-        starting=lambda _: None,
-        spoiling=OSError,
-    )
-    assert [str(error) for error in errors] == ["damaged"]
+    with pytest.raises(OSError, match="damaged"):
+        done.extend(
+            number
+            for number, _ in sums_of_groups(work, groups, range(6), workers=2, spoiling=OSError)
+        )
     assert sorted(done) == [0, 1, 3, 4, 5]

@@ -164,20 +164,3 @@ def test_all_fail(tmp_path, capsys):
     assert batch(tmp_path) == 1
     assert not (tmp_path / "table.csv").exists()
     assert capsys.readouterr().err.count("ecc: failed: ") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--thresholds", "5"], "--range must be given, so that all images have the same"),
-        (["--thresholds", "1,1"], "--thresholds must differ"),
-    ],
-)
-def test_bad_arguments(tmp_path, plates, capsys, arguments, message):
-    assert batch(tmp_path, *arguments) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_patterns_without_files(tmp_path, capsys):
-    assert batch(tmp_path) == 2
-    assert "*.zarr: no such file or folder" in capsys.readouterr().err

@@ -44,32 +44,6 @@ def test_paths_stay_inside(refused, tmp_path, image, escape, write_zarr, write_o
     assert f"the path of level 0 leaves the image: {escape}" in refused(path)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--range", "300,400"], "--range 300,400 has no value of uint8"),
-        (["--range", "4,1"], "--range must be finite with low <= high"),
-        (["--thresholds", "2,1"], "--thresholds must be increasing"),
-        (["--thresholds", "1,2", "--range", "0,1"], "--range must be left out"),
-        (["--thresholds", "exact"], "--thresholds must be a number or a list"),
-        (["--connectivity", "2"], "--connectivity must be 1 or 3"),
-        (["--roi", ":,:"], "--roi must have a range for each of the axes ZYX, got 2"),
-        (["--channel", "0"], "--channel must be left out, the axes ZYX have none, got 0"),
-        (["--axes", "YX"], "--axes must be one letter per axis"),
-        (["--axes", "ABC"], "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
-        (["--roi", "3:3,:,:"], "--roi leaves nothing of axis Z, of 9"),
-        (["--direction", "1,0"], r"--direction must have shape (3,), got (2,)"),
-        (["--direction", "0,0,0"], "--direction must be finite and not zero"),
-        (["--direction", "1,0,0", "--spacing", "0"], "--spacing must be positive and finite"),
-        (["--spacing", "2"], "--spacing needs --direction"),
-        (["--direction-scale", "2"], "--direction-scale must be given together with --direction"),
-        (["--max-memory", "1"], "need --max-memory of at least 1M"),
-    ],
-)
-def test_bad_arguments(refused, tmp_path, image, arguments, message, write_zarr):
-    assert message in refused(write_zarr(tmp_path / "a.zarr", image), *arguments)
-
-
 def test_truncated_hdf5(refused, tmp_path):
     (tmp_path / "a.h5").write_bytes(b"\x89HDF\r\n")
     assert str(tmp_path / "a.h5") in refused(tmp_path / "a.h5")

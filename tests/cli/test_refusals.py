@@ -1,0 +1,136 @@
+"""What the commands refuse, each in one line that says why, before anything is written."""
+
+import shlex
+
+import numpy as np
+import pytest
+from io_helpers import noise
+
+from ecc_core.cli import main
+
+CURVE = [
+    ("--thresholds 9,1", "--thresholds"),
+    ("--thresholds 1,nan", "--thresholds"),
+    ("--thresholds 0", "at least 1, got '0'; the one threshold 0 is '0,'"),
+    ("--thresholds -3", "at least 1, got '-3'; the one threshold -3 is '-3,'"),
+    ("--thresholds some", "must be how many, exact, or numbers"),
+    ("--thresholds 1,,2", "must be how many, exact, or numbers"),
+    ("--range 1", "must be two numbers lo,hi, got '1'"),
+    ("--range 1,2,3", "must be two numbers lo,hi"),
+    ("--range 5,1", "--range"),
+    ("--range 0,1 --thresholds exact", "--range"),
+    ("--connectivity 3", "--connectivity must be 1 or 2 for a 2-D image, got 3"),
+    ("--connectivity x", "invalid int value: 'x'"),
+    ("--smooth 0", "must be a positive number, or one for each axis, got '0'"),
+    ("--smooth x", "must be a positive number, or one for each axis"),
+    ("--smooth nan", "must be a positive number, or one for each axis"),
+    ("--smooth 1,2,3", "--smooth must be one number or 2 of them, got 3"),
+    ("--smooth 1 --spacing 2", "--spacing needs --direction, --mink"),
+    ("--nan drop", "invalid choice: 'drop'"),
+    ("--channel 0", "--channel must be left out"),
+    ("--axes X", "--axes must be one letter per axis"),
+    ("--conn 1", "unrecognized arguments"),
+    ("--minkowski exact --spacing 1,2,3", "be one number or 2 of them"),
+    ("--betti --boundary half-open", "must be closed or periodic"),
+    ("--thresholds exact --minkowski", "a list together with --minkow"),
+    ("--persistence 2", "together with --betti"),
+    ("--betti --persistence 2 --labels {plane}", "not be given together with --labels"),
+    ("--device cuda", "--device: ecc curve computes in this process"),
+    ("--resume", "--resume: ecc curve computes in this process"),
+    ("--json --out {out}.csv", "--json must not be given together with --out"),
+]
+STACK = [
+    ("--range 300,400", "--range 300,400 has no value of uint8"),
+    ("--range 4,1", "--range must be finite with low <= high"),
+    ("--thresholds 2,1", "--thresholds must be increasing"),
+    ("--thresholds 1,2 --range 0,1", "--range must be left out"),
+    ("--thresholds exact", "a number or a list, since the image is not in memory: use ecc curve"),
+    ("--connectivity 2", "--connectivity must be 1 or 3"),
+    ("--roi :,:", "--roi must have a range for each of the axes ZYX, got 2"),
+    ("--roi 3:3,:,:", "--roi leaves nothing of axis Z, of 9"),
+    ("--channel 0", "--channel must be left out, the axes ZYX have none, got 0"),
+    ("--axes ABC", "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
+    ("--direction 1,0", "--direction must have shape (3,), got (2,)"),
+    ("--direction 0,0,0", "--direction must be finite and not zero"),
+    ("--direction 1,0,0 --spacing 0", "--spacing must be positive and finite"),
+    ("--spacing 2", "--spacing needs --direction"),
+    ("--direction-scale 2", "--direction-scale must be given together with --direction"),
+    ("--max-memory 1", "need --max-memory of at least 1M"),
+    ("--betti --persistence 3", "--persistence must not be given, since the image is"),
+    ("--betti --labels x", "must not be given together with --labels"),
+    ("--betti --device cuda", "given with --device cpu, got cuda"),
+    ("--betti --boundary periodic", "must be closed together with"),
+    ("--labels x --boundary half-open", "closed together with --labels"),
+    (
+        "--boundary periodic --direction 1,0,0 --range 0,9",
+        "heights differ on opposite sides",
+    ),
+    ("--minkowski crofton-4", "'exact', 'crofton-3' or 'crofton-13'"),
+]
+TRANSFORM = [
+    ("--out {out}.npy", "argument --out: "),
+    ("--out {out}.npz --directions 0", "must be a positive number, got '0'"),
+    ("--out {out}.npz --spacing a", "must be numbers, got 'a'"),
+    ("--out {out}.npz --labels --spacing 0", "--spacing must be positive and finite"),
+    ("--out {out}.npz", "0 and one other value; --threshold T takes the points of at least T"),
+    ("--out {out}.npz --threshold a", "must be a number, got 'a'"),
+    ("--out {out}.npz --threshold 2,3", "must be a number, got '2,3'"),
+    ("--out {out}.npz --labels --connectivity 3", "must be 1 or 2 for a 2-D image"),
+    ("--out {out}.npz --labels --weighted", "not allowed with argument"),
+    ("--out {out}.npz --normalize radius", "--normalize needs --labels"),
+    ("--out {out}.npz --betti", "--betti: a transform counts"),
+    ("--out {out}.npz --smooth 1", "--smooth needs --threshold or --weighted"),
+    ("", "nothing to write: give --out, --plot or both"),
+]
+OTHERS = [
+    ("", "COMMAND"),
+    ("curve", "INPUT"),
+    ("frob", "invalid choice: 'frob'"),
+    ("batch {plane} --out {out}.csv --thresholds 5", "--range must be given, so that all images"),
+    ("batch {plane} --out {out}.csv --thresholds 1,1", "--thresholds must differ"),
+    ("batch {out}*.zarr --out {out}.csv --thresholds 1,", "*.zarr: no such file or folder"),
+    (
+        "batch {plane} --out {out}.csv --thresholds exact --labels x",
+        "a list together with --labels",
+    ),
+    ("objects {plane}", "required: --persistence"),
+    ("objects {plane} --persistence -2", "must be a number that is not negative"),
+    ("objects {plane} --persistence nan", "must be a number that is not negative"),
+    ("objects {plane} --persistence 2 --out {plane}", "overwrite the input"),
+    ("objects {plane} --persistence 2 --out l.png", ".tif, .tiff, .npy"),
+    ("objects {plane} --persistence 2 --mask {volume}", "--mask must have"),
+    ("objects {plane} --persistence 2 --unit um", "--spacing and --unit need --smooth"),
+    ("objects {volume} --axes CYX --persistence 2", "one with --channel"),
+    ("surface {plane} {plane}", "nothing to write: give --out, --plot or both"),
+    ("surface {plane} {volume} --axes CYX --out {out}.npz", "--axes must be one letter"),
+    ("surface {volume} {volume} --axes CYX --out {out}.npz", "choose one with --channel"),
+    (
+        "surface {plane} {plane} --out {out}.npz --thresholds-first exact",
+        "--thresholds-first must",
+    ),
+    ("surface {plane} {volume} --out {out}.npz", "second image must have the same shape"),
+]
+LINES = [
+    *((f"curve {{plane}} {flags}", words) for flags, words in CURVE),
+    *((f"stack {{volume}} --out {{out}}.csv {flags}", words) for flags, words in STACK),
+    *((f"transform {{plane}} {flags}", words) for flags, words in TRANSFORM),
+    *OTHERS,
+]
+
+
+@pytest.mark.parametrize(("line", "words"), LINES)
+def test_one_line_says_why(tmp_path, capsys, line, words):
+    images = {"plane": noise(12, 9), "volume": noise(9, 20, 17)}
+    for name, image in images.items():
+        np.save(tmp_path / f"{name}.npy", image)
+    paths = {name: tmp_path / f"{name}.npy" for name in images}
+    try:
+        code = main(shlex.split(line.format(**paths, out=tmp_path / "out")))
+    except SystemExit as end:  # wrong arguments
+        code = end.code
+    output, errors = capsys.readouterr()
+    assert (code, output) == (2, "")
+    assert errors.startswith("ecc")
+    assert errors.count("\n") == 1
+    assert words in errors
+    assert sorted(tmp_path.iterdir()) == sorted(paths.values())
