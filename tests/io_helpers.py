@@ -1,5 +1,7 @@
 """Image files for the tests of readers: how they are written, and what is expected of them."""
 
+import csv
+import io
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -31,6 +33,12 @@ def noise(*shape: int, dtype: str = "u1", seed: int = 0) -> np.ndarray:
     if np.dtype(dtype).kind == "f":
         return generator.standard_normal(shape).astype(dtype)
     return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def rows_of(table: Path | str) -> list[dict[str, str]]:
+    """The rows of a CSV table, of a file or as printed."""
+    text = table if isinstance(table, str) else table.read_text()
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def curve_at_levels(image: np.ndarray) -> list[int]:

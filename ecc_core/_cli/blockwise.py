@@ -15,7 +15,7 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import piece_bytes
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import open_blocks, select_input
+from ecc_core._cli.inputs import Selected, open_blocks, select_input
 from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.outputs import has_lengths
 from ecc_core._io.blocks import Blocks
@@ -75,32 +75,36 @@ class Stack(NamedTuple):
 
     Attributes
     ----------
+    selected : Selected
     blocks : Blocks
-    axes : str
-        One letter for each axis, batch axes first.
-    ndim : int
-        Number of spatial axes.
     means : Means
     filtration : Filtration
     spacing : tuple of float or None
         Distance between neighbouring points along each spatial axis; None if it has no effect.
     calibration : Calibration or None
         From which the spacing is; None if it has no effect.
-    first : tuple of int
-        Indices in the file of the first point.
-    channels : mapping of int to str
-        Names of the channels by their indices, if they have names.
     """
 
+    selected: Selected
     blocks: Blocks
-    axes: str
-    ndim: int
     means: Means
     filtration: Filtration
     spacing: tuple[float, ...] | None
     calibration: Calibration | None
-    first: tuple[int, ...]
-    channels: Mapping[int, str]
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial axes, which are the last ones."""
+        return self.selected.ndim
+
+    @property
+    def channels(self) -> Mapping[int, str]:
+        """Names of the channels by their indices, if they have names."""
+        _, stored, view, _ = self.selected
+        channels = dict(enumerate(stored.channels))
+        if channels and (which := view.fixed.get(stored.axes.index("C"))) is not None:
+            return {which: channels[which]}
+        return channels
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -109,7 +113,7 @@ class Stack(NamedTuple):
     @property
     def places(self) -> NDArray[np.int64]:
         """Indices in the stored image of the entries along the batch axes, one row for each."""
-        return places_of(self.batch, self.first[: -self.ndim])
+        return places_of(self.batch, self.selected.view.start[: -self.ndim])
 
     @property
     def unit(self) -> str | None:
@@ -118,7 +122,7 @@ class Stack(NamedTuple):
 
     @property
     def batch_axes(self) -> str:
-        return self.axes[: -self.ndim].lower()
+        return self.selected.axes[: -self.ndim].lower()
 
     def window(self, estimator: str) -> float:
         """Length, area or volume of the image, by which densities are divided."""
@@ -132,14 +136,15 @@ class Stack(NamedTuple):
         views = [[view.source.description(), *view[1:]] for view in blocks.views]
         return [views, kept, blocks.smoothing, blocks.direction and astuple(blocks.direction)]
 
-    def facts(self, path: str) -> dict[str, Any]:
+    @property
+    def facts(self) -> dict[str, Any]:
         """What the metadata of a table say of the image."""
-        image = self.blocks.image
+        path, _, view, axes = self.selected
         return {
             "path": path,
-            "axes": self.axes,
-            "shape": image.shape,
-            "dtype": image.source.dtype.name,
+            "axes": axes,
+            "shape": view.shape,
+            "dtype": view.source.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
@@ -159,14 +164,13 @@ def open_stack(
     `whole`: it is going to be `held`, so that its chunks may have any size.
     """
     selected = select_input(path, arguments)
-    _, opened, image, axes = selected
     ndim = selected.ndim
     with blame(path):
         calibration = spacing = None
         if has_lengths(arguments):
-            calibration = lengths.of(opened, axes)
+            calibration = lengths.of(selected.stored, selected.axes)
             spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
-        direction = _direction(image.shape[-ndim:], spacing, arguments)
+        direction = _direction(selected.view.shape[-ndim:], spacing, arguments)
         filtration = replace(
             filtration_of(
                 ndim,
@@ -189,10 +193,7 @@ def open_stack(
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    channels = dict(enumerate(opened.channels))
-    if channels and isinstance(which := image.fixed.get(opened.axes.index("C")), int):
-        channels = {which: channels[which]}
-    return Stack(blocks, axes, ndim, means, filtration, spacing, calibration, image.start, channels)
+    return Stack(selected, blocks, means, filtration, spacing, calibration)
 
 
 def held(stack: Stack, arguments: argparse.Namespace) -> Stack:

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
                 lengths.keep(path, stack.calibration)
             found.append((path, curves))
             result = described(curves, stack.batch, stack.result_facts)
-            facts.append(stack.facts(path) | result)
+            facts.append(stack.facts | result)
             del stack  # before the next one is read
     columns = columns_of(found)
     add_facts(columns, arguments, lengths.unit)

@@ -79,7 +79,7 @@ def _write(stack: Stack, curves: Curves, arguments: argparse.Namespace) -> None:
     add_facts(columns, arguments, stack.unit or "")
     metadata = metadata_of(
         settings_of(arguments, thresholds=curves.thresholds),
-        inputs=[stack.facts(arguments.input)],
+        inputs=[stack.facts],
         **described(curves, stack.batch, stack.result_facts),
     )
     write_table(arguments.out, columns, metadata=metadata)

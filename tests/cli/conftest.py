@@ -1,7 +1,5 @@
 """Images, and the command that takes them."""
 
-import csv
-import io
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from io_helpers import noise
+from io_helpers import noise, rows_of
 
 from ecc_core.cli import main
 
@@ -36,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
         assert main(["curve", *map(str, arguments)]) == 0
         output, errors = capsys.readouterr()
         assert errors == ""
-        return list(csv.DictReader(io.StringIO(output)))
+        return rows_of(output)
 
     return rows
 

@@ -1,6 +1,5 @@
 """Options mean the same in all commands: compared with SciPy and scikit-image."""
 
-import csv
 import io
 import json
 import subprocess
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
+from io_helpers import rows_of
 from pyarrow.csv import read_csv
 from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 from skimage.measure import euler_number
@@ -168,7 +168,7 @@ class TestSmooth:
         images = [noise(20, 30), noise(25, 20, seed=1)]
         paths = [write(tmp_path / f"{i}.zarr", image) for i, image in enumerate(images)]
         assert main(["curve", *paths, "--smooth", "2", "--thresholds", "5"]) == 0
-        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        rows = rows_of(capsys.readouterr().out)
         smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
         low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
         at = np.linspace(float(low), float(high), 5)
@@ -277,7 +277,7 @@ class TestLargeImages:
         np.save(tmp_path / "labels.npy", labels)
         flags = ["--axes", "TYX", "--labels", str(tmp_path / "labels.npy"), "--thresholds", "5"]
         assert main(["curve", path, *flags, "--max-memory", "10K"]) == 0
-        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        rows = rows_of(capsys.readouterr().out)
         at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
         assert [float(row["threshold"]) for row in rows] == [*at] * 4
         expected = [
@@ -289,7 +289,7 @@ class TestLargeImages:
         path = write(tmp_path / "a.zarr", noise(20, 20))
         flags = ["--betti", "--range", "300,400", "--thresholds", "2"]
         assert main(["curve", path, *flags]) == 0
-        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        rows = rows_of(capsys.readouterr().out)
         assert [row["b0"] for row in rows] == ["1", "1"]
 
     def test_errors_name_the_image(self, tmp_path, capsys):
@@ -400,8 +400,7 @@ class TestMeasures:
             out = tmp_path / "o.csv"
             command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "exact", *flags]
             assert main([*command, "--out", str(out)]) == 0
-            with out.open() as file:
-                rows = list(csv.DictReader(file))
+            rows = rows_of(out)
             at = [int(name) for name in rows[0] if name.isdecimal()]
             assert len(at) > 10
             for row, image in zip(rows, images, strict=True):
@@ -476,7 +475,7 @@ class TestOutput:
             stdin = io.TextIOWrapper(io.BytesIO(content))
             monkeypatch.setattr("sys.stdin", stdin)
             assert main(["curve", "-", "--thresholds", "90.,125.5"]) == code
-            rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+            rows = rows_of(capsys.readouterr().out)
             expected = [euler_number(image <= t) for t in (90, 125.5)] if code == 0 else []
             assert [int(row["euler_number"]) for row in rows] == expected
 

@@ -1,7 +1,5 @@
 """Columns of Betti numbers and Minkowski functionals beside the Euler characteristic."""
 
-import csv
-import io
 import json
 import re
 
@@ -10,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 import tifffile
+from io_helpers import rows_of
 from pyarrow.csv import read_csv
 from skimage.measure import euler_number
 
@@ -29,9 +28,9 @@ def files(tmp_path):
     return list(zip(map(str, paths), (image, volume), strict=True))
 
 
-def rows_of(capsys, *arguments):
+def printed(capsys, *arguments):
     assert main(["curve", *arguments, "--thresholds", "9"]) == 0
-    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    return rows_of(capsys.readouterr().out)
 
 
 BETTI = ["b0", "b1", "b2"]
@@ -50,7 +49,7 @@ FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
     ],
 )
 def test_columns(files, capsys, flags, measures, facts):
-    rows = rows_of(capsys, *(name for name, _ in files), *flags)
+    rows = printed(capsys, *(name for name, _ in files), *flags)
     assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, *facts]
     every = [image for _, image in files]
     options = {"range": (min(map(np.min, every)), max(map(np.max, every)))}
@@ -73,7 +72,7 @@ def test_labels_and_estimators(files, capsys, tmp_path):
     name, image = files[0]
     labels = np.repeat([1, 3], 6)[:, None] * np.ones(9, np.uint8)
     imageio.imwrite(tmp_path / "labels.png", labels.astype(np.uint8))
-    rows = rows_of(
+    rows = printed(
         capsys, name, "--minkowski", "crofton-4", "--labels", str(tmp_path / "labels.png")
     )
     regions = ecc.region_minkowski(image, labels.astype(np.uint8), 9, estimator="crofton-4")

@@ -1,6 +1,5 @@
 """The command `ecc objects`, and `ecc curve --persistence`."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import gudhi
 import numpy as np
 import pytest
 import tifffile
+from io_helpers import rows_of
 from scipy import ndimage
 
 from ecc_core.cli import main
@@ -33,7 +33,7 @@ def lifetimes(image, least, sign=1):
 
 
 def read(path):
-    rows = list(csv.DictReader(Path(path).read_text().splitlines()))
+    rows = rows_of(Path(path))
     names = [name for name in rows[0] if name != "input"]
     return {name: np.array([float(row[name]) for row in rows]) for name in names}
 

@@ -4,8 +4,6 @@ Of formats without checksums a flipped bit may change a pixel, or the descriptio
 Then the values must be those that the library of the format reads.
 """
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,6 +26,7 @@ from io_helpers import (
     LEVELS,
     curve_at_levels,
     noise,
+    rows_of,
     write_czi,
     write_dicom,
     write_hdf5,
@@ -203,7 +202,7 @@ def outcome(command: str, path: Path, out: Path, capsys: Any) -> Curve | str:
         assert not out.exists()
         assert line.count("\n") == 1, line
         return str(line)
-    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    rows = rows_of(out.read_text())
     out.unlink()
     if command == "batch":
         return [[int(row[str(level)]) for level in LEVELS] for row in rows]

@@ -1,13 +1,11 @@
 """Run every command on a file."""
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from io_helpers import LEVELS
+from io_helpers import LEVELS, rows_of
 
 from ecc_core.cli import main
 
@@ -65,7 +63,7 @@ def curves(run: Any) -> Callable[..., list[list[int]]]:
         for command in ("curve", "stack", "batch"):
             code, text = run(command, path, *options)
             assert code == 0, text
-            rows = list(csv.DictReader(io.StringIO(text)))
+            rows = rows_of(text)
             if command == "batch":
                 found.append([[int(row[level]) for level in THRESHOLDS.split(",")] for row in rows])
             else:

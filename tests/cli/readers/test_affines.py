@@ -1,6 +1,5 @@
 """Label images and masks must lie where the image does, if the headers of both say where."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import nibabel
 import nrrd
 import numpy as np
 import pytest
-from io_helpers import noise, write_dicom
+from io_helpers import noise, rows_of, write_dicom
 from scipy.spatial.transform import Rotation
 
 from ecc_core.cli import main
@@ -173,8 +172,7 @@ class TestAffines:
         for name in ("a.npy", "b.nii", "c.nrrd"):
             out = tmp_path / "out.csv"
             assert main(commands(image, str(tmp_path / name), out)[1]) == 0
-            with out.open() as file:
-                tables.append([row["euler_number"] for row in csv.DictReader(file)])
+            tables.append([row["euler_number"] for row in rows_of(out)])
         assert tables[0] == tables[1] == tables[2]
 
     def test_a_region_of_interest(self, tmp_path, capsys, image):

@@ -1,12 +1,11 @@
 """A batch finishes, whatever one file does."""
 
-import csv
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from io_helpers import LEVELS, noise
+from io_helpers import LEVELS, noise, rows_of
 
 from ecc_core._cli import batch
 from ecc_core.cli import main
@@ -30,8 +29,7 @@ class TestBatch:
         command = ["batch", str(tmp_path / "*.npy"), "--out", str(out), "--thresholds", THRESHOLDS]
         assert main(command) == 1
         assert capsys.readouterr().err == f"ecc: failed: {tmp_path / 'b.npy'}: division by zero\n"
-        with out.open() as file:
-            assert [Path(row["input"]).stem for row in csv.DictReader(file)] == ["a", "c"]
+        assert [Path(row["input"]).stem for row in rows_of(out)] == ["a", "c"]
 
     def test_names_that_are_not_unicode(self, tmp_path):
         path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npy")

@@ -1,7 +1,5 @@
 """Every command reads a file in the same way, or refuses it with the same line."""
 
-import csv
-import io
 import shutil
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import curve_at_levels, noise, write_hdf5, write_zarr
+from io_helpers import curve_at_levels, noise, rows_of, write_hdf5, write_zarr
 from skimage.color import rgb2gray
 
 import ecc_core as ecc
@@ -54,7 +52,7 @@ class TestFormats:
         for command in ("curve", "stack"):
             _, text = run(command, tmp_path / "a.png", "--channel", "gray")
             expected = ecc.euler_curve(gray, [0, 64, 128, 255]).values.tolist()
-            found = [int(row["euler_number"]) for row in csv.DictReader(io.StringIO(text))]
+            found = [int(row["euler_number"]) for row in rows_of(text)]
             assert found == expected
 
     def test_pyramids_and_series(self, curves, refused, tmp_path):
@@ -79,7 +77,7 @@ class TestTime:
         tifffile.imwrite(path, movie, **{kind: True}, metadata={"axes": "TYX"})
         assert curves(path) == [curve_at_levels(frame) for frame in movie]
         _, text = run("curve", path, "--time", "2:")
-        assert [row["t"] for row in csv.DictReader(io.StringIO(text))] == ["2"] * 4 + ["3"] * 4
+        assert [row["t"] for row in rows_of(text)] == ["2"] * 4 + ["3"] * 4
         assert "one for each of 4 along T" in run("info", path)[1]
         assert "choose one with --time" in run("transform", path)[1]
         assert run("transform", path, "--time", "1", "--threshold", "100")[0] == 0

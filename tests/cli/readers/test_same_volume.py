@@ -1,6 +1,5 @@
 """One volume in every format that has a writer: all options mean the same in each."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import noise, write_dicom, write_hdf5, write_zarr
+from io_helpers import noise, rows_of, write_dicom, write_hdf5, write_zarr
 from skimage.measure import euler_number
 
 from ecc_core.cli import main
@@ -164,8 +163,7 @@ def numbers_of(values: np.ndarray) -> list[int]:
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
+    return rows_of(path)
 
 
 @pytest.fixture(params=FORMATS)

@@ -1,6 +1,5 @@
 """Spacing and unit come from the file unless an option says otherwise; a table has one unit."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import nibabel
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import noise
+from io_helpers import noise, rows_of
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -80,8 +79,7 @@ def write_nifti(path: Path, unit: str, factor: float = 1.0) -> str:
 
 def volume_of(path: Path, command: str) -> list[tuple[float, str]]:
     """The volume of the points that are 0, and the unit, of each image of a table."""
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(path)
     name = "volume 0" if command == "batch" else "volume"
     return [(float(row[name]), row["unit"]) for row in rows]
 

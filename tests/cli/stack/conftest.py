@@ -1,6 +1,5 @@
 """Images on the disk, and the command that takes them."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from io_helpers import rows_of
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -91,8 +91,7 @@ def columns() -> Callable[[Path], Columns]:
     """Read a table."""
 
     def read(path: Path) -> Columns:
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
+        rows = rows_of(path)
         numbers = [name for name in rows[0] if name not in FACTS]
         return {name: [float(row[name]) for row in rows] for name in numbers}
 

@@ -1,6 +1,5 @@
 """`ecc batch`: one row an image; what fails is named and costs nothing else."""
 
-import csv
 import json
 import os
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 import zarr
+from io_helpers import rows_of
 
 import ecc_core as ecc
 from ecc_core._blocks import window
@@ -40,8 +40,7 @@ def plates(tmp_path: Path) -> dict[str, np.ndarray]:
 
 
 def table(path: Path) -> list[dict[str, Any]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
+    return rows_of(path)
 
 
 def curve_in(row: dict[str, Any]) -> list[int]:

@@ -1,6 +1,5 @@
 """`ecc batch` on OME-Zarr plates: a row for each field and channel; interrupted runs go on."""
 
-import csv
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 import zarr
 from dask_helpers import local_cluster
+from io_helpers import rows_of
 
 import ecc_core as ecc
 from ecc_core._cli import batch
@@ -51,8 +51,7 @@ def every_image_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_table(path: Path, images: dict[tuple[str, str], np.ndarray]) -> None:
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(path)
     at = [int(level) for level in LEVELS.split(",")]
     expected = [
         [

@@ -1,12 +1,12 @@
 """`ecc stack` and `ecc batch` with `--betti` and `--minkowski`: as the functions in memory."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import zarr
+from io_helpers import rows_of
 
 import ecc_core as ecc
 from ecc_core._blocks.betti import BettiWork
@@ -176,8 +176,7 @@ def test_batch(tmp_path, noise, write_zarr, quantity):
     out = tmp_path / "table.csv"
     arguments = ["--out", str(out), "--thresholds", "2,5", f"--{quantity}"]
     assert main(["batch", str(tmp_path / "*.zarr"), *arguments]) == 0
-    with Path(out).open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(Path(out))
     names, facts = ["b0", "b1", "b2"], []
     if quantity == "minkowski":
         names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
