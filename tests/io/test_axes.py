@@ -76,6 +76,14 @@ class TestOrder:
         np.testing.assert_array_equal(opened[box], image[1, 0, 1:3, :, 1:4])
         assert opened.chunks == (1, 1, 1, 6, 5)
 
+    @pytest.mark.parametrize(
+        "index", [np.s_[1], np.s_[-1, 2:], np.s_[:, ::2, -1], np.s_[0, ::-1, 4:1:-2], np.s_[3:1]]
+    )
+    def test_indices_are_those_of_numpy(self, tmp_path, index):
+        image = noise(3, 4, 5)
+        write_ome_zarr(tmp_path / "a.zarr", [image.transpose(2, 1, 0)], "xyz")
+        np.testing.assert_array_equal(open_image(tmp_path / "a.zarr")[index], image[index])
+
     def test_axes_that_are_given(self, tmp_path):
         """As an array of nibabel is saved."""
         image = noise(5, 4, 3)
