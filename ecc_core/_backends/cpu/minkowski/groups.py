@@ -1,4 +1,4 @@
-"""Count groups of neighbouring points, for any kind of group, boundary and regions."""
+"""Count groups of neighbouring points of labelled regions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["MOST_POINTS", "count_groups", "count_rows", "wrap_keys"]
-
-MOST_POINTS = 8
+__all__ = ["count_groups"]
 
 
 @kernel()
@@ -50,12 +48,11 @@ def count_groups(
     """Add the groups whose lowest corners are in some slices to (regions, kinds, bins) histograms.
 
     Keys are ranks, and the smallest enter first. `labels` are the numbers of the regions, from 1,
-    or 0 for points in no region. If it is empty, all points are in one region. `groups` (kinds,
-    points, 4) contains offsets along z, y and x, and the number of points, and `spans` (kinds, 3,
-    2) the ranges of the lowest corners. If `every`, a group enters with the last of its points, if
-    all are in one region. Otherwise it enters with its first point in each region.
+    or 0 for points in no region. `groups` (kinds, points, 4) contains offsets along z, y and x, and
+    the number of points, and `spans` (kinds, 3, 2) the ranges of the lowest corners. If `every`, a
+    group enters with the last of its points, if all are in one region. Otherwise it enters with its
+    first point in each region.
     """
-    labelled = labels.size > 0
     for z in range(slices[0], slices[1]):
         for kind in range(groups.shape[0]):
             if not spans[kind, 0, 0] <= z < spans[kind, 0, 1]:
@@ -66,13 +63,13 @@ def count_groups(
                     count = _gather(shape, strides, wraps, group, (z, y, x), places)
                     for first in range(count):
                         place = places[first]
-                        region = labels[place] if labelled else 1
+                        region = labels[place]
                         key = keys[place]
                         found = region > 0
                         for other in range(count):
                             if other == first:
                                 continue
-                            same = not labelled or labels[places[other]] == region
+                            same = labels[places[other]] == region
                             neighbour = keys[places[other]]
                             if every:
                                 found = found and same
@@ -84,52 +81,3 @@ def count_groups(
                             histograms[region - 1, kind, key] += 1
                         if every:
                             break
-
-
-@kernel()
-def wrap_keys(keys: Any, shape: Any, strides: Any) -> None:
-    """Write the first key of each row behind its last one."""
-    for z in range(shape[0]):
-        for y in range(shape[1]):
-            start = z * strides[0] + y * strides[1]
-            keys[start + shape[2]] = keys[start]
-
-
-@kernel()
-def count_rows(
-    keys: Any,
-    shape: Any,
-    strides: Any,
-    groups: Any,
-    spans: Any,
-    slices: Any,
-    row: Any,
-    histograms: Any,
-) -> None:
-    """Add the groups whose lowest corners are in some slices to (kinds, bins, parts) histograms.
-
-    As :func:`count_groups` with `every` and without labels, a row at a time: `row` is scratch
-    memory for its keys. Slices and rows after the last ones are the first ones, and rows of a
-    periodic image have to be followed by their first key. The number of parts is a power of two.
-    """
-    parts = histograms.shape[2]
-    for z in range(max(slices[0], 0), slices[1]):
-        for kind in range(groups.shape[0]):
-            if not spans[kind, 0, 0] <= z < spans[kind, 0, 1]:
-                continue
-            first, count = spans[kind, 2, 0], spans[kind, 2, 1] - spans[kind, 2, 0]
-            latest, found = row[:count], histograms[kind]
-            for y in range(spans[kind, 1, 0], spans[kind, 1, 1]):
-                for point in range(groups[kind, 0, 3]):
-                    there = (z + groups[kind, point, 0]) % shape[0] * strides[0]
-                    there += (y + groups[kind, point, 1]) % shape[1] * strides[1]
-                    there += first + groups[kind, point, 2]
-                    others = keys[there : there + count]
-                    if point == 0:
-                        for i in range(count):
-                            latest[i] = others[i]
-                    else:
-                        for i in range(count):
-                            latest[i] = max(latest[i], others[i])
-                for i in range(count):
-                    found[latest[i], i & (parts - 1)] += 1

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
-from ecc_core._backends.cpu.scans.borders import clear_high, sides_of, wrap_rows, wrapped_boxes
+from ecc_core._backends.cpu.scans.borders import clear_halo, sides_of, wrap_rows, wrapped_boxes
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["MAX_COLUMNS", "Layout", "Scanner", "cut", "lay_out", "load_box"]
+__all__ = ["FRONT", "MAX_COLUMNS", "Layout", "Scanner", "Staged", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
+Values = NDArray[np.int64]
 
 STAGED_BYTES = 1 << 20  # keys of one block of a volume, twice those of one of an image
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+FRONT = 64  # elements before the keys of a block: the neighbours of its first point
+NOWHERE = False, False, False
 NO_OUTPUT = np.empty(0, np.int8)
 WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
@@ -144,6 +147,21 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
+class Staged(NamedTuple):
+    """The keys of a block, the scratch arrays of its scan, and what was met on loading them."""
+
+    block: Block
+    layout: Layout
+    arrays: tuple[Array, ...]
+    nan: bool
+    unfit: bool
+
+    @property
+    def keys(self) -> Array:
+        """The keys, behind `FRONT` elements that may be read as well."""
+        return self.arrays[0]
+
+
 class Scanner:
     """The scan of one block after another, in scratch memory of the thread."""
 
@@ -155,32 +173,32 @@ class Scanner:
         ndim: int,
         boundary: Boundary = Boundary.CLOSED,
     ) -> None:
-        self.source = source
-        self.mask = mask
+        self.source, self.mask = source, mask
+        self.descending = cubes  # the order of keys
         self.cubes = cubes and boundary.is_closed  # other borders are those of vertices
-        self.ndim = ndim
-        self.boundary = boundary
-        self._layout: Layout
+        self.ndim, self.boundary = max(ndim, 2), boundary
 
-    def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
-        """Load the keys of a block; return whether there was a NaN, and an unfit key."""
-        layout = self._layout = lay_out(block, self.source.shape, self.ndim)
+    def stage(self, plan: Plan, block: Block) -> Staged:
+        """Load the keys of a block and of its halo."""
+        layout = lay_out(block, self.source.shape, self.ndim)
         wanted = layout.geometry, plan.key_dtype, self.ndim
         if _kept.layout != wanted:
             _kept.layout, _kept.arrays = wanted, self._allocate(layout, plan.key_dtype)
-        keys = _kept.arrays[0]
+        arrays = _kept.arrays
+        keys = arrays[0]
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         halo = int(self.ndim == 3)
         if self.boundary.is_window:
-            clear_high(keys, layout.geometry, layout.high, halo)
+            clear_halo(keys, layout.geometry, NOWHERE, layout.high, halo)
         elif self.boundary.wraps:
             box, at = layout.box, layout.at
             for other, place in wrapped_boxes(block, box, source.shape, self.ndim, steps, at):
                 found = load_box(plan, source, mask, other, keys, place, steps)
                 nan, unfit = nan or found[0], unfit or found[1]
-            wrap_rows(keys, layout.geometry, halo)
-        return nan, unfit
+            if layout.low[2] and layout.high[2]:
+                wrap_rows(keys, layout.geometry, halo)
+        return Staged(block, layout, arrays, nan, unfit)
 
     def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> tuple[Array, ...]:
         _, rows, columns, lead, _, _ = layout.geometry
@@ -188,7 +206,7 @@ class Scanner:
         kinds = 14 if self.ndim == 3 else 3
         queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
         return (
-            scratch.take("keys", layout.size, key_dtype),
+            scratch.take("keys", layout.size + FRONT, key_dtype)[FRONT:],
             scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
             scratch.take("word", 5 * kernels.ROWS, WORD),
             scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
@@ -197,28 +215,37 @@ class Scanner:
             scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
         )
 
-    def count(self, plan: Plan, histograms: Array) -> None:
-        """Add the staged block to histograms of two bins, for keys up to the bound and above it.
+    def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
+        """Add a staged block to (images or 1, bins) histograms."""
+        if plan.bound is None:
+            self.scan(staged, histograms)
+        else:
+            self._count(plan.bound, staged, histograms)
+
+    def _count(self, bound: int, staged: Staged, histograms: Values) -> None:
+        """Add a block to histograms of two bins, for keys up to the bound and above it.
 
         In the T-construction the first bin is not used.
         """
-        layout, take = self._layout, scratch.take
+        layout, take = staged.layout, scratch.take
         bits = take("bits", layout.size // 64 + 1, WORD)
-        counts.mark(_kept.arrays[0], plan.bound, bits)
+        counts.mark(staged.keys, bound, bits)
         words = layout.geometry[5] // 64 + 1
         valid, shared = take("valid bits", words, WORD), take("shared bits", words, WORD)
         sides = layout.low, layout.high, self.cubes, self.ndim == 3
         counts.count_sets(bits, layout.geometry, *sides, valid, shared, histograms)
 
-    def scan(self, histograms: Array, out: Array = NO_OUTPUT, first: int = 0) -> None:
-        """Add the staged block to histograms, or write its coefficients to ``out[first:]``.
+    def scan(
+        self, staged: Staged, histograms: Values, out: Array = NO_OUTPUT, first: int = 0
+    ) -> None:
+        """Add a staged block to histograms, or write its coefficients to ``out[first:]``.
 
         Coefficients go where the block's points lie in an image in C order.
         """
-        geometry = self._layout.geometry
-        low, high = sides_of(self._layout.low, self._layout.high, self.boundary)
-        keys, *others = _kept.arrays
+        layout = staged.layout
+        low, high = sides_of(layout.low, layout.high, self.boundary)
+        keys, *others = staged.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.source.shape
         place = first, height * width, width
-        scan(keys, geometry, low, high, self.cubes, *others, histograms, out, place)
+        scan(keys, layout.geometry, low, high, self.cubes, *others, histograms, out, place)

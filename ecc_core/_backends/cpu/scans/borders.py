@@ -15,12 +15,15 @@ import itertools
 from functools import lru_cache
 from typing import Any
 
+from numba import carray
+
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.scans.kernels import fill
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["Sides", "clear_high", "sides_of", "wrap_rows", "wrapped_boxes"]
+__all__ = ["Sides", "clear_halo", "keys_at", "sides_of", "wrap_rows", "wrapped_boxes"]
 
 Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
 
@@ -35,17 +38,30 @@ def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
 
 
 @kernel()
-def clear_high(keys: Any, geometry: Any, high: Any, halo: Any) -> None:
-    """Write the least key behind the high borders; `halo` slices of keys lie around a volume."""
+def keys_at(keys: Any, at: Any, count: Any) -> Any:
+    """Return some keys, also of the elements before the first one, as a view of an address."""
+    return carray(pointer(keys.ctypes.data + at * keys.itemsize), count, keys.dtype)
+
+
+@kernel()
+def clear_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
+    """Write the least key behind borders; `halo` slices of keys lie around a volume."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     for z in range(1 - halo, slices + 1 + halo):
         start = z * slice_stride
-        if high[2]:
-            for y in range(rows + 2):
-                keys[start + y * pitch + 64 * lead + columns] = 0
+        for y in range(rows + 2):
+            row = keys_at(keys, start + y * pitch + 64 * lead - 1, columns + 2)
+            if low[2]:
+                row[0] = 0
+            if high[2]:
+                row[columns + 1] = 0
+        if low[1]:
+            fill(keys, start, pitch, 0)
         if high[1]:
             fill(keys, start + (rows + 1) * pitch, pitch, 0)
-    if high[0] and halo:
+    if halo and low[0]:
+        fill(keys, 0, slice_stride, 0)
+    if halo and high[0]:
         fill(keys, (slices + 1) * slice_stride, slice_stride, 0)
 
 
@@ -83,9 +99,14 @@ def wrapped_boxes(
             if stop == length:
                 found.append((0, 1, (stop - first) * step))
         pieces.append(found)
-    (x, x_stop) = box.start[2], box.stop[2]
+    x, x_stop = box.start[2], box.stop[2]
+    across = [(x, x_stop, 0)]
+    if block.start[2] > 0 and block.stop[2] == shape[2]:  # else rows are wrapped in place
+        across.append((0, 1, shape[2] - x))
     boxes = [
-        (Block((z, y, x), (z_stop, y_stop, x_stop)), at + across + along)
-        for (z, z_stop, across), (y, y_stop, along) in itertools.product(*pieces)
+        (Block((z, y, x), (z_stop, y_stop, x_stop)), at + far + near + beside)
+        for (z, z_stop, far), (y, y_stop, near), (x, x_stop, beside) in itertools.product(
+            *pieces, across
+        )
     ]
     return tuple(boxes[1:])

@@ -1,0 +1,101 @@
+"""Count groups of neighbouring points of a staged block of keys, row by row.
+
+A group enters with the last of its points, which has the largest key. So the keys of all groups of
+a kind are the maxima of rows, one row for each point of the kind, and are counted afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.scans.borders import keys_at
+
+__all__ = ["TOGETHER", "count_cells"]
+
+TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
+POINTS_A_BIN = 16  # from which on four histograms pay
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+
+
+@kernel()
+def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest: Any) -> None:
+    """Write the keys of groups of one kind, the first points of which follow each other."""
+    for point in range(group[0, 3]):
+        offset = group[point, 0] * strides[0] + group[point, 1] * strides[1] + group[point, 2]
+        others = keys_at(keys, at + offset, size)
+        if point == 0:
+            for i in range(size):
+                latest[i] = others[i]
+        else:
+            for i in range(size):
+                latest[i] = max(latest[i], others[i])
+
+
+@kernel()
+def _count(
+    keys: Any, rows: Any, columns: Any, pitch: Any, first: Any, second: Any, third: Any, fourth: Any
+) -> None:
+    """Count the keys of some rows in four histograms in turn.
+
+    Equal keys often follow each other, and additions to a bin wait for each other.
+    """
+    whole = columns - columns % 4
+    for row in range(rows):
+        start = row * pitch
+        for i in range(np.uint64(start), np.uint64(start + whole), np.uint64(4)):
+            first[keys[i]] += 1
+            second[keys[i + ONE]] += 1
+            third[keys[i + TWO]] += 1
+            fourth[keys[i + THREE]] += 1
+        for i in range(np.uint64(start + whole), np.uint64(start + columns)):
+            first[keys[i]] += 1
+
+
+@kernel()
+def count_cells(
+    keys: Any, geometry: Any, groups: Any, spans: Any, latest: Any, histograms: Any
+) -> None:
+    """Add the groups of a block to histograms.
+
+    Parameters
+    ----------
+    keys : uint array
+        Staged keys with their halo.
+    geometry : tuple of int
+        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`.
+    groups : (kinds, points, 4) int64 array
+        Offsets of the points along z, y and x, and for the first one the number of points.
+    spans : (kinds, 3, 2) int64 array
+        Ranges of the lowest corners, relative to the first point of the block.
+    latest : uint array
+        Scratch memory for `TOGETHER` keys, or those of a row, and a vector.
+    histograms : (slices or 1, kinds, bins) int64 array
+    """
+    _, _, _, lead, pitch, slice_stride = geometry
+    images, kinds, bins = histograms.shape
+    own = slice_stride + pitch + 64 * lead
+    step = max(1, TOGETHER // pitch)
+    for kind in range(kinds):
+        (z_start, z_stop), (y_start, y_stop), (x_start, x_stop) = spans[kind]
+        columns = x_stop - x_start
+        for image in range(images):
+            if images > 1:
+                z_start, z_stop = image, image + 1
+            found = histograms[image, kind]
+            points = (z_stop - z_start) * (y_stop - y_start) * columns
+            split = points > POINTS_A_BIN * bins
+            counts = np.zeros((4, bins), np.int64) if split else found.reshape((1, bins))
+            a, b, c, d = counts[0], counts[split * 1], counts[split * 2], counts[split * 3]
+            for z in range(z_start, z_stop):
+                for y in range(y_start, y_stop, step):
+                    rows = min(step, y_stop - y)
+                    at = own + z * slice_stride + y * pitch + x_start
+                    size = (rows - 1) * pitch + columns
+                    _find_latest(keys, groups[kind], at, size, (slice_stride, pitch), latest)
+                    _count(latest, rows, columns, pitch, a, b, c, d)
+            if split:
+                for key in range(bins):
+                    found[key] += counts[:, key].sum()

@@ -1,0 +1,157 @@
+"""Volumes, and stacks of images of one shape, block by block: histograms and coefficients."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
+from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
+from ecc_core._backends.cpu.sources import Block, Source, memory_order
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["Values", "add_histograms", "parts_of", "spatial_order", "write_coefficients"]
+
+Values = NDArray[np.int64]
+
+INTERLEAVED = 16  # images that are read together where their points lie side by side
+SHORT_ROW = 48  # points in a row that do not fill a vector
+BLOCKS_A_TRIAL = 16  # of this many blocks one may not fit a plan before it is given up
+NO_HISTOGRAM = np.zeros((1, 1), np.int64)
+
+
+def parts_of(
+    image: Array, mask: Array | None, order: list[int], flips: Sequence[slice], key_size: int
+) -> Iterator[tuple[slice, Array, Array | None]]:
+    """Views of (slices, rows, columns) to compute at once, with their place in the batch.
+
+    Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
+    axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
+    """
+    count, spatial = image.shape[0], image.ndim - 1
+
+    def lay(array: Array) -> Array:
+        if order:
+            array = array.transpose(0, *order)[(slice(None), *flips)]
+        return array if spatial > 1 else array[:, None, :]
+
+    view = lay(image)
+    shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
+    if spatial == 3:
+        for i in range(count):
+            yield slice(i, i + 1), view[i], None if shown is None else shown[i]
+        return
+    whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
+    step = count if whole or Source(view).interleaved else 1
+    for i in range(0, count, step):
+        part = slice(i, i + step)
+        yield part, view[part], None if shown is None else shown[part]
+
+
+def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
+    """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
+
+    The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
+    those were short, along the axis of the shortest steps that is not, or the longest axis.
+    """
+    if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
+        return [], []
+    order, flips = memory_order(image)
+    lengths = [image.shape[axis] for axis in order]
+    long = [place for place, length in enumerate(lengths) if length >= SHORT_ROW]
+    rows = long[-1] if long else lengths.index(max(lengths))
+    order.append(order.pop(rows))
+    flips = (*flips[:rows], *flips[rows + 1 :], flips[rows])
+    return [axis + 1 for axis in order], list(flips)
+
+
+def add_histograms(
+    scanner: Scanner, plans: list[Plan], nan: str, workers: int | None, out: Values
+) -> None:
+    """Add the curves of a volume, or of the images of a stack, to `out`.
+
+    The first axis of `out` is that of the images, a volume being one, and the last one that of the
+    thresholds; there may be several curves of each image between them.
+    """
+    source = scanner.source
+    key_size = max(plans[-1].key_dtype.itemsize, source.copied_size)
+    together = INTERLEAVED if scanner.ndim == 2 and source.interleaved else 1
+    blocks = cut(source.shape, key_size, scanner.ndim, together)
+    alone = len(out) == 1
+    lock = threading.Lock()
+
+    def work(queue: Iterator[Block]) -> None:
+        trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
+        histograms: list[Values | None] = [None] * len(plans)
+        for block in queue:
+            own = out if alone else out[block.start[0] : block.stop[0]]
+            _add_block(scanner, plans, trials, block, nan, histograms, own.shape[:-1])
+            if not alone:
+                add(histograms, own)
+                histograms = [None] * len(plans)
+        if alone:
+            add(histograms, out)
+
+    def add(histograms: list[Values | None], curves: Values) -> None:
+        rows = curves.reshape(-1, curves.shape[-1])
+        with lock:  # a block may hold parts of its images
+            for plan, histogram in zip(plans, histograms, strict=True):
+                if histogram is not None:
+                    bins = histogram.reshape(len(rows), -1)
+                    cumulate_rows(bins, scanner.descending, plan.entered, rows)
+
+    size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
+    share(blocks, work, worker_count(workers, math.prod(source.shape), size))
+
+
+def _add_block(
+    scanner: Scanner,
+    plans: list[Plan],
+    trials: list[int],
+    block: Block,
+    nan: str,
+    histograms: list[Values | None],
+    curves: tuple[int, ...],
+) -> None:
+    """Add a block to the histograms of the first plan that its keys fit.
+
+    `trials` are the numbers of blocks that may still not fit each plan before it is given up.
+    """
+    for number, plan in enumerate(plans):
+        if trials[number] == 0:
+            continue
+        staged = scanner.stage(plan, block)
+        if staged.nan and nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        if not staged.unfit:
+            break
+        trials[number] -= 1
+    histogram = histograms[number]
+    if histogram is None:
+        histogram = histograms[number] = np.zeros((*curves, plan.top + 1), np.int64)
+    scanner.add(plan, staged, histogram)
+
+
+def write_coefficients(
+    scanner: Scanner, plan: Plan, nan: str, workers: int | None, out: NDArray[np.int8]
+) -> None:
+    """Write the coefficients of a volume, or of the images of a stack, to `out`."""
+    shape = scanner.source.shape
+    flat = out.reshape(-1)
+
+    def write(queue: Iterator[Block]) -> None:
+        for block in queue:
+            staged = scanner.stage(plan, block)
+            if staged.nan and nan == "raise":
+                raise ValueError(NAN_MESSAGE)
+            z, y, x = block.start
+            scanner.scan(staged, NO_HISTOGRAM, flat, (z * shape[1] + y) * shape[2] + x)
+
+    blocks = cut(shape, plan.key_dtype.itemsize, scanner.ndim)
+    share(blocks, write, worker_count(workers, out.size, 1))
