@@ -22,7 +22,7 @@ from ecc_core._backends.cpu.betti.launch import by_birth, forest_pairs
 from ecc_core._backends.cpu.betti.order import entry_values
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.cells import ordered_keys
+from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.encoders.cells import ordered_keys
+from ecc_core._backends.cpu.encoders.order import ordered_keys
 
 __all__ = ["entry_order", "entry_values", "stable_order"]
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
+from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._request.levels import Levels
 
-__all__ = ["cell_loader", "entry_keys", "ordered_keys"]
+__all__ = ["cell_loader", "entry_keys"]
 
 Array = NDArray[Any]
 
@@ -21,16 +22,6 @@ SEARCH_COST, LARGE_COST = 8.0, 0.05
 LARGE_TABLE = 1 << 12
 # The levels span this part of the cells, and begin behind this many of the fewest cells.
 REACH, MARGIN = 0.96, 3.0
-
-
-def ordered_keys(values: Array) -> Array:
-    """Return unsigned integers in the order of the values; -0.0 comes before 0.0."""
-    bits = np.dtype(f"u{values.dtype.itemsize}")
-    keys = values.view(bits)
-    top = bits.type(1 << (8 * bits.itemsize - 1))
-    if values.dtype.kind == "f":
-        return np.where(keys >= top, ~keys, keys | top)
-    return keys ^ top if values.dtype.kind == "i" else keys
 
 
 def entry_keys(levels: Levels) -> Array:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
-from ecc_core._backends.cpu.encoders.cells import cell_loader, entry_keys, ordered_keys
+from ecc_core._backends.cpu.encoders.cells import cell_loader, entry_keys
 from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_scale
+from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys, unsigned
 from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["Plan", "coefficient_plan", "curve_plans"]
@@ -151,40 +152,31 @@ def _never(cubes: bool, top: int) -> int:
     return top if not cubes else 0
 
 
-def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(f"u{dtype.itemsize}")
-
-
-def _bias(dtype: np.dtype[Any]) -> int:
-    """Return the bits to invert so that integers become unsigned ones in the same order."""
-    return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
-
-
 def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     """Return a plan that stages small integers as they are: every value is a level."""
-    unsigned = _unsigned(dtype)
-    top = int(np.iinfo(unsigned).max)
-    ordinals = levels.values.view(unsigned).astype(np.int64) ^ _bias(dtype)
+    kind = unsigned(dtype)
+    top = int(np.iinfo(kind).max)
+    ordinals = ordered_keys(levels.values).astype(np.int64)
     # reached[k]: values that have entered once k levels are reached
     if levels.superlevel:
         reached = np.concatenate([[0], top + 1 - ordinals[::-1]])
     else:
         reached = np.concatenate([[0], ordinals + 1])
     descending = levels.superlevel != cubes
-    flip = unsigned.type(_bias(dtype) ^ (top if descending else 0))
-    token, zero = np.empty(0, unsigned), unsigned.type(0)
+    flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
+    token, zero = np.empty(0, kind), kind.type(0)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         kernels.copy_keys(address, token, *place, flip, zero)
         return False, False
 
-    return Plan(load, unsigned, top, reached[levels.entered], _never(cubes, top))
+    return Plan(load, kind, top, reached[levels.entered], _never(cubes, top))
 
 
 @lru_cache(maxsize=8)
 def _places(dtype: np.dtype[Any]) -> Array:
     """Return the position of every value of 8 or 16 bits in sorted order, indexed by its bits."""
-    every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(_unsigned(dtype))
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(unsigned(dtype))
     return ordered_keys(every.view(dtype)).astype(np.intp)
 
 
@@ -200,10 +192,8 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
         keys = np.repeat(keys, np.diff(at, prepend=0, append=places.size))[places]
     else:
         keys = np.repeat(keys, np.diff(at, prepend=-1, append=places.size - 1))[places]
-    token, infinity = (
-        np.empty(0, _unsigned(dtype)),
-        _unsigned(dtype).type(np.iinfo(_unsigned(dtype)).max),
-    )
+    kind = unsigned(dtype)
+    token, infinity = np.empty(0, kind), kind.type(np.iinfo(kind).max)
     if dtype.kind == "f":
         infinity = np.float16(np.inf).view(np.uint16)
         for first in (0, 0x8000):
@@ -233,26 +223,24 @@ def _binned(
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
     """Return a plan that keeps the order of all values, for coefficients but no curve."""
-    unsigned = _unsigned(dtype)
-    full = int(np.iinfo(unsigned).max)
+    kind = unsigned(dtype)
+    full = int(np.iinfo(kind).max)
     descending = superlevel != cubes
     nothing = np.empty(0, np.int64)
-    token = np.empty(0, unsigned)
+    token = np.empty(0, kind)
+    sign = bits_to_invert(dtype)[0]
+    flip = kind.type(full if descending else 0)
     if dtype.kind == "f":
-        sign, infinity = 1 << (8 * dtype.itemsize - 1), np.array(np.inf, dtype).view(unsigned)
         # NaN must never enter, whichever end of the order that is.
-        words = tuple(
-            unsigned.type(word)
-            for word in (full if descending else 0, sign, int(infinity), _never(cubes, full))
-        )
+        words = flip, sign, np.array(np.inf, dtype).view(kind)[()], kind.type(_never(cubes, full))
 
         def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
             return kernels.order_floats(address, token, *place, *words), False
 
-        return Plan(load_floats, unsigned, full, nothing, _never(cubes, full))
-    wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else unsigned
-    flip = unsigned.type(_bias(dtype) ^ (full if descending else 0))
+        return Plan(load_floats, kind, full, nothing, _never(cubes, full))
+    wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind
     shift = wide.type(1 if masked and cubes else 0)
+    flip ^= sign
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         kernels.copy_keys(address, token, *place, flip, shift)

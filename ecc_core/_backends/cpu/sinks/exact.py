@@ -8,12 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.order import (
+    bits_to_invert,
+    ordered_key,
+    unsigned,
+    values_of,
+)
 
 __all__ = ["sum_levels"]
 
 Array = NDArray[Any]
 
-UNSIGNED, SIGNED, FLOAT = 0, 1, 2
 COEFFICIENT_BITS = 8  # of a word, below the bits of a key
 SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
@@ -21,18 +26,9 @@ DIGIT_BITS = 11  # of a sort
 
 
 @kernel()
-def _ordered_key(bits: Any, kind: Any, sign: Any) -> Any:
-    """A key in the order of the values; -0.0 is 0.0."""
-    if kind == UNSIGNED:
-        return bits
-    if kind == SIGNED:
-        return bits ^ sign
-    full = sign | (sign - np.uint64(1))
-    return (~bits & full) + np.uint64(bits == sign) if bits & sign else bits | sign
-
-
-@kernel()
-def _list_changes(values: Any, counts: Any, kind: Any, sign: Any, words: Any, changes: Any) -> None:
+def _list_changes(
+    values: Any, counts: Any, sign: Any, negative: Any, words: Any, changes: Any
+) -> None:
     """List the keys of the points whose count is not 0.
 
     The counts follow the keys in the lowest byte of `words`; if `changes` is not empty, they go
@@ -45,7 +41,7 @@ def _list_changes(values: Any, counts: Any, kind: Any, sign: Any, words: Any, ch
         if start + 8 <= counts.size and eights[start // 8] == 0:
             continue
         for i in range(np.uint64(start), np.uint64(min(start + 8, counts.size))):
-            key, count = _ordered_key(np.uint64(values[i]), kind, sign), counts[i]
+            key, count = ordered_key(np.uint64(values[i]), sign, negative), counts[i]
             if changes.size:
                 words[found], changes[found] = key, count
             else:
@@ -115,18 +111,16 @@ def _sum_words(
 def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[np.int64]]:
     """The values of an image, increasing, whose counts do not add up to 0, and these sums."""
     dtype = image.dtype.newbyteorder("=")
-    bits = np.dtype(f"u{dtype.itemsize}")
-    values = np.ascontiguousarray(image, dtype).reshape(-1).view(bits)
+    values = np.ascontiguousarray(image, dtype).reshape(-1).view(unsigned(dtype))
     found = int(np.count_nonzero(counts))
     if found == 0:
         return np.empty(0, dtype), np.empty(0, np.int64)
-    kind = FLOAT if dtype.kind == "f" else SIGNED if dtype.kind == "i" else UNSIGNED
-    sign = np.uint64(1 << (8 * dtype.itemsize - 1))
+    sign, negative = (np.uint64(bits) for bits in bits_to_invert(dtype))
     words = np.empty(found + 1, np.uint64)
     wide = dtype.itemsize == 8
     changes = np.empty(found + 1 if wide else 0, np.int8)
     flat = np.ascontiguousarray(counts).reshape(-1)
-    _list_changes(values, flat, kind, sign, words, changes)
+    _list_changes(values, flat, sign, negative, words, changes)
     words, changes = words[:found], changes[:found]
     shift = 0 if wide else COEFFICIENT_BITS
     low, high = (int(end) >> shift for end in (words.min(), words.max()))
@@ -144,12 +138,11 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
         sums = np.add.reduceat(sums, first)
         keys, sums = keys[first][sums != 0], sums[sums != 0]
-    return _values(keys.astype(bits), dtype), sums
-
-
-def _values(keys: Array, dtype: np.dtype[Any]) -> Array:
-    """The values of ordered keys."""
-    sign = keys.dtype.type(1 << (8 * dtype.itemsize - 1))
+    levels = values_of(keys, dtype)
     if dtype.kind == "f":
-        return np.where(keys & sign, keys ^ sign, ~keys).view(dtype)
-    return (keys ^ sign if dtype.kind == "i" else keys).view(dtype)
+        zeros = np.flatnonzero(levels == 0)
+        levels[zeros] = 0
+        if zeros.size == 2:  # -0.0 and 0.0 are one level
+            sums[zeros] = 0, sums[zeros].sum()
+            levels, sums = levels[sums != 0], sums[sums != 0]
+    return levels, sums

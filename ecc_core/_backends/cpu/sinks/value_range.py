@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import pointer
+from ecc_core._backends.cpu.encoders.order import (
+    bits_to_invert,
+    ordered_key,
+    ordered_keys,
+    unsigned,
+    values_of,
+)
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.sinks.vector_range import RANGE_LANES, widen_range
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -34,37 +40,40 @@ def _widen(
     extents: Any,
     shown: Any,
     shown_strides: Any,
-    masked: Any,
-    least: Any,
-    most: Any,
+    order: Any,
+    ends: Any,
 ) -> Any:
-    """Return whether a box holds NaN, and its range; no value is above `least` or below `most`."""
+    """Return whether a box of values holds NaN, and its range.
+
+    Floats are read as unsigned integers, and ranges are those of ordered keys, since loops over
+    floats that may be NaN are not vectorized. `order` is that of :func:`ordered_key`, or None for
+    integers. `ends` are the least and the greatest finite value, or their keys, and the keys of the
+    infinities. `shown` is the address of a mask, or 0.
+    """
     slices, rows, columns = extents
-    lows, highs = np.empty(RANGE_LANES, token.dtype), np.empty(RANGE_LANES, token.dtype)
-    for i in range(RANGE_LANES):
-        lows[i], highs[i] = least, most
-    rest, rest_shown = np.empty(RANGE_LANES, token.dtype), np.empty(RANGE_LANES, np.uint8)
-    bad = np.uint64(0)
+    least, most, lowest, highest = ends
+    low, high, first, last = most, least, highest, lowest
     for z in range(slices):
         for y in range(rows):
             here = address + (z * strides[0] + y * strides[1]) * token.itemsize
             row = carray(pointer(here), columns, token.dtype)
-            mask = carray(
-                pointer(shown + z * shown_strides[0] + y * shown_strides[1]), columns, np.uint8
-            )
-            turns = columns // RANGE_LANES
-            bad |= widen_range(row, mask, 0, turns, masked, lows, highs)
-            done = turns * RANGE_LANES
-            if done < columns:
-                for i in range(RANGE_LANES):  # the last value fills the lanes
-                    at = min(done + i, columns - 1)
-                    rest[i] = row[at]
-                    rest_shown[i] = mask[at] if masked else 1
-                bad |= widen_range(rest, rest_shown, 0, 1, True, lows, highs)
-    low, high = lows[0], highs[0]
-    for i in range(1, RANGE_LANES):
-        low, high = min(low, lows[i]), max(high, highs[i])
-    return bad != 0, low, high
+            there = shown + z * shown_strides[0] + y * shown_strides[1]
+            mask = carray(pointer(there), columns, np.uint8)
+            if order is None:
+                for x in range(columns):
+                    kept = mask[x] != 0 if shown else True
+                    low = min(low, row[x] if kept else most)
+                    high = max(high, row[x] if kept else least)
+            else:
+                for x in range(columns):
+                    # Of the values' own size, so that as many as possible are in a register.
+                    key = token.dtype.type(ordered_key(row[x], *order))
+                    if shown:
+                        key = key if mask[x] != 0 else lowest
+                    first, last = min(first, key), max(last, key)
+                    low = min(low, key if key >= least else most)
+                    high = max(high, key if key <= most else least)
+    return first < lowest or last > highest, low, high
 
 
 def value_range(
@@ -80,24 +89,18 @@ def value_range(
     boxes = _boxes(image, filtration, mask)
     directional = filtration.direction is not None
     dtype = np.dtype(np.float64) if directional else image.dtype.newbyteorder("=")
-    read = np.dtype(np.uint8 if dtype == np.bool_ else dtype)
-    read = np.dtype(np.float32) if dtype == np.float16 else read
-    least, most = _ends(read)
-    token, masked = token_of(read), mask is not None
+    order, ends = _order_of(dtype)
+    token = token_of(ends[0].dtype)
 
     def widen(queue: Iterator[tuple[Source, Source | None, Block]]) -> tuple[Any, Any]:
-        lowest, highest = least, most
+        lowest, highest = ends[1], ends[0]
         for source, shown, block in queue:
             address, strides, values = source.box(block)
-            if values.dtype == np.float16:
-                values = values.astype(np.float32)
-                address = values.ctypes.data
-                strides = values.strides[0] // 4, values.strides[1] // 4
-            there, steps = address, (0, 0)
+            there, steps = 0, (0, 0)
             if shown is not None:
                 there, steps, _kept = shown.box(block)
             bad, low, high = _widen(
-                address, token, strides, values.shape, there, steps, masked, least, most
+                address, token, strides, values.shape, there, steps, order, ends
             )
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
@@ -106,17 +109,24 @@ def value_range(
 
     found = share(boxes, widen, worker_count(workers, image.size, 1))
     low, high = min(low for low, _ in found), max(high for _, high in found)
-    if low > high or (read.kind == "f" and not math.isfinite(low)):
+    if low > high:
         return None, None
-    return (low, high) if dtype != np.bool_ else (bool(low), bool(high))
+    if order is None:
+        return (low, high) if dtype != np.bool_ else (bool(low), bool(high))
+    first, last = values_of(np.array([low, high], token.dtype), dtype)
+    return (first, last) if dtype != np.float16 else (np.float32(first), np.float32(last))
 
 
 @lru_cache(maxsize=16)
-def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return a value that none is above, and one that none is below."""
-    if dtype.kind == "f":
-        return dtype.type(np.inf), dtype.type(-np.inf)
-    return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
+def _order_of(dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the `order` and the `ends` of :func:`_widen`."""
+    if dtype.kind != "f":
+        read = np.dtype(np.uint8 if dtype == np.bool_ else dtype)
+        low, high = read.type(np.iinfo(read).min), read.type(np.iinfo(read).max)
+        return None, (low, high, low, high)
+    one = unsigned(dtype).type(1)
+    low, high = ordered_keys(np.array([-np.inf, np.inf], dtype))
+    return bits_to_invert(dtype), (low + one, high - one, low, high)
 
 
 def _boxes(
