@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
-from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys
 from ecc_core._request.levels import Levels
 
 __all__ = ["cell_loader", "entry_keys"]
@@ -61,7 +61,8 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
     grid, *table = _table(values[order], bounds[order], ascending, base, never)
-    token, keys = np.empty(0, values.dtype), (flip, stored, turn, limit)
+    token = np.empty(0, values.dtype)
+    keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
@@ -104,7 +105,7 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     entries[-1] = np.uint64(never) << shift
     if values.dtype.itemsize == 8:
         only[-1:] = np.iinfo(only.dtype).max
-    grid = (origin, number(slope), number(count - 1))
+    grid = np.array([origin, slope, count - 1], number)
     return grid, entries, only, held.astype(np.int32), bounds
 
 

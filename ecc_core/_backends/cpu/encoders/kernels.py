@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.vector_cells import CELL_LANES, find_cells, rank_cells
+from ecc_core._backends.cpu.encoders.order import ordered_key
 from ecc_core._backends.cpu.encoders.vector_even import (
     BIN_LANES,
     bin_checked_value,
@@ -41,7 +41,8 @@ __all__ = [
 
 
 AHEAD = 4096  # bytes
-CHUNK = 1024  # values whose cells and keys stay in the first-level cache; a multiple of CELL_LANES
+CHUNK = 1024  # values whose cells and keys stay in the first-level cache
+HALF = np.uint64(32)
 GROUP = 64  # values that are searched together if one of them needs it
 SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
@@ -274,27 +275,68 @@ def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
     return low
 
 
-@kernel()
-def _search_crowded(
+@kernel(error_model="numpy", inline="always")
+def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys: Any) -> Any:
+    """Write the cells of some values, and their keys in the order of entry.
+
+    `bits` are the values read as unsigned integers, and `order` is that of :func:`bin_by_cells`.
+    Returns whether a key was beyond the limit, and whether there was a NaN.
+    """
+    number, of = grid.dtype.type, keys.dtype.type
+    origin, slope, last = grid
+    sign, negative, flip, stored, turn, limit = order
+    beyond, bad = False, False
+    for i in range(values.size):
+        value = number(values[i])
+        place = (value - origin) * slope
+        place = place if place > number(0) else number(0)
+        place = place if place < last else last
+        key = of(ordered_key(bits[i], sign, negative) ^ flip)
+        nan = value != value
+        bad |= nan
+        beyond |= (of(key ^ turn) > limit) & ~nan
+        cells[i] = np.uint32(np.int32(place + number(1)) if nan else np.int32(place))
+        keys[i] = key ^ stored
+    return beyond, bad
+
+
+@kernel(inline="always")
+def _rank_cells(
     cells: Any,
     keys: Any,
-    at: Any,
-    count: Any,
     entries: Any,
+    only: Any,
     held: Any,
     bounds: Any,
     base: Any,
     target: Any,
-    first: Any,
 ) -> None:
-    """Correct the ranks of values in cells that hold several bounds."""
-    shift = np.uint64(32 if keys.itemsize == 4 else 0)
-    for i in range(count):
-        cell = np.uint64(cells[at + i])
-        entry = entries[cell]
-        if entry >= CROWDED:
-            low = np.int64((entry ^ CROWDED) >> shift)
-            target[first + i] = base + _search(bounds, low, held[cell], keys[at + i])
+    """Write the ranks of values from their cells and keys.
+
+    Keys of 32 bits are added to the entry, whose lower half carries into the upper one, the rank,
+    from the cell's bound on. Those of 64 bits are compared with the bound, `only`. Cells that hold
+    several bounds are searched afterwards, a group of values at a time.
+    """
+    narrow = keys.itemsize == 4
+    shift = np.uint64(32 if narrow else 0)
+    for first in range(np.uint64(0), np.uint64(target.size), np.uint64(GROUP)):
+        union = np.uint64(0)
+        last = min(first + np.uint64(GROUP), np.uint64(target.size))
+        for i in range(first, last):
+            cell = np.uint64(cells[i])
+            if narrow:
+                rank = entries[cell] + keys[i]
+                union |= rank
+            else:
+                rank = entries[cell] + np.uint64(keys[i] >= only[cell])
+                union |= entries[cell]
+            target[i] = rank >> shift
+        if union >= CROWDED:
+            for i in range(first, last):
+                cell = np.uint64(cells[i])
+                if entries[cell] >= CROWDED:
+                    low = np.int64((entries[cell] ^ CROWDED) >> shift)
+                    target[i] = base + _search(bounds, low, held[cell], keys[i])
 
 
 @kernel()
@@ -319,48 +361,39 @@ def bin_by_cells(
 
     A cell of an even grid tells how many bounds lie before it. Cells are found by the same
     increasing expression for values and for levels, so a comparison with the only bound of the
-    value's own cell settles the rest; a cell with several is searched. `grid` and `order` are those
-    of ``find_cells``. For each cell `entries` has the key
-    of what lies before its bounds, or marked their number if it holds several, `only` the bound if
-    it holds one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a
-    NaN, and whether a value was one of those that ``find_cells`` reports. `ends` tells whether the
-    first row with a NaN is the last one, and whether the first one with such a value is.
+    value's own cell settles the rest; a cell with several is searched. `grid` is (origin, slope,
+    last): the cell is ``(value - origin) * slope``, confined to 0..last; NaN lies in cell ``last +
+    1``. `order` is (sign, negative, flip, stored, turn, limit): the key in the order of entry is
+    the :func:`ordered_key` of the value, exclusive or `flip`; it is compared exclusive or `stored`.
+    For each cell `entries` has the key of what lies before its bounds, or marked their number if it
+    holds several, `only` the bound if it holds one (for keys of 64 bits), and `held` how many it
+    holds. Returns whether there was a NaN, and whether a key, exclusive or `turn`, was beyond
+    `limit`. `ends` tells whether the first row with a NaN is the last one, and whether the first
+    one with such a key is.
     """
     slices, rows, columns = extents
     base_of_keys = keys.ctypes.data
-    cells = np.empty(CHUNK, np.uint32)
-    ordered = np.empty(CHUNK, bounds.dtype)
-    rest = np.zeros(CELL_LANES, token.dtype)
-    seen, nan = np.uint64(0), np.uint64(0)
+    cells, ordered = np.empty(CHUNK, np.uint32), np.empty(CHUNK, bounds.dtype)
+    seen, nan = False, False
     for z in range(slices):
         for y in range(rows):
             row = _row(address, token, strides, z, y, columns)
             target = key_row(base_of_keys, keys, at, steps, z, y, columns)
             for first in range(0, columns, CHUNK):
-                count = min(CHUNK, columns - first)
-                turns = count // CELL_LANES
-                more, bad = find_cells(row, first, turns, cells, ordered, 0, grid, order)
+                size = min(CHUNK, columns - first)
+                here = row.ctypes.data + first * token.itemsize
+                for line in range(0, size * token.itemsize, 64):
+                    prefetch(here + AHEAD + line)
+                values = carray(pointer(here), size, token.dtype)
+                bits = carray(pointer(here), size, bounds.dtype)
+                more, bad = _find_cells(values, bits, grid, order, cells, ordered)
                 seen |= more
                 nan |= bad
-                done = turns * CELL_LANES
-                if done < count:
-                    for i in range(CELL_LANES):
-                        rest[i] = row[first + done + i] if done + i < count else rest[0]
-                    more, bad = find_cells(rest, 0, 1, cells, ordered, done, grid, order)
-                    seen |= more
-                    nan |= bad
-                for group in range(0, count, GROUP):
-                    # Whole turns: there is room behind every row.
-                    size = (min(GROUP, count - group) + 3) & ~3
-                    to = first + group
-                    marks = rank_cells(cells, ordered, group, size, entries, only, target, to)
-                    if marks >= CROWDED:
-                        _search_crowded(
-                            cells, ordered, group, size, entries, held, bounds, base, target, to
-                        )
-            if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
-                return nan != 0, seen != 0
-    return nan != 0, seen != 0
+                out = carray(pointer(target.ctypes.data + first * keys.itemsize), size, keys.dtype)
+                _rank_cells(cells, ordered, entries, only, held, bounds, base, out)
+            if (nan and ends[0]) or (seen and ends[1]):
+                return nan, seen
+    return nan, seen
 
 
 @kernel()

@@ -25,7 +25,6 @@ from ecc_core._backends.cpu.transforms.regions import (
     measure_regions,
     sort_points,
 )
-from ecc_core._backends.cpu.transforms.vector import LANES
 from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, pad_weights
 from ecc_core._orthants import (
     ORTHANTS,
@@ -104,7 +103,7 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
     outside = ALL if frame.cubes else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
-    bits = np.full(math.prod(padded) + LANES, outside)
+    bits = np.full(math.prod(padded), outside)
     back, forward = np.empty_like(bits), np.empty_like(bits)
     pixels = mask.view(np.uint8).reshape(frame.shape)
     if not pixels.flags.c_contiguous:

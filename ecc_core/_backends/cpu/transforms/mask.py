@@ -2,8 +2,7 @@
 
 One kernel serves both constructions (see :mod:`ecc_core._orthants`): the V- on the
 mask, the T- on its complement. Points are bits, padded by one on both sides of every axis that the
-image has, in words of 64 points, row after row, with 8 words of slack behind them. Outside of the
-image all bits are `outside`.
+image has, in words of 64 points, row after row. Outside of the image all bits are `outside`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.transforms.heights import BLOCK, add_points
 from ecc_core._backends.cpu.transforms.orthants import orthant_frame
-from ecc_core._backends.cpu.transforms.vector import LANES, critical_planes, pack_word
+from ecc_core._backends.cpu.vector_bits import small_keys
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_mask", "link", "pack"]
@@ -45,7 +44,7 @@ def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
             target = ((z + before_slices) * padded_rows + y + before_rows) * words
             carry = NONE
             for i in range(whole):
-                word = pack_word(flat, source + 64 * i)
+                word = ~small_keys(flat, source + 64 * i, NONE)
                 bits[target + i] = ((word << ONE) | carry) ^ outside
                 carry = word >> TOP
             word = NONE
@@ -61,7 +60,7 @@ def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
 
     What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
     """
-    for start in range(0, bits.size - LANES, words):
+    for start in range(0, bits.size, words):
         carry = NONE
         for i in range(start, start + words):
             word = bits[i]
@@ -75,26 +74,38 @@ def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
 def _active_words(
     bits: Any, edges: Any, tile: Any, end: Any, offsets: Any, present: Any, planes: Any, active: Any
 ) -> Any:
-    """List the words of ``tile:end`` with critical points, and how many there are."""
+    """List the words of ``tile:end`` with critical points, and how many there are.
+
+    `offsets` are the distances to the words of the neighbours in the next slice and row, and
+    `present` is all ones for the axes that the image has. Writes to `planes`, for each word, which
+    coefficients are not zero, negative, and -2. The coefficient of a point is 1 - (edges) +
+    (squares) - (cube) of the cells that span to set neighbours alone, which is 1 - (Euler
+    characteristic of a complex on 3 vertices), so it lies in -2..1.
+    """
+    count, (depth, row), (has_depth, has_row) = end - tile, offsets, present
+    nonzero, negative, double = planes[:count], planes[TILE : TILE + count], planes[2 * TILE :]
+    points, points_row = bits[tile:end], bits[tile + row : end + row]
+    points_depth = bits[tile + depth : end + depth]
+    points_both = bits[tile + row + depth : end + row + depth]
+    links, links_row = edges[tile:end], edges[tile + row : end + row]
+    links_depth = edges[tile + depth : end + depth]
+    links_both = edges[tile + row + depth : end + row + depth]
+    for i in range(count):
+        here, x = points[i], links[i]
+        y, xy = here & points_row[i] & has_row, x & links_row[i] & has_row
+        z, xz = here & points_depth[i] & has_depth, x & links_depth[i] & has_depth
+        yz = y & z & points_both[i]
+        cube = xy & xz & links_both[i]
+        positive = (here & ~(x | y | z)) | (xy & xz & yz & ~cube)
+        odd = here ^ x ^ y ^ z ^ xy ^ xz ^ yz ^ cube
+        two = x & y & z & ~(xy | xz | yz)
+        negative[i] = (odd & ~positive) | two
+        nonzero[i] = positive | negative[i]
+        double[i] = two
     found = np.int64(0)
-    for at in range(tile, end, LANES):
-        lanes = critical_planes(
-            bits,
-            edges,
-            at,
-            offsets[1],
-            offsets[0],
-            present[1],
-            present[0],
-            planes,
-            at - tile,
-            TILE,
-        )
-        if end - at < LANES:
-            lanes &= (ONE << np.uint64(end - at)) - ONE
-        for lane in range(LANES):  # without branches, which nothing could predict
-            active[found] = at + lane
-            found += np.int64((lanes >> np.uint64(lane)) & ONE)
+    for i in range(count):  # without branches, which nothing could predict
+        active[found] = tile + i
+        found += np.int64(nonzero[i] != 0)
     return found
 
 
