@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 
-__all__ = ["ImageList", "ImageTransformer", "image_noted", "is_path"]
+__all__ = ["ImageList", "ImageTransformer", "is_path"]
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,90 @@ class ImageList:
     items: list[Any]
     shape: tuple[int, ...] | None = None
     """That of all images, if they must have one."""
+    batched: bool = False
+    """Whether each image is a batch of one."""
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         for i, item in enumerate(self.items):
-            with image_noted(i):
+            with _image_noted(i):
                 array = choose(open_image(item)).read_all() if is_path(item) else np.asarray(item)
                 _check_shape(array.shape, self.shape)
-            yield array
+            yield array[None] if self.batched else array
 
 
 class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Features of images, or of rows of flattened images; `_prefix` begins their names."""
+    """Features of images, or of rows of flattened images.
+
+    A transformer says what it computes of an image, where, and which features these are.
+    """
 
     _prefix: ClassVar[str]
+    """How the names of features begin."""
     _negative: ClassVar[bool] = True
     """Whether images can have negative values."""
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
 
-    def _images(self, X: Any, *, reset: bool) -> NDArray[Any] | ImageList:
+    def _set(self, images: Iterable[Any]) -> None:
+        """Set what features are computed at: thresholds, or directions and heights."""
+        raise NotImplementedError
+
+    def _at(self) -> tuple[NDArray[Any], ...]:
+        """Return the same."""
+        raise NotImplementedError
+
+    def _result(self, image: Any, *at: Any) -> Any:
+        """Return the curves or the transform of an image; `at` ends with a range."""
+        raise NotImplementedError
+
+    def _rows(self, found: Any) -> NDArray[Any]:
+        """Return the features of a result, (1, m)."""
+        values: NDArray[Any] = found.values
+        return values.reshape(1, -1)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Set what features are computed at: thresholds, or directions and heights.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) array, or list
+            Images, or rows of flattened images. In a list, images may have different shapes, or be
+            paths of files, which are read one at a time by each method. A column of a data frame
+            may hold such paths.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._set(self._images(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Compute the features.
+
+        Parameters
+        ----------
+        X : array or list
+            As for `fit`. In an array, images must have the same shape as in `fit`.
+
+        Returns
+        -------
+        (n, m) array
+            int64, or float64 for means over regions, and where missing regions are NaN.
+        """
+        check_is_fitted(self)
+        found = self._results(self._images(X, reset=False), *self._at(), None)
+        return np.concatenate([self._rows(one) for one in found])
+
+    def _results(self, images: Iterable[Any], *at: Any) -> Iterator[Any]:
+        """Yield the result of each image."""
+        for i, image in enumerate(images):
+            with _image_noted(i):
+                found = self._result(image, *at)
+            yield found
+
+    def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
         listed = _as_list(X)
         if listed is not None:
             if self.image_shape is not None:
@@ -79,34 +144,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             _check_shape(array.shape[1:], self.image_shape_)
         return array
 
-    def _set(self, images: NDArray[Any] | ImageList) -> None:
-        """Set what features are computed at: thresholds, or directions and heights."""
-        raise NotImplementedError
-
-    def _count(self) -> int:
-        """Return the number of features."""
-        raise NotImplementedError
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set what features are computed at: thresholds, or directions and heights.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) array, or list
-            Images, or rows of flattened images. In a list, images may have different shapes, or be
-            paths of files, which are read one at a time by each method. A column of a data frame
-            may hold such paths.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._set(self._images(X, reset=True))
-        return self
-
     def _names(self) -> list[str]:
-        return [f"{self._prefix}{i}" for i in np.arange(self._count())]
+        return [f"{self._prefix}{i}" for i in range(math.prod(map(len, self._at())))]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: a prefix and a number.
@@ -156,7 +195,7 @@ def is_path(part: Any) -> bool:
 
 
 @contextmanager
-def image_noted(i: int) -> Iterator[None]:
+def _image_noted(i: int) -> Iterator[None]:
     """Add a note to errors that says which image they are of."""
     try:
         yield

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ecc_core._io.affines import check_place
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 from ecc_core._request.image import check_ids
 from ecc_core.curves import region_curves
-from ecc_core.features._images import ImageTransformer, image_noted, is_path
+from ecc_core.features._images import ImageTransformer, is_path
 from ecc_core.results import RegionCurves
 
 __all__ = ["RegionCurvesTransformer"]
@@ -72,9 +72,12 @@ class RegionCurvesTransformer(ImageTransformer):
 
     Notes
     -----
-    Images and labels are given as a list of tuples, because a list can be split for
-    cross-validation and its images may have different shapes. Files are read anew by each method,
-    one pair at a time.
+    Images and labels are given as a list of tuples (image, labels), because a list can be split for
+    cross-validation and its images may have different shapes. Both are arrays of the same shape or
+    paths of files, which are read anew by each method, one pair at a time; a data frame with two
+    columns of paths is such a list. Labels are integers, 0 outside the regions, or booleans for a
+    mask, which is region 1. Images without labels, as for :class:`EulerCurveTransformer`, are
+    region 1 as a whole.
 
     Examples
     --------
@@ -115,73 +118,41 @@ class RegionCurvesTransformer(ImageTransformer):
         self.superlevel = superlevel
         self.workers = workers
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Set the regions and the thresholds.
-
-        Parameters
-        ----------
-        X : list of n tuples, data frame or array
-            Pairs (image, labels): a list of tuples of two arrays of the same shape, or of paths of
-            files, or a data frame with two columns of paths. Labels are integers, 0 outside the
-            regions, or booleans for a mask, which is region 1. Images without labels, as for
-            :class:`EulerCurveTransformer`, are region 1 as a whole.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+    def _set(self, images: Iterable[Any]) -> None:
         if self.missing not in ("nan", "zero"):
             raise ValueError(f'`missing` must be "nan" or "zero", got {self.missing!r}')
         needs_range = self.range is None and np.ndim(self.thresholds) == 0
         ids: set[int] = set()
         ends: list[float] = []
-        for found in self._curves(X, 2 if needs_range else [], reset=True):
+        for found in self._results(images, 2 if needs_range else [], None):
             ids.update(found.labels.tolist())
             ends.extend(found.thresholds.tolist())
         bounds = (min(ends), max(ends)) if ends else self.range
         nowhere = np.zeros(1, np.uint8)
         self.thresholds_ = region_curves(nowhere, nowhere, self.thresholds, range=bounds).thresholds
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
-        return self
 
-    def transform(self, X: Any) -> NDArray[np.float64] | NDArray[np.int64]:
-        """Compute the curves.
+    def _at(self) -> tuple[NDArray[Any], ...]:
+        return (self.thresholds_,)
 
-        Parameters
-        ----------
-        X : list of n tuples, data frame or array
-            As for `fit`.
+    def _result(self, image: Any, *at: Any) -> RegionCurves:
+        image, labels = _read(image)
+        return region_curves(
+            image,
+            labels,
+            at[0] if np.any(labels) else [],
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            workers=self.workers,
+        )
 
-        Returns
-        -------
-        (n, k * m) float64 array, int64 if missing regions are zero
-            In the order of regions, then thresholds.
-        """
-        check_is_fitted(self)
+    def _rows(self, found: RegionCurves) -> NDArray[Any]:
         lacking = np.full(len(self.thresholds_), np.nan if self.missing == "nan" else 0)
-        rows = []
-        for found in self._curves(X, self.thresholds_, reset=False):
-            curves = dict(zip(found.labels.tolist(), found.values, strict=True))
-            rows.append([curves.get(label, lacking) for label in self.ids_.tolist()])
-        return np.array(rows, lacking.dtype).reshape(len(rows), self._count())
+        curves = dict(zip(found.labels.tolist(), found.values, strict=True))
+        rows = [curves.get(label, lacking) for label in self.ids_.tolist()]
+        return np.array(rows, lacking.dtype).reshape(1, -1)
 
-    def _curves(self, X: Any, thresholds: Any, *, reset: bool) -> Iterator[RegionCurves]:
-        """Yield the curves of each image."""
-        for i, pair in enumerate(self._pairs(X, reset=reset)):
-            with image_noted(i):
-                image, labels = _read(pair)
-                found = region_curves(
-                    image,
-                    labels,
-                    thresholds if np.any(labels) else [],
-                    connectivity=self.connectivity,
-                    superlevel=self.superlevel,
-                    workers=self.workers,
-                )
-            yield found
-
-    def _pairs(self, X: Any, *, reset: bool) -> Iterable[Any]:
+    def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
         """Return pairs of images and labels, or of their paths."""
         rows = X.to_numpy() if hasattr(X, "to_numpy") else X
         if isinstance(rows, list | tuple | np.ndarray) and len(rows) and _is_pair(rows[0]):
@@ -189,11 +160,8 @@ class RegionCurvesTransformer(ImageTransformer):
             if reset:
                 self.image_shape_ = None
             return rows
-        images = self._images(X, reset=reset)
+        images = super()._images(X, reset=reset)
         return ((image, np.ones(image.shape, np.uint8)) for image in images)
-
-    def _count(self) -> int:
-        return len(self.ids_) * len(self.thresholds_)
 
     def _names(self) -> list[str]:
         places = np.arange(len(self.thresholds_))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from ecc_core.curves import euler_curve
-from ecc_core.features._images import ImageList, ImageTransformer, image_noted
+from ecc_core.features._images import ImageList, ImageTransformer
 from ecc_core.results import EulerCurve
 from ecc_core.transforms import euler_transform, region_transforms
 
@@ -89,56 +89,38 @@ class EulerCurveTransformer(ImageTransformer):
         self.superlevel = superlevel
         self.workers = workers
 
-    def _set(self, images: NDArray[Any] | ImageList) -> None:
+    def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
+        """Return batches of images: an array as a whole, and each image of a list."""
+        images = super()._images(X, reset=reset)
+        return replace(images, batched=True) if isinstance(images, ImageList) else [images]
+
+    def _set(self, images: Iterable[Any]) -> None:
         bounds = self.range
         if np.ndim(self.thresholds) == 0 and bounds is None:
-            ends = [images.min(), images.max()] if isinstance(images, np.ndarray) else []
-            for found in self._each(images, 2) if isinstance(images, ImageList) else ():
-                ends.extend(found.thresholds)
-            bounds = min(ends), max(ends)
-        # The curve of a single point checks the thresholds and options.
+            ends = [found.thresholds for found in self._results(images, 2, None)]
+            bounds = np.min(ends), np.max(ends)
         first: Any = next(iter(images))
-        point = first[(slice(1),) * first.ndim][None]
-        self.thresholds_ = self._curves(point, self.thresholds, bounds).thresholds
+        # The curve of a single point checks the thresholds and options.
+        point = first[(slice(1),) * first.ndim]
+        self.thresholds_ = self._result(point, self.thresholds, bounds).thresholds
 
-    def _each(self, images: ImageList, thresholds: Any) -> Iterator[EulerCurve]:
-        for i, image in enumerate(images):
-            with image_noted(i):
-                found = self._curves(image[None], thresholds, None)
-            yield found
+    def _at(self) -> tuple[NDArray[Any], ...]:
+        return (self.thresholds_,)
 
-    def _curves(self, images: NDArray[Any], thresholds: Any, bounds: Any) -> EulerCurve:
+    def _result(self, image: Any, *at: Any) -> EulerCurve:
+        thresholds, bounds = at
         return euler_curve(
-            images,
+            image,
             thresholds,
             range=bounds,
             connectivity=self.connectivity,
             superlevel=self.superlevel,
-            axis=tuple(np.arange(1, images.ndim)),
+            axis=tuple(range(1, image.ndim)),
             workers=self.workers,
         )
 
-    def transform(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Compute the curves.
-
-        Parameters
-        ----------
-        X : array or list
-            Images of the same shape as in `fit`, or a list as for `fit`.
-
-        Returns
-        -------
-        (n, m) int64 array
-        """
-        check_is_fitted(self)
-        images = self._images(X, reset=False)
-        if isinstance(images, ImageList):
-            rows = [found.values for found in self._each(images, self.thresholds_)]
-            return np.concatenate(rows)
-        return self._curves(images, self.thresholds_, None).values
-
-    def _count(self) -> int:
-        return len(self.thresholds_)
+    def _rows(self, found: EulerCurve) -> NDArray[Any]:
+        return found.values
 
 
 class _TransformTransformer(ImageTransformer):
@@ -151,33 +133,16 @@ class _TransformTransformer(ImageTransformer):
     directions_: NDArray[np.float64]
     heights_: NDArray[np.float64]
 
-    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
-        """Return the transform of an image."""
-        raise NotImplementedError
-
-    def _set(self, images: NDArray[Any] | ImageList) -> None:
+    def _set(self, images: Iterable[Any]) -> None:
         bounds = self.range
-        if bounds is None and np.ndim(self.heights) == 0 and isinstance(images, ImageList):
-            reach = max(found.heights[-1] for found in self._each(images, 1, 2))
+        if bounds is None and np.ndim(self.heights) == 0 and not isinstance(images, np.ndarray):
+            reach = max(found.heights[-1] for found in self._results(images, 1, 2, None))
             bounds = -reach, reach
-        first = next(iter(images))
-        found = self._transform(first, self.directions, self.heights, bounds)
+        found = self._result(next(iter(images)), self.directions, self.heights, bounds)
         self.directions_, self.heights_ = found.directions, found.heights
 
-    def _transforms(self, X: ArrayLike) -> list[Any]:
-        """Return the transform of each image."""
-        check_is_fitted(self)
-        images = self._images(X, reset=False)
-        return [*self._each(images, self.directions_, self.heights_)]
-
-    def _each(self, images: Any, directions: Any, heights: Any) -> Iterator[Any]:
-        for i, image in enumerate(images):
-            with image_noted(i):
-                found = self._transform(image, directions, heights, None)
-            yield found
-
-    def _count(self) -> int:
-        return len(self.directions_) * len(self.heights_)
+    def _at(self) -> tuple[NDArray[Any], ...]:
+        return self.directions_, self.heights_
 
 
 class EulerTransformTransformer(_TransformTransformer):
@@ -243,21 +208,8 @@ class EulerTransformTransformer(_TransformTransformer):
         self.spacing = spacing
         self.workers = workers
 
-    def transform(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Compute the transforms.
-
-        Parameters
-        ----------
-        X : array or list
-            Images of the same shape as in `fit`, or a list as for `fit`.
-
-        Returns
-        -------
-        (n, k * m) int64 array
-        """
-        return np.stack([found.values.ravel() for found in self._transforms(X)])
-
-    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
+    def _result(self, image: Any, *at: Any) -> Any:
+        directions, heights, bounds = at
         return euler_transform(
             image > self.threshold,
             directions,
@@ -331,29 +283,17 @@ class RegionTransformsTransformer(_TransformTransformer):
         self.spacing = spacing
         self.workers = workers
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute the mean transforms.
-
-        Parameters
-        ----------
-        X : integer array or list
-            Label images of the same shape as in `fit`, or a list as for `fit`.
-
-        Returns
-        -------
-        (n, k * m) float64 array
-        """
-        found = self._transforms(X)
-        sums = np.stack([transform.values.sum(axis=0).ravel() for transform in found])
-        counts = np.array([max(len(transform.labels), 1) for transform in found])
-        return np.asarray(sums / counts[:, None])
+    def _rows(self, found: Any) -> NDArray[Any]:
+        mean: NDArray[Any] = found.values.sum(axis=0) / max(len(found.labels), 1)
+        return mean.reshape(1, -1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True  # labels, which are coded as integers
         return tags
 
-    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
+    def _result(self, image: Any, *at: Any) -> Any:
+        directions, heights, bounds = at
         return region_transforms(
             image,
             directions,
