@@ -29,7 +29,7 @@ from ecc_core._request.transform import (
     spread_heights,
 )
 from ecc_core._types import DeviceT, RegionTransformOptions, TransformOptions
-from ecc_core.results import EulerTransform, RegionTransforms, TransformResult, transform_facts
+from ecc_core.results import EulerTransform, RegionTransforms, TransformResult
 
 __all__ = [
     "EulerTransform",
@@ -176,7 +176,7 @@ def euler_transform(
         advice = "pass `spacing` if it is one, or each image by itself"
         warn_of_thin_volume(given.shape, advice)
     steps = check_spacing(spacing_of(image, spacing), ndim)
-    vectors = _directions(directions, ndim)
+    vectors = unit_vectors(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
     backend = origin.transforms()
     with backend.numbers(given) as numbers:
@@ -189,11 +189,9 @@ def euler_transform(
         else:
             compute = backend.weighted_transform if weights else backend.mask_transform
             values = compute(array, vectors, at, steps, connectivity, workers=threads)
-        facts = transform_facts(ndim, connectivity, steps) | {"units": length_units(image)}
-        rows = origin.wrap(values)
-        return EulerTransform(
-            origin.wrap(vectors), origin.wrap(at), rows, **facts, weighted=weights
-        )
+        facts: Any = {"connectivity": connectivity, "spacing": steps, "weighted": weights}
+        facts["units"] = length_units(image)
+        return EulerTransform(*map(origin.wrap, (vectors, at, values)), **facts)
 
 
 def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
@@ -205,7 +203,8 @@ def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
     return origin, array, shown
 
 
-def _directions(directions: int | ArrayLike, ndim: int) -> Floats:
+def unit_vectors(directions: int | ArrayLike, ndim: int) -> Floats:
+    """Return unit vectors, evenly spread for an int and otherwise along the given vectors."""
     count = as_count(directions, "directions")
     if count is None:
         return check_directions(given_on_host(directions), ndim)
@@ -338,7 +337,7 @@ def region_transforms(
     connectivity = check_connectivity(connectivity, ndim)
     steps = check_spacing(spacing_of(labels, spacing), ndim)
     half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
-    vectors = _directions(directions, ndim)
+    vectors = unit_vectors(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
     if normalize not in (None, "radius"):
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
@@ -352,8 +351,8 @@ def region_transforms(
         scales = regions.radii if normalize else None
         values = backend.region_transforms(regions, vectors, at, scales, workers=threads)
         present = regions.labels.astype(numbers.dtype)
-        facts = transform_facts(ndim, connectivity, steps)
-        facts |= {"normalize": normalize, "units": None if normalize else length_units(labels)}
+        facts: Any = {"connectivity": connectivity, "spacing": steps, "normalize": normalize}
+        facts["units"] = None if normalize else length_units(labels)
         return RegionTransforms(*map(origin.wrap, (present, vectors, at, values)), **facts)
 
 

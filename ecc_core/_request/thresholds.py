@@ -109,7 +109,7 @@ def parse_thresholds(
     `no_exact` ends the message where "exact" is refused; None allows it. The range of
     "thresholds_first" is called "range_first".
     """
-    range_name = name.replace("thresholds", "range")
+    range_name = name.replace("thresholds", "range").replace("heights", "range")
     if isinstance(given, str):
         if given != "exact" or no_exact is not None:
             allowed = (

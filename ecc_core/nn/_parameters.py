@@ -11,19 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ecc_core._arrays import on_host
-from ecc_core._request.thresholds import (
-    as_count,
-    check_range,
-    check_threshold_array,
-    even_thresholds,
-)
-from ecc_core._request.transform import check_directions
-from ecc_core.transforms import sample_directions
+from ecc_core._arrays import given_on_host
+from ecc_core._request.thresholds import parse_thresholds
 
 __all__ = [
     "SLOPE_OF_STEP",
-    "as_directions",
     "as_levels",
     "bounds_of",
     "free_increasing",
@@ -53,18 +45,11 @@ def as_levels(
     levels: Any, bounds: tuple[float, float] | None, name: str, learn: bool
 ) -> tuple[Floats, float | None]:
     """Levels from an int or an array, and their mean spacing if it is positive and finite."""
-    count = as_count(levels, name)
-    if count is not None:
-        if bounds is None:
-            raise ValueError(f"`range` must be given where `{name}` is an int, got None")
-        low, high = check_range(bounds)
-        values = even_thresholds(low, high, count)
-    else:
-        if bounds is not None:
-            raise ValueError(f"`range` must be None where `{name}` is an array, got both")
-        given = check_threshold_array(on_host(levels), name)
-        values = given.astype(np.float64)
-        low, high = (values[0], values[-1]) if values.size else (0.0, 0.0)
+    given = parse_thresholds(given_on_host(levels), bounds, name=name, no_exact="")
+    if given.needs_range:
+        raise ValueError(f"`range` must be given where `{name}` is an int, got None")
+    values = given.over(lambda: (None, None), ()).astype(np.float64)
+    low, high = given.bounds or ((values[0], values[-1]) if values.size else (0.0, 0.0))
     if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
         raise ValueError(f"`{name}` must be finite and distinct to be learned, got {values}")
     gap = float(high - low) / max(values.size - 1, 1)
@@ -89,11 +74,3 @@ def log_of(number: Any, name: str) -> float:
     if not 0 < number < math.inf:
         raise ValueError(f"`{name}` must be positive and finite, got {number}")
     return math.log(number)
-
-
-def as_directions(directions: Any, n_spatial: int) -> Floats:
-    """Unit vectors, evenly spread for an int and otherwise along the given vectors."""
-    count = as_count(directions, "directions")
-    if count is None:
-        return check_directions(on_host(directions), n_spatial)
-    return sample_directions(count, n_spatial)

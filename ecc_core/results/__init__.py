@@ -28,7 +28,6 @@ from ecc_core.results._transforms import (
     EulerTransform,
     RegionTransforms,
     TransformResult,
-    transform_facts,
 )
 from ecc_core.results._views import columns
 
@@ -58,5 +57,4 @@ __all__ = [
     "functionals_of",
     "meaning",
     "surface_facts",
-    "transform_facts",
 ]

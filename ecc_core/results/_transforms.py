@@ -12,7 +12,7 @@ from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plai
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EulerTransform", "RegionTransforms", "TransformResult", "transform_facts"]
+__all__ = ["EulerTransform", "RegionTransforms", "TransformResult"]
 
 
 class TransformResult(Result[ArrayT]):
@@ -121,9 +121,3 @@ class RegionTransforms(RegionResult[EulerTransform[ArrayT], ArrayT], TransformRe
         labels = on_host(self.labels).tolist()
         named = {f"label {label}": self.select(label) for label in labels}
         return plot_transforms(named)
-
-
-def transform_facts(ndim: int, connectivity: int | None, spacing: Any) -> dict[str, Any]:
-    """Return the facts of a transform, from checked arguments."""
-    checked = ndim if connectivity is None else int(connectivity)
-    return {"connectivity": checked, "spacing": spacing}

@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core.nn import _arguments, _parameters
+from ecc_core.transforms import unit_vectors
 
 __all__ = ["EulerLayer", "Hard", "Range", "parameter_groups"]
 
@@ -89,7 +90,7 @@ class EulerLayer(nn.Module):
 
     def _add_directions(self, directions: int | ArrayLike, learn: bool) -> int:
         """Set up directions. Return how many there are."""
-        unit = _parameters.as_directions(directions, self.n_spatial)
+        unit = unit_vectors(directions, self.n_spatial)
         self._add_state("free_directions", unit, learn)
         return len(unit)
 
