@@ -99,13 +99,6 @@ def test_values_beyond_those_seen_in_training(images):
     assert_array_equal(transformer.transform(images - 100), 1)
 
 
-def test_pandas_output(images):
-    transformer = EulerCurveTransformer(3).set_output(transform="pandas")
-    table = transformer.fit_transform(images)
-    assert list(table.columns) == ["ecc0", "ecc1", "ecc2"]
-    assert table.shape == (10, 3)
-
-
 @pytest.mark.parametrize(
     ("transformer", "names"),
     [
@@ -196,11 +189,6 @@ def test_lists_that_are_refused(images, tmp_path):
         EulerCurveTransformer().fit([tmp_path / "nowhere.npy"])
 
 
-def test_clone_and_parameters():
-    transformer = EulerCurveTransformer(7, range=(0, 1), superlevel=True)
-    assert clone(transformer).get_params() == transformer.get_params()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -270,7 +258,6 @@ def test_features_are_the_mean_transforms_of_regions():
         assert_array_equal(row, expected.values.mean(axis=0).ravel())
         assert_array_equal(transformer.heights_, expected.heights)
     assert_array_equal(features[2], 0)
-    assert clone(transformer).get_params() == transformer.get_params()
 
 
 def test_what_transformers_of_shapes_refuse(images):

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from skimage.measure import euler_number
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -163,11 +162,6 @@ def test_in_a_pipeline_it_finds_the_region_that_differs():
         RegionCurvesTransformer(8), SimpleImputer(), StandardScaler(), LogisticRegression()
     )
     assert cross_val_score(model, pairs, kind, cv=3).mean() > 0.95
-
-
-def test_clone_and_parameters():
-    transformer = RegionCurvesTransformer(7, ids=[3], missing="zero", range=(0, 1))
-    assert clone(transformer).get_params() == transformer.get_params()
 
 
 @pytest.mark.parametrize(

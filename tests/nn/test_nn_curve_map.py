@@ -48,17 +48,6 @@ def test_jacobians():
     )
 
 
-@pytest.mark.parametrize("n_spatial", [1, 3])
-def test_signals_and_volumes(n_spatial):
-    image = noise(2, *(12,) * n_spatial, dtype=torch.float32)
-    layer = EulerCurveMap([0.3, 0.6], window=8, stride=4, padding=0, n_spatial=n_spatial)
-    found = layer(image)
-    assert found.shape == (4, *(2,) * n_spatial)
-    single = EulerCurveLayer([0.3, 0.6], n_spatial=n_spatial)
-    first = single(image[(slice(None), *(slice(8),) * n_spatial)])
-    torch.testing.assert_close(found.flatten(1)[:, 0], first.flatten())
-
-
 def test_order_of_features_and_centres_of_scales():
     image, levels = noise(2, 3, 20, 18, dtype=torch.float32), [0.2, 0.5, 0.9]
     layer = EulerCurveMap(levels, window=(4, 8), stride=4, padding=0)
@@ -122,13 +111,10 @@ def test_parameters_learn():
         assert parameter.grad.abs().max() > 0, name
 
 
-def test_compile_and_vmap():
+def test_vmap():
     layer = EulerCurveMap([0.2, 0.6], window=16, stride=8)
     image = noise(2, 1, 24, 24, dtype=torch.float32)
-    expected = layer(image)
-    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(image), expected)
-    torch.testing.assert_close(torch.vmap(layer)(image), expected)
+    torch.testing.assert_close(torch.vmap(layer)(image), layer(image))
 
 
 def test_repr():

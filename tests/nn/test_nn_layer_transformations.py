@@ -24,7 +24,7 @@ from ecc_core.nn import EulerCurveLayer  # noqa: E402
 class TestTransformations:
     @LAYERS
     def test_state_round_trip(self, make):
-        layer, other = make(), make()
+        layer, other = make(range=(-3, 9)), make()
         take_a_wild_step(layer, 0.3, 0)
         image = noise(2, 6, 7)
         assert not torch.equal(layer(image), other(image))
@@ -39,12 +39,6 @@ class TestTransformations:
             curve_layer(learn_thresholds=False).load_state_dict(curve_layer().state_dict())
 
     @LAYERS
-    def test_a_state_brings_its_range_along(self, make):
-        layer, other = make(range=(-3, 9)), make()
-        other.load_state_dict(layer.state_dict())
-        assert torch.equal(layer(noise(6, 7)), other(noise(6, 7)))
-
-    @LAYERS
     def test_copies(self, make):
         layer = make()
         take_a_wild_step(layer, 0.3, 0)
@@ -56,21 +50,6 @@ class TestTransformations:
             assert repr(other) == repr(layer)
             assert torch.equal(other(image), expected)
         assert not torch.equal(layer(image), expected)
-
-    @HARD
-    @LAYERS
-    def test_compile(self, make, hard):
-        layer = make(hard=hard)
-        image = noise(2, 6, 7).requires_grad_()
-        compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-        found, expected = compiled(image), layer(image)
-        torch.testing.assert_close(found, expected)
-        gradients = [
-            torch.autograd.grad(values.square().sum(), [image, *layer.parameters()])
-            for values in (found, expected)
-        ]
-        for one, other in zip(*gradients, strict=True):
-            torch.testing.assert_close(one, other)
 
     @HARD
     @LAYERS
@@ -111,20 +90,6 @@ class TestTransformations:
         torch.testing.assert_close(curve, layer(features.float()))
         curve.square().sum().backward()
         assert all(p.grad.isfinite().all() for p in [*first.parameters(), *layer.parameters()])
-
-    def test_distributed(self, tmp_path):
-        layer = curve_layer()
-        expected = layer(noise(2, 6, 7))
-        group = torch.distributed
-        group.init_process_group("gloo", f"file://{tmp_path}/store", rank=0, world_size=1)
-        try:
-            parallel = torch.nn.parallel.DistributedDataParallel(layer)
-            found = parallel(noise(2, 6, 7))
-            found.sum().backward()
-        finally:
-            group.destroy_process_group()
-        torch.testing.assert_close(found, expected)
-        assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
 class TestBfloat16:

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from nn_helpers import curve_layer, transform_layer
 from torch import Tensor
 
-from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 THRESHOLDS = torch.linspace(0.1, 0.9, 5)
@@ -24,11 +25,12 @@ def draw(*shape: int) -> Tensor:
 
 MODULES = {
     "curves": EulerCurveLayer(THRESHOLDS, sharpness=4.0),
-    "directions": EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, direction_scale=0.1),
+    "directions": curve_layer(),
     "exact": EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
+    "exact directions": curve_layer(hard="forward"),
     "maps": EulerCurveMap(THRESHOLDS, sharpness=4.0, window=4, stride=2),
-    "transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
-    "exact transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0, hard="forward"),
+    "transforms": transform_layer(),
+    "exact transforms": transform_layer(hard="forward"),
     "loss": EulerCurveLoss(),
     "windows": EulerCurveLoss(window=4),
 }
@@ -43,7 +45,9 @@ def test_sizes_that_change_share_one_graph(module):
             image = draw(*shape).requires_grad_()
             given = (image, draw(*shape) > 0.5) if isinstance(module, EulerCurveLoss) else (image,)
             result = call(*given)
-            results.append((result, *torch.autograd.grad(result.square().sum(), image)))
+            results.append(
+                (result, *torch.autograd.grad(result.square().sum(), [image, *module.parameters()]))
+            )
         for found, wanted in zip(*results, strict=True):
             # Gradients of single points are differences of large numbers.
             largest = wanted.abs().max().item()

@@ -108,11 +108,14 @@ def test_refused_transforms(change, error, words):
         soft_euler_transform(*positional, **arguments)
 
 
+@pytest.mark.parametrize("ties", ["raster", "split"])
+@pytest.mark.parametrize("axes", [None, 2, 4])
 @pytest.mark.parametrize("shape", [(0, 5, 6), (2, 0, 5, 6), (3, 0, 6), (3, 5, 0)])
-def test_empty_images_have_zero_curves(shape):
+def test_empty_images_have_zero_curves(shape, axes, ties):
     image = torch.zeros(shape, requires_grad=True)
     thresholds = LEVELS.clone().requires_grad_()
-    curve = soft_euler_curve(image, thresholds, sharpness=5.0)
+    mask = None if axes is None else torch.ones(shape[-axes:], dtype=torch.bool)
+    curve = soft_euler_curve(image, thresholds, sharpness=5.0, mask=mask, ties=ties)
     assert curve.shape == (*shape[:-2], 4)
     assert not curve.any()
     curve.sum().backward()
