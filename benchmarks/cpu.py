@@ -107,7 +107,7 @@ def large(
 
 
 def memory(case: str, image: np.ndarray, at: np.ndarray, connectivity: int) -> Row:
-    """Peak memory of a call as a share of the image, in a thread that keeps nothing of others."""
+    """Peak memory of a call in a new thread, which has no buffers yet, by that of the image."""
     call = threading.Thread(
         target=ecc.euler_curve,
         args=(image, at),

@@ -40,7 +40,7 @@ def numpy_bincount(image: np.ndarray, connectivity: int) -> Call:
 
 
 def scikit_image(image: np.ndarray, connectivity: int) -> Call:
-    """`euler_number` of one set after the other."""
+    """`euler_number` at one threshold after the other."""
     from skimage.measure import euler_number
 
     return lambda: np.array([euler_number(image <= t, connectivity) for t in range(LEVELS)])
@@ -113,7 +113,7 @@ def pyect(image: np.ndarray, connectivity: int, device: str = "cpu") -> Call | N
     import torch
 
     torch.set_num_threads(1)
-    # The package imports torchvision, whose builds do not fit every torch; its curves do not.
+    # The package imports torchvision, which its curves do not need and not every torch has.
     names = run_path(str(Path(found.origin).with_name("image_ecf.py")))
     module = names[f"Image_ECF_{image.ndim}D"](LEVELS).eval().to(device)
     # It rounds 255 * value up; half a level less makes that exact.

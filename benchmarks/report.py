@@ -17,11 +17,11 @@ TURNS = 9
 A_TURN = 0.02  # seconds
 
 Clock = Callable[[], float]
-Section = Callable[[bool], Iterator["Row"]]  # of whether it is to be quick
+Section = Callable[[bool], Iterator["Row"]]  # the argument: whether to be quick
 
 
 class Row(NamedTuple):
-    """A ratio, and what it has to be. Times in milliseconds."""
+    """A ratio, and the bound that it should meet. Times are in milliseconds."""
 
     case: str
     connectivity: int
@@ -48,7 +48,7 @@ class Timed(NamedTuple):
 
 
 def least(call: Callable[[], Any], clock: Clock = time.perf_counter) -> tuple[float, Any]:
-    """The least time of calls that follow each other for 20 ms, and the result."""
+    """The least time of repeated calls during 20 ms, and the result."""
     best, spent = float("inf"), 0.0
     while spent < A_TURN:
         start = clock()
@@ -84,7 +84,7 @@ def row(
     bar: str = "",
     faster: bool = False,
 ) -> Row:
-    """How many times our time is the other's; `faster`: how many times the other's is ours."""
+    """Our time divided by the other's; with `faster`, the other's divided by ours."""
     name, peer = other
     ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
     text = f"{name} / time" if faster else f"time / {name}"
@@ -93,7 +93,7 @@ def row(
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on."""
+    """The processor and the versions of libraries."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -29,7 +29,7 @@ class Backend(NamedTuple):
     asarray: Callable[[np.ndarray], Any]
     dtypes: frozenset[str]
     kernels: bool = False
-    """Whether it computes by kernels of its own, which the fixture `backend` is about."""
+    """Whether it has kernels of its own. The fixture `backend` provides these libraries only."""
 
     def supports(self, dtype: Any) -> bool:
         """Tell whether the library has this dtype, byte order included."""

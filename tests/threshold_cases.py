@@ -1,7 +1,7 @@
 """Images and thresholds for tests of every number of thresholds, and sets counted one by one.
 
 The widths of codes, tables and histograms depend on the number of thresholds, and change at powers
-of two. What a value beyond the last threshold needs is one code more.
+of two. A value beyond the last threshold needs one more code.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ COUNTS = (
     *(65_535, 65_536, 65_537),
 )
 DTYPES = ("bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
-# Share of the levels below the first threshold, share after the last one, and what else there is.
+# Fractions of the levels below the first threshold and above the last one, and what else there is.
 KINDS = {
     "inside": (0, 0, ""),
     "below": (0.3, 0, ""),

@@ -33,14 +33,14 @@ against 0.51, 0.36 and 0.36 with the formula and 0.59, 0.28 and 0.18 with Bonfer
 TEXT = """
 Maps of stationary Gaussian noise of variance 1: white noise smoothed by a Gaussian of `sigma`
 points. Each threshold should be exceeded anywhere in a map with probability 0.05. `rate` is the
-share of maps in which it is, `power` the share in which a bump of height 3.5 and width 4 points,
-added to the noise inside the region, exceeds it at a point where the bump is at least half as high.
-"known covariance" and "residuals" are `gaussian_threshold` with the covariance of neighbouring
-points, and with estimates from 20 other maps; for these, levels and rates are means over repeated
-estimates, `spread` is the standard deviation of the estimates and `error` the mean of the standard
-errors that the function returns. "smooth formula" is that of SPM, with resel counts of the mask and
-the true smoothness; "smooth formula, residuals" takes the smoothness from differences of
-neighbouring points in the same 20 maps. SPM uses the smaller one of this level and that of
+fraction of maps in which it is, `power` the fraction in which a bump of height 3.5 and width 4
+points, added to the noise inside the region, exceeds it at a point where the bump is at least half
+as high. "known covariance" and "residuals" are `gaussian_threshold` with the covariance of
+neighbouring points, and with estimates from 20 other maps; for these, levels and rates are means
+over repeated estimates, `spread` is the standard deviation of the estimates and `error` the mean of
+the standard errors that the function returns. "smooth formula" is that of SPM, with resel counts of
+the mask and the true smoothness; "smooth formula, residuals" takes the smoothness from differences
+of neighbouring points in the same 20 maps. SPM uses the smaller one of this level and that of
 Bonferroni; nilearn offers Bonferroni's. All methods are judged on the same maps. The standard error
 of a rate of 0.05 is 0.004 for 3,000 maps and 0.005 for 2,000.
 """

@@ -37,10 +37,10 @@ connectivity 1: the sum, over the cells whose vertices are all in the mask, of (
 probability that the cell is present, by `expected_gaussian_curve(..., mask=...)`. "kinematic
 formula" is the Gaussian kinematic formula with the Minkowski functionals of the mask by
 `minkowski_curves`, "exact" for connectivity 1 and Crofton estimates otherwise. "box, scaled" is the
-expected curve of the whole box times the share of its points in the mask, which neglects the border
-of the mask. `deviation` is the largest difference, relative to the largest value, at thresholds
-from -2.5 to 2.5. `p` is the p-value of Hotelling's T² test at 9 thresholds from -2 to 2, not
-corrected for the number of comparisons; 0 stands for less than 1e-300.
+expected curve of the whole box times the fraction of its points in the mask, which neglects the
+border of the mask. `deviation` is the largest difference, relative to the largest value, at
+thresholds from -2.5 to 2.5. `p` is the p-value of Hotelling's T² test at 9 thresholds from -2 to 2,
+not corrected for the number of comparisons; 0 stands for less than 1e-300.
 """
 Mask = NDArray[np.bool_]
 Curve = NDArray[np.float64]
@@ -110,7 +110,7 @@ def kinematic(mask: Mask, sigma: float, connectivity: int) -> Curve:
 
 
 def without_border(mask: Mask, sigma: float) -> Curve:
-    """The expected curve of the box times the share of its points in the mask."""
+    """The expected curve of the box times the fraction of its points in the mask."""
     covariance = neighbour_covariance(sigma)
     whole = expected_gaussian_curve(mask.shape, THRESHOLDS, covariance=covariance, rng=0)
     return np.asarray(whole.mean * mask.mean())

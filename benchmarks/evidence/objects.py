@@ -170,7 +170,7 @@ def scales(first: Table, second: Table) -> Iterator[Table]:
 
 
 def found_again(first: Table, second: Table, objects: NDArray[np.int64], unit: Table) -> float:
-    """The share of objects whose second segmentation is closest to their own first one."""
+    """The fraction of objects whose second segmentation is closest to their own first one."""
     usable = unit > 1e-9 * max(float(unit.max()), 1e-300)
     known, asked = (part[objects][:, usable] / unit[usable] for part in (first, second))
     distances = np.linalg.norm(asked[:, None] - known, axis=-1)
@@ -178,7 +178,7 @@ def found_again(first: Table, second: Table, objects: NDArray[np.int64], unit: T
 
 
 def recognised(tables: Mapping[str, tuple[Table, Table]], trial: Trial) -> float:
-    """The share of the test with the setting and unit that are best on the validation set."""
+    """The fraction of the test with the setting and unit that are best on the validation set."""
     best, chosen = -1.0, 0.0
     for first, second in tables.values():
         for unit in scales(first[trial.training], second[trial.training]):
@@ -244,7 +244,7 @@ def draw(outcome: Outcome) -> Figure:
             ax.barh(names, means, 0.6, xerr=reach, color=colours, ecolor="#404040")
             ax.invert_yaxis()
             ax.set(
-                xlim=(0, 1), xlabel="share of nuclei found again", title=title.partition(", ")[2]
+                xlim=(0, 1), xlabel="fraction of nuclei found again", title=title.partition(", ")[2]
             )
     return figure
 

@@ -34,8 +34,8 @@ TEXT = """
 Separation: two groups of random images, every image brought to the same histogram (normal, by
 ranks), so that only the arrangement of its values tells the groups apart. "grain" compares Gaussian
 fields smoothed by 2 and by 2.1 points (3-D: 1.5 and 1.55); "ridges" Gaussian fields and fields with
-a share of |X|, which has crests instead of domes. Each of ten trials draws its own images: of each
-group 30 train, 12 validate and 18 test. ECC: 32 thresholds. Betti curves: the numbers of
+a fraction of |X|, which has crests instead of domes. Each of ten trials draws its own images: of
+each group 30 train, 12 validate and 18 test. ECC: 32 thresholds. Betti curves: the numbers of
 components, loops (and cavities) at the same thresholds. Persistence images: 12 x 12 pixels a
 dimension. "five numbers": skewness, kurtosis, mean slope, standard deviation of the Laplacian,
 correlation at two points. The classifier is a support vector machine; its C and whether features

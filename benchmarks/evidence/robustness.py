@@ -39,7 +39,8 @@ clean one. The noisy image is smoothed by `presmoothing` points first; the row f
 the effect of smoothing alone.
 
 Noise and classification: the textures of the texture study, 64 x 64 pixels. Trained on clean
-patches, tested on patches with white noise whose standard deviation is this share of the patch's.
+patches, tested on patches with white noise whose standard deviation is this fraction of the
+patch's.
 
 Resolution and the curve: fields of 1024 x 1024 points smoothed by 16, averaged over blocks; the
 relative L1 distance of the curve to that at full resolution, and the largest distance to the curve

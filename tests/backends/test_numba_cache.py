@@ -17,7 +17,7 @@ from ecc_core._backends.cpu import compiling
 def double(x):
     return x * 2
 """
-# Every process starts when all have come this far, so that they meet in the cache.
+# All processes wait until the last is ready, so that they write to the cache at the same time.
 CALLS = """
 import sys
 import numpy as np

@@ -18,6 +18,25 @@ def test_the_curve_ends_at_one(backend, image, superlevel):
         assert found.values[0 if superlevel else -1] == 1
 
 
+@given(strategies.images(dtypes=("uint8", "int16")))
+def test_flips_transposes_and_increasing_maps_change_nothing(backend, image):
+    def curve(array, at, **options):
+        given_array = backend.asarray(np.ascontiguousarray(array))
+        return [
+            ecc.euler_curve(given_array, at, connectivity=connectivity, **options).values
+            for connectivity in (1, image.ndim)
+        ]
+
+    levels = np.unique(image)
+    wide, ends = image.astype(np.float64), levels.astype(np.float64)
+    expected = curve(image, levels)
+    for turned in (image.T, *(np.flip(image, axis) for axis in range(image.ndim))):
+        np.testing.assert_array_equal(curve(turned, levels), expected)
+    np.testing.assert_array_equal(curve(wide**3 / 7, ends**3 / 7), expected)
+    negated = curve(-wide, -ends[::-1], superlevel=True)
+    np.testing.assert_array_equal(np.flip(negated, axis=1), expected)
+
+
 @pytest.mark.parametrize("ndim", [2, 3])
 @given(data=st.data())
 def test_duality_of_the_two_constructions(backend, ndim, data):

@@ -1,4 +1,4 @@
-"""Bad input: one clear error that names the argument, what it must be and what came."""
+"""Bad input: one clear error that names the argument, what it must be and what was given."""
 
 import importlib.util
 import re

@@ -95,7 +95,7 @@ def test_surfaces(dtype):
 
 @pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "f4", "f8"])
 def test_images_of_many_points(dtype):
-    """Large images of 16 bits are counted by value, and several threads share them."""
+    """Large images of 16 bits are counted by value, by several threads."""
     small = case_of("both", dtype, (6, 7))
     image = np.pad(small.image, ((0, 394), (0, 343)), constant_values=small.image.max())
     case = Case(image, None, small.range)

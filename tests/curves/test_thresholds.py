@@ -17,7 +17,7 @@ def noise(shape, dtype, top=200, seed=0):
 
 
 def assert_right(backend, image, thresholds):
-    """Compare every cubes and order with the reference; thresholds come back as given."""
+    """Compare both constructions and orders with the reference; thresholds come back as given."""
     thresholds = np.asarray(thresholds)
     for connectivity, superlevel in itertools.product((1, image.ndim), (False, True)):
         options = {"connectivity": connectivity, "superlevel": superlevel}

@@ -78,7 +78,7 @@ def test_uneven_thresholds(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("even", [True, False])
 def test_as_many_levels_as_a_byte_has_values(dtype, even):
-    """Of 257 ranks, keys of a byte leave out the first or the last, or are widened."""
+    """There are 257 ranks: keys of a byte leave out the first or the last, or are widened."""
     rng = np.random.default_rng(6)
     at = np.linspace(0, 1, 256) if even else np.sort(rng.random(254))
     at = at if even else np.r_[0, at, 1]

@@ -31,7 +31,7 @@ def surface(first, second, thresholds, filtrations, *, mask=None, workers=None):
 
 
 def _ranked(image, thresholds, filtration, mask):
-    """How many levels each point enters after, and the levels."""
+    """For each point the number of levels that enter before it, and the levels."""
     image = _filtered(image, filtration, mask)
     levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
     never = levels.values.size
@@ -45,7 +45,7 @@ def _ranked(image, thresholds, filtration, mask):
 
 
 def _filtered(image, filtration, mask):
-    """The image with its direction, NaN looked for."""
+    """Add the direction to the image, and check it for NaN."""
     if filtration.direction is not None:
         image = filtration.direction.add(image, (0,) * filtration.ndim)
     if image.dtype.kind == "f" and filtration.nan == "raise":

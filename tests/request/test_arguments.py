@@ -91,7 +91,7 @@ SPECIAL = {
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
-# What a function takes that must not change its result, and a value that it refuses.
+# Values of arguments that must not change a result, and values that are refused.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
 CLOSED = ("region_curves", "euler_transform", "region_transforms")
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
