@@ -66,15 +66,6 @@ def test_thin_images(shape):
         assert_curves_equal(found, expected)
 
 
-def test_broadcast_image():
-    row = noise((1, 67))
-    view = np.broadcast_to(row, (20, 67))
-    for connectivity in (1, 2):
-        found = ecc.euler_curve(view, THRESHOLDS, connectivity=connectivity)
-        expected = reference.euler_curve(row[0], THRESHOLDS, connectivity=1)
-        assert_curves_equal(found, expected)
-
-
 GUARDED = """
 import ctypes, itertools, mmap
 import numpy as np

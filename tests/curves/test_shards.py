@@ -33,15 +33,6 @@ def test_parts_add_up(data, ndim, dtype):
         assert_curves_equal(found, known.values, thresholds=known.thresholds)
 
 
-def test_parts_in_any_layout():
-    image = VOLUME.astype(np.float32)
-    parts = [np.asfortranarray(image[:4]), image[::-1][6:7], image[::2, ::-1][2:5]]
-    found = ecc.euler_curve_shards(parts, LEVELS)
-    np.testing.assert_array_equal(
-        found.values, ecc.euler_curve(np.concatenate(parts), LEVELS).values
-    )
-
-
 def test_points_that_are_not_finite():
     image = VOLUME.astype(np.float64)
     image[4, 1, 1], image[5, 1, 1] = np.inf, -np.inf

@@ -70,15 +70,6 @@ def test_a_constant_image(backend):
     )
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int64", "float32", "float64"])
-def test_kept_points_alone_set_the_range(backend, dtype):
-    image = noise((9, 67), dtype, 100)
-    mask = image > 20
-    kept = image[mask].astype(float)
-    found = ecc.euler_curve(backend.asarray(image), 5, mask=backend.asarray(mask))
-    np.testing.assert_array_equal(found.thresholds, np.linspace(kept.min(), kept.max(), 5))
-
-
 @pytest.mark.parametrize(
     "thresholds",
     [
