@@ -30,7 +30,7 @@ Values = NDArray[np.int64]
 
 MOST_POINTS = 8  # of a group
 WORD = 64  # elements that loaders may write behind a row
-SLICES = 8  # that a thread takes at a time
+PLACES = 1 << 16  # that a thread takes at a time
 
 
 def cell_counts(
@@ -114,29 +114,19 @@ def region_cell_counts(
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
     points = _Points.load(image, thresholds, filtration, labels)
     ids, (rows,) = merge_ids([points.numbering])
-    groups, spans = _tables(cells, filtration, image.shape, [])
-    wraps, kinds, bins = filtration.boundary.wraps, len(groups), points.plan.top + 1
+    groups, _ = _tables(cells, filtration, image.shape, [])
+    kinds, bins = len(groups), points.plan.top + 1
+    offsets = groups[..., :3] @ np.array([*points.strides, 1])
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
-        places = np.empty(MOST_POINTS, np.int64)
-        for slices in queue:
-            count_groups(
-                points.keys,
-                points.labels,
-                points.shape,
-                points.strides,
-                wraps,
-                groups,
-                spans,
-                slices,
-                cells.every,
-                places,
-                histograms,
-            )
+        for span in queue:
+            tables = offsets, groups[:, 0, 3]
+            count_groups(points.keys, points.labels, *tables, span, cells.every, histograms)
         return histograms
 
-    parts = [(z, z + SLICES) for z in range(-1, points.shape[0], SLICES)]
+    last = points.keys.size - int(offsets.max())
+    parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
     total, *others = share(
         parts, work, worker_count(workers, points.keys.size, ids.size * kinds * bins)
     )
@@ -149,11 +139,10 @@ def region_cell_counts(
 
 
 class _Points(NamedTuple):
-    """The keys and regions of the points of an image, in rows followed by spare elements."""
+    """The keys and regions of the points of an image, with points in no region between its rows."""
 
     keys: Array
     labels: Array
-    shape: tuple[int, int, int]
     strides: tuple[int, int]
     plan: Plan
     numbering: Numbering
@@ -170,14 +159,16 @@ class _Points(NamedTuple):
         values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
         shown = Source((labels != 0).reshape(shape), "mask")
         depth, height, width = values.shape
-        strides = (height * (width + WORD), width + WORD)
-        keys = np.empty(depth * strides[0] + WORD, plan.key_dtype)
+        strides = ((height + 1) * (width + WORD), width + WORD)
+        start = sum(strides) + 1  # behind the lowest corners of groups around the first point
+        size = start + (depth + 1) * strides[0]
+        keys = np.empty(size, plan.key_dtype)
         box = Block((0, 0, 0), (depth, height, width))
-        nan, _ = load_box(plan, values, shown, box, keys, 0, strides)
+        nan, _ = load_box(plan, values, shown, box, keys, start, strides)
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         numbering = Numbering(regions.token.dtype)
         numbers, _ = numbering.stage(
-            regions, box, lambda dtype: np.zeros(keys.size, dtype), 0, strides
+            regions, box, lambda dtype: np.zeros(size, dtype), start, strides
         )
-        return cls(keys, numbers, box.stop, strides, plan, numbering)
+        return cls(keys, numbers, strides, plan, numbering)
