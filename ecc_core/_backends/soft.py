@@ -58,7 +58,7 @@ class SoftCurves(Protocol):
     def gradient(
         self,
         upstream: Tensor,
-        packed: Tensor,
+        coefficients: Tensor,
         images: SoftImages,
         split: bool,
         dtype: torch.dtype,

@@ -41,7 +41,7 @@ def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tens
 
 def gradient(
     upstream: Tensor,
-    packed: Tensor,
+    coefficients: Tensor,
     images: SoftImages,
     split: bool,
     dtype: torch.dtype,
@@ -53,11 +53,11 @@ def gradient(
     levels. `double` asks for sums in double precision, for gradients of directions, whose terms
     cancel.
     """
-    values, weights = _values(images), packed.contiguous().numpy()
+    values, weights = _values(images), coefficients.contiguous().numpy()
     if split:
         divided = split_coefficients(torch.from_numpy(values), images.connectivity)
         weights = _points(divided.numpy())
-    elif not packed.shape[1]:
+    elif not coefficients.shape[1]:
         weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
     sums = _sums(values, weights, sign * _doubles(images.thresholds), float(images.sharpness))

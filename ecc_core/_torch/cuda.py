@@ -14,8 +14,7 @@ from ecc_core._backends.cuda.soft_transform import (
     projections,
 )
 from ecc_core._backends.soft import SoftImages
-from ecc_core._torch.cells import filtration, split_coefficients
-from ecc_core._torch.packing import packed_shape, unpack
+from ecc_core._torch.cells import split_coefficients
 
 __all__ = [
     "arguments",
@@ -36,80 +35,71 @@ def arguments(
     mask: Tensor | None,
     connectivity: int,
     superlevel: bool,
+    fill: bool = False,
 ) -> Arguments:
-    """Arguments of the kernels: contiguous vectors, and a mask of the image's shape."""
-    terms = None if direction_terms is None else direction_terms.contiguous()
-    shown = None if mask is None else mask.expand(image.shape)
-    return Arguments(
-        image, thresholds.contiguous(), sharpness, terms, shown, connectivity, superlevel
-    )
+    """Arguments of the kernels; with `fill`, points that the mask hides are infinite instead."""
+    fill = fill or image.dtype == torch.float64
+    values, shown = soft.values(image, direction_terms, mask, superlevel, fill)
+    return Arguments(values, shown, thresholds.contiguous(), sharpness, connectivity, superlevel)
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves, their derivatives by thresholds and sharpness, and packed coefficients."""
+    """Curves, their derivatives by thresholds and sharpness, and coefficients."""
     given = arguments(*images)
-    image, thresholds, superlevel = given.image, given.thresholds, given.superlevel
-    if image.dtype == torch.float64:
-        packed = image.new_empty(packed_shape(image, False), dtype=torch.int32)
-        curve, slopes, spreads = _exact_curves(*_points(given, False), given.sharpness)
-        return curve, -slopes if superlevel else slopes, spreads, packed
-    packed = image.new_empty(packed_shape(image, keep), dtype=torch.int32)
-    shape = image.shape[0], thresholds.numel()
+    values, thresholds = given.values, given.thresholds
+    kept = values.new_empty((len(values), given.points if keep else 0), dtype=torch.int8)
+    shape = values.shape[0], thresholds.numel()
+    if values.dtype == torch.float64:
+        weights = soft.coefficients(given)
+        curve, slopes, spreads = _exact_curves(*_points(given, weights), given.sharpness)
+        kept = weights if keep else kept
+        return curve, -slopes if given.superlevel else slopes, spreads, kept
     curve, slopes, spreads = (thresholds.new_empty(shape) for _ in range(3))
-    if not (image.numel() and thresholds.numel()):
-        return curve.zero_(), slopes.zero_(), spreads.zero_(), packed
+    if not (values.numel() and thresholds.numel()):
+        return curve.zero_(), slopes.zero_(), spreads.zero_(), kept
     rows = curve.data_ptr(), slopes.data_ptr(), spreads.data_ptr()
-    soft.curves(given, Forward(*rows, 0, packed.data_ptr() if keep else 0))
-    return curve, slopes, spreads, packed
+    soft.curves(given, Forward(*rows, 0, kept.data_ptr() if keep else 0))
+    return curve, slopes, spreads, kept
 
 
 def gradient(
     upstream: Tensor,
-    packed: Tensor,
+    coefficients: Tensor,
     images: SoftImages,
     split: bool,
     dtype: torch.dtype,
     double: bool,
 ) -> Tensor:
     """Gradient of the images, in `dtype`."""
-    given = arguments(*images)
-    image = given.image
-    if image.dtype == torch.float64:
-        points = _points(given, split)
-        signed = upstream if given.superlevel else -upstream
-        return _exact_gradients(*points, given.sharpness, signed).reshape(image.shape)
-    out = torch.empty(image.shape, dtype=torch.float32 if split else dtype, device=image.device)
-    if not (image.numel() and given.thresholds.numel()):
-        return out.zero_()
-    if not split and not packed.numel():
-        packed = _coefficients(given)
-    memory = soft.windows(given)
-    forward = Forward(0, 0, 0, memory.data_ptr(), 0 if split else packed.data_ptr())
-    soft.gradients(given, forward, upstream, out)
-    return (out * _split_weights(given).reshape(image.shape)).to(dtype) if split else out
-
-
-def _coefficients(given: Arguments) -> Tensor:
-    """Packed coefficients of images of any float type, zero outside of the mask."""
-    packed = given.image.new_empty(packed_shape(given.image, True), dtype=torch.int32)
-    soft.coefficients(given, packed)
-    return packed
-
-
-def _points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Values and coefficients (batch, points) of the sublevel filtration, and its levels."""
-    image = given.image
-    values = filtration(image, given.direction_terms, given.mask, given.superlevel).flatten(1)
+    given = arguments(*images, fill=split)
+    values = given.values
     if split:
         weights = _split_weights(given)
     else:
-        weights = unpack(_coefficients(given), image.shape).flatten(1)
-    return values, weights, -given.thresholds if given.superlevel else given.thresholds
+        weights = coefficients.contiguous() if coefficients.numel() else soft.coefficients(given)
+    if values.dtype == torch.float64:
+        signed = upstream if given.superlevel else -upstream
+        found = _exact_gradients(*_points(given, weights), given.sharpness, signed)
+        return found.reshape(values.shape)
+    out = torch.empty(values.shape, dtype=torch.float32 if split else dtype, device=values.device)
+    if not (values.numel() and given.thresholds.numel()):
+        return out.zero_()
+    ones = torch.ones_like(weights, dtype=torch.int8) if split else weights
+    memory = soft.windows(given)
+    soft.gradients(given, Forward(0, 0, 0, memory.data_ptr(), ones.data_ptr()), upstream, out)
+    return (out * weights.reshape(values.shape)).to(dtype) if split else out
+
+
+def _points(given: Arguments, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Values (batch, points) of the sublevel filtration, their weights, and the levels."""
+    values, levels = given.values.flatten(1), given.thresholds
+    return (-values, weights, -levels) if given.superlevel else (values, weights, levels)
 
 
 def _split_weights(given: Arguments) -> Tensor:
-    image = given.image if given.image.dtype == torch.float64 else given.image.float()
-    values = filtration(image, given.direction_terms, given.mask, given.superlevel)
+    """Coefficients (batch, points) of which cells are divided between points of equal values."""
+    values = given.values if given.values.dtype == torch.float64 else given.values.float()
+    values = -values if given.superlevel else values
     weights = split_coefficients(values, given.connectivity)
     return weights.masked_fill(values.isposinf(), 0).flatten(1)
 

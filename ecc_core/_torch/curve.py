@@ -16,21 +16,14 @@ from ecc_core._backends import soft_curves
 from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
-from ecc_core._torch.packing import packed_shape
 
 __all__ = ["by_direction_terms", "gradients_of", "soft_curve"]
 
 
 def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
-    keep = rest[-1]
-    if image.is_cuda:
-        # The backward pass of float64 does not use coefficients.
-        shape, dtype = packed_shape(image, keep and image.dtype != torch.float64), torch.int32
-    else:
-        shape = (image.shape[0], math.prod(image.shape[1:]) if keep else 0)
-        dtype = torch.int8
-    return *results, image.new_empty(shape, dtype=dtype)
+    shape = image.shape[0], math.prod(image.shape[1:]) if rest[-1] else 0
+    return *results, image.new_empty(shape, dtype=torch.int8)
 
 
 def _plain(*args: Any) -> tuple[Tensor, ...]:
@@ -101,12 +94,12 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
 
 def _pushed(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) -> Tensor:
     """Tangent (batch, n) of the curves for that of the filtration, from the gradient by level."""
-    slopes, spreads, packed, image, thresholds, *others = saved
+    slopes, spreads, coefficients, image, thresholds, *others = saved
     each = []
     for j in range(thresholds.shape[0]):
         one = slice(j, j + 1)
         rows = torch.ones_like(slopes[:, one]), slopes[:, one], spreads[:, one]
-        given = *rows, packed, image, thresholds[one], *others, *options, "wide"
+        given = *rows, coefficients, image, thresholds[one], *others, *options, "wide"
         each.append((soft_curve_backward(*given)[0] * change).flatten(1).sum(1))
     return torch.stack(each, 1) if each else torch.zeros_like(slopes)
 
@@ -126,8 +119,8 @@ def soft_curve(
     """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
     `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for
-    any other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the
-    backward pass does not compute them again.
+    any other. With `keep` the coefficients (batch, points) are returned too, so that the backward
+    pass does not compute them again.
     """
     given = SoftImages(
         image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
@@ -136,7 +129,12 @@ def soft_curve(
 
 
 def _fake_backward(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
+    gradient: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    coefficients: Tensor,
+    image: Tensor,
+    *rest: Any,
 ) -> tuple[Tensor, ...]:
     shape = (0,) if rest[-1] == "none" else image.shape
     by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
@@ -148,7 +146,7 @@ def soft_curve_backward(
     gradient: Tensor,
     slopes: Tensor,
     spreads: Tensor,
-    packed: Tensor,
+    coefficients: Tensor,
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
@@ -171,7 +169,7 @@ def soft_curve_backward(
         image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel
     )
     options = ties == "split", _dtype(image, wanted), wanted == "wide"
-    by_image = soft_curves(image.device.type).gradient(gradient, packed, given, *options)
+    by_image = soft_curves(image.device.type).gradient(gradient, coefficients, given, *options)
     return by_image, *by_levels
 
 

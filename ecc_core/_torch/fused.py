@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.soft import Forward
-from ecc_core._backends.cuda.soft_plans import packed_words, window_words
+from ecc_core._backends.cuda.soft import Arguments, Forward
+from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._torch.cuda import arguments
 from ecc_core._torch.operators import bypasses_torch
-from ecc_core._torch.packing import packed_shape
 
 __all__ = ["applies", "soft_curve"]
 
@@ -53,14 +52,14 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         *tensors, options = args
-        curve, flat, kept, ctx.sizes = _compute(tensors, options, True)
-        ctx.save_for_backward(flat, *tensors[1:], kept)
+        curve, flat, values, kept, ctx.sizes = _compute(tensors, options, True)
+        ctx.save_for_backward(flat, *tensors[1:], values, kept)
         ctx.shape, ctx.options = tensors[0].shape, options[:3]
         return curve
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        *args, kept = ctx.saved_tensors
+        *args, values, kept = ctx.saved_tensors
         image, thresholds, sharpness, terms, _ = args
         if gradient.dim() != 2:
             gradient = gradient.reshape(image.shape[0], thresholds.numel())
@@ -79,7 +78,7 @@ class _Fused(torch.autograd.Function):
             by_thresholds = torch.empty_like(thresholds, memory_format=torch.contiguous_format)
         if needed[2]:
             by_sharpness = torch.empty_like(sharpness)
-        given = arguments(*args, *ctx.options[:2])
+        given = Arguments(values, None, thresholds.contiguous(), sharpness, *ctx.options[:2])
         forward = _forward(0, kept, ctx.sizes)
         soft.gradients(given, forward, gradient, by_image, by_thresholds, by_sharpness)
         if terms is not None and needed[3]:
@@ -93,7 +92,7 @@ class _Fused(torch.autograd.Function):
 def _compute(
     tensors: Sequence[Any], options: tuple[Any, ...], keeps: bool = False
 ) -> tuple[Any, ...]:
-    """The curves, and with `keeps` the flat batch, other memory for gradients, and its sizes."""
+    """The curves, and with `keeps` the flat batch, its values, other memory, and its sizes."""
     (image, *others), (*flags, _, keep, n_spatial) = tensors, options
     batch, flat = image.shape[:-n_spatial], image
     if len(batch) != 1:
@@ -105,11 +104,11 @@ def _compute(
         soft.curves(given, Forward(curve.data_ptr(), 0, 0, 0, 0))
         return (curve,)
     windows, rows = window_words(levels), curve.numel()
-    words = flat.shape[0] * packed_words(flat.shape) if keep else 0
+    words = -(-flat.numel() // 4) if keep else 0  # of coefficients, which are bytes
     memory = torch.empty(windows + 2 * rows + words, dtype=torch.float32, device=device)
     sizes = windows, rows, words
     soft.curves(given, _forward(curve.data_ptr(), memory, sizes))
-    return curve, flat, memory, sizes
+    return curve, flat, given.values, memory, sizes
 
 
 def _forward(curve: int, kept: Tensor, sizes: tuple[int, int, int]) -> Forward:
@@ -122,16 +121,12 @@ def _forward(curve: int, kept: Tensor, sizes: tuple[int, int, int]) -> Forward:
 
 
 def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Tensor, ...]:
-    """Slopes, spreads and packed coefficients, as the operator returns them."""
+    """Slopes, spreads and coefficients, as the operator returns them."""
     windows, rows, words = sizes
     _, slopes, spreads, packed = torch.split_with_sizes(kept, [windows, rows, rows, words])
-    images = image.shape[0]
-    shape = packed_shape(image, bool(words))
-    return (
-        slopes.view(images, -1),
-        spreads.view(images, -1),
-        packed.view(torch.int32).view(shape),
-    )
+    images, points = image.shape[0], math.prod(image.shape[1:]) if words else 0
+    weights = packed.view(torch.int8)[: images * points]
+    return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)
 
 
 def _is_plain(gradient: Tensor) -> bool:

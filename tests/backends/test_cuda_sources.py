@@ -61,7 +61,7 @@ SAMPLES = _curves(
 )
 CODES = ("unsigned char", "unsigned short", "unsigned int")
 CORNERS = "1,17,5,85,3,51,15,255"
-SOFT = {"SUPER": (0, 1), "DIRECTIONAL": (0, 1), **BLOCK}
+SOFT = {"SUPER": (0, 1), **BLOCK}
 CASES = {
     "pairs2d": PAIRS + MASKED,
     "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
@@ -79,6 +79,7 @@ CASES = {
         f"coefficients{ndim}d": [
             _curves(("Bool", *SCANNED, "int"), (SEARCH,), NAN=(0, 1), COUNTS=(0,)),
             _curves(SCANNED, (SEARCH, CELLS, UNIFORM), NAN=(0, 1), COUNTS=(1,)),
+            _curves(FLOATS[:3], (SEARCH,), COUNTS=(0,), MASK=(1,)),
         ]
         for ndim in (2, 3)
     },
@@ -92,34 +93,20 @@ CASES = {
         | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "THREADS": (256,)}
         for sets in (0, 1)
     ],
-    "boxes": [
-        {"CODE": code, "RAW": raw, "SIGNED": raw, "PLAIN": (0, 1), "AXES": (1, 2, 3)}
-        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (1, 16), "CAPACITY": (257,)}
-        | {"THREADS": (256,)}
-        for code, raw in ((("unsigned char",), (0, 1)), (("unsigned short",), (0,)))
-    ],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "cells": [
         {"CODE": CODES, "LABEL": ("unsigned char",), "GROUPS": ("1,3", "1,3,17,51", CORNERS)}
-        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (1, 16), "LABELLED": (0,)}
-        | {"THREADS": (1024,)},
+        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (8, 32), "PAIRED": (0, 1)}
+        | {"LABELLED": (0,), "SHIFT": (0, 129), "THREADS": (1024,)},
         {"CODE": CODES, "LABEL": LABELS, "GROUPS": ("1,3,17,51",), "LAST": (0, 1), "SUPER": (0, 1)}
-        | {"COPIES": (0,), "LABELLED": (0, 1), "THREADS": (256,)},
+        | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
-    "soft_scan": [
-        {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "CUBES": (0, 1), "MASK": (0, 1)}
-        | {"DEPOSIT": (0, 1), **SOFT}
-        for real in ("float", "double")
-    ],
-    "soft_small": [
-        {"ELEMENT": FLOATS, "REAL": ("float", "double"), "FLAT": (0, 1), "CUBES": (0, 1)}
-        | {"MASK": (0, 1), **SOFT}
-    ],
-    "soft_gather": [
-        {"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), "SMALL": (0, 1), **SOFT}
-    ],
+    "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
+    "soft_small": [{"ELEMENT": FLOATS[:3], **SOFT}],
+    "soft_gather": [{"ELEMENT": FLOATS[:3], "OUT": FLOATS[:3], "SMALL": (0, 1), **SOFT}],
+    "soft_values": [SAMPLES | {"NAN": (0,), "VALUE": ("float", "double")}],
     "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_project": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "surface": [

@@ -12,7 +12,7 @@ import cupy
 import numpy as np
 
 import ecc_core as ecc
-from ecc_core._backends.cuda import compile as compiling
+from ecc_core._backends.cuda import recipe
 from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
 
 RNG = np.random.default_rng(5)
@@ -47,14 +47,14 @@ def main():
     REGISTERS.clear()
     for source, (threads, blocks) in RESOURCES.items():
         RESOURCES[source] = threads, int(sys.argv[1]) * blocks
-    function, local = compiling.function, defaultdict(int)
+    function, local = recipe.function, defaultdict(int)
 
     def recorded(source, *arguments):
         found = function(source, *arguments)
         local[source] = max(local[source], found.local_size_bytes)
         return found
 
-    compiling.function = recorded
+    recipe.function = recorded
     for image, thresholds, axis in cases():
         for masked in (False, True):
             mask = RNG.random(image.shape) < 0.8 if masked else None

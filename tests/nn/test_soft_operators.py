@@ -37,10 +37,12 @@ def test_opcheck_of_the_curve(ties):
 @pytest.mark.parametrize("wanted", ["none", "image", "wide"])
 def test_opcheck_of_the_backward_curve(wanted):
     rows = [draw(2, 5) for _ in range(3)]
-    packed = torch.zeros(2, 0, dtype=torch.int32)
+    coefficients = torch.zeros(2, 0, dtype=torch.int8)
     image = draw(2, 6, 7).half()
     options = (image, THRESHOLDS, torch.tensor(5.0), None, None, 2, True, "raster", wanted)
-    torch.library.opcheck(torch.ops.ecc.soft_curve_backward.default, (*rows, packed, *options))
+    torch.library.opcheck(
+        torch.ops.ecc.soft_curve_backward.default, (*rows, coefficients, *options)
+    )
 
 
 def test_opcheck_of_the_transform():

@@ -18,22 +18,19 @@ from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, numbers
 from ecc_core._backends.cuda.bins import Prepared, prepare
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.calls import launch as launch_kernel
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.exact import EVERY_VALUE
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
 __all__ = ["betti_curves", "exact_betti_curves"]
 
-# As in betti.cu.
-VOLUME = np.dtype(
-    [("codes", "i8"), ("shape", "i4", 3), ("top", "i4"), ("scale", "f4"), ("unused", "i4")]
-)
-FOREST = np.dtype([(name, "i8") for name in ("labels", "edges", "histogram", "counts", "room")])
+VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")
 ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 THREADS, COLUMNS = 256, 32
 MOST_BINS = 2048  # that blocks count in shared memory
@@ -122,8 +119,11 @@ class _Forests:
             "THREADS": THREADS,
         }
         self.shared = few * 8 * (levels + 1)
-        self.volume = by_value(
-            pack(VOLUME, codes.data.ptr, self.shape, levels, RANKS / (levels + 1), 0)
+        self.volume = VOLUME(
+            codes=codes.data.ptr,
+            **dict(zip(("depth", "height", "width"), self.shape, strict=True)),
+            top=levels,
+            scale=RANKS / (levels + 1),
         )
         self.histograms = cupy.zeros((len(kinds), levels + 1), np.int64)
         labels = cupy.empty((len(kinds), self.size), np.int32)
@@ -131,7 +131,7 @@ class _Forests:
         for i, kind in enumerate(kinds):
             nodes, listed = (int(part) for part in counts[i].view(np.uint32))
             joined = cupy.full(nodes, ROOT)
-            forest = by_value(self._forest(i, labels, edges))
+            forest = self._forest(i, labels, edges)
             if listed:
                 self._join(kind, forest, listed, joined)
             blocks = min(max(1, -(-nodes // THREADS)), BLOCKS)
@@ -153,15 +153,19 @@ class _Forests:
 
     def _forest(self, index: int, labels: Any, edges: Any, counts: Any = None) -> NDArray[Any]:
         """Return the kernel's Forest of a kind."""
-        addresses = [part[index].data.ptr for part in (labels, edges, self.histograms)]
-        address = 0 if counts is None else counts[index].data.ptr
-        return pack(FOREST, *addresses, address, edges.shape[1])
+        return FOREST(
+            labels=labels[index].data.ptr,
+            edges=edges[index].data.ptr,
+            histogram=self.histograms[index].data.ptr,
+            counts=0 if counts is None else counts[index].data.ptr,
+            room=edges.shape[1],
+        )
 
     def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
         complements = {kind.complement for kind in kinds}
         asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
-        kernel = function("betti", name, self.device, tuple((self.macros | asked).items()))
-        kernel((blocks,), (THREADS,), arguments, shared_mem=self.shared)
+        kernel = function("betti", name, self.device, self.macros | asked)
+        launch_kernel(kernel, (blocks,), THREADS, arguments, self.shared)
 
     def _follow(self, labels: Any) -> tuple[Any, NDArray[np.uint64]]:
         """Label all points. Return the edges, and on the host their numbers and those of basins."""
@@ -179,7 +183,7 @@ class _Forests:
             where = {
                 kind.complement: forest for kind, forest in zip(self.kinds, forests, strict=True)
             }
-            pair = [by_value(where.get(key, forests[0])) for key in (False, True)]
+            pair = [where.get(key, forests[0]) for key in (False, True)]
             arguments = self.volume, *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
             found = counts.get()

@@ -24,29 +24,14 @@ from ecc_core._backends.cuda.guesses import (
     line_through,
 )
 from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["BINS", "Prepared", "Rules", "keep_captured", "prepare"]
 
 Array = NDArray[Any]
 
-# As in bins.cuh.
-BINS = np.dtype(
-    [
-        ("thresholds", "u8"),
-        ("table", "u8"),
-        ("count", "i4"),
-        ("low", "f4"),
-        ("scale", "f4"),
-        ("last", "f4"),
-        ("first", "i8"),
-        ("span", "i4"),
-        ("dense_low", "f4"),
-        ("dense_scale", "f4"),
-        ("dense_last", "f4"),
-    ],
-    align=True,
-)
+BINS = Struct("bins.cuh", "Bins")
 LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
@@ -96,8 +81,8 @@ class Prepared(NamedTuple):
     Attributes
     ----------
     rules : Rules
-    bins, pair_bins : (1,) array
-        The argument `Bins` of the kernels, and of those of pairs, as bytes.
+    bins, pair_bins : array
+        The argument `Bins` of the kernels, and of those of pairs.
     pick : (level, empty), optional
         Device arrays: the index of the level of each threshold, and whether it has none. None if
         the thresholds are the levels.
@@ -143,7 +128,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     if keys.dtype.kind == "f":  # the kernels take -0 to be less than 0
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
-    bins = np.zeros(1, BINS)
+    bins = np.zeros(1, BINS.dtype)
     bins["count"] = count
     memory: list[Any] = []
 
@@ -181,8 +166,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
             0 if cells is None else cells.size,
             *((None, 0, 0, 0) if pairs is None else pairs.properties()),
         ),
-        bins.view(f"V{bins.nbytes}"),
-        pair_bins.view(f"V{bins.nbytes}"),
+        bins.view(np.int64),
+        pair_bins.view(np.int64),
         pick,
         _reaches_last(levels.values, superlevel),
         tuple(memory),

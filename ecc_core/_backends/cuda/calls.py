@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Call", "by_value", "pack"]
-
-
-def pack(dtype: np.dtype[Any], *fields: Any) -> NDArray[Any]:
-    """Return a structure as integers, which CuPy passes by value much faster than structures."""
-    structure = np.array([fields], dtype)
-    return structure.view(np.int64 if dtype.itemsize % 8 == 0 else np.int32)
+__all__ = ["Call", "launch"]
 
 
-def by_value(array: NDArray[Any]) -> NDArray[np.void]:
-    """Return the bytes of an array as one element, which is an argument of a kernel."""
-    return array.view(f"V{array.nbytes}")
+def launch(
+    function: Any,
+    grid: Sequence[int],
+    threads: int,
+    arguments: Iterable[Any],
+    shared: int = 0,
+) -> None:
+    """Launch a kernel once, on the current stream.
+
+    Arguments are numbers and structures of NumPy, which are passed by value, or arrays of CuPy and
+    integers, which are passed as addresses.
+    """
+    given = tuple(map(_by_value, arguments))
+    function(tuple(grid), (threads,), given, shared_mem=shared)
+
+
+def _by_value(argument: Any) -> Any:
+    """Return a structure as one element, which CuPy passes by value."""
+    if type(argument) is np.ndarray:
+        return argument.view(f"V{argument.nbytes}")
+    return argument
 
 
 class Call:
@@ -38,7 +50,7 @@ class Call:
     threads : (x, y) or int
     shared : int
         Dynamic shared memory of a block in bytes.
-    arguments : sequence of arrays
+    arguments : sequence of NumPy's arrays and numbers
         Arguments of the kernel, which are passed by value.
 
     Attributes
@@ -55,19 +67,20 @@ class Call:
         grid: Sequence[int],
         threads: Sequence[int] | int,
         shared: int,
-        arguments: Sequence[NDArray[Any]],
+        arguments: Sequence[Any],
     ) -> None:
         self._function = function
         block = (threads,) if isinstance(threads, int) else threads
         self._shape = (*_three(grid), *_three(block), shared)
         self._count = len(arguments)
-        self.places = []
-        content = b""
+        self.places, content = [], b""
         for argument in arguments:
             self.places.append(self._count + len(content) // 8)
-            content += argument.tobytes() + bytes(-argument.nbytes % 8)
+            content += argument.tobytes()
+            content += bytes(-len(content) % 8)
         # The arguments come after their offsets, to which a launch adds the address.
-        self._template = np.array([8 * place for place in self.places]).tobytes() + content
+        offsets = [8 * place for place in self.places]
+        self._template = struct.pack(f"{self._count}q", *offsets) + content
         self._words = ctypes.c_int64 * (len(self._template) // 8)
 
     def launch(self, stream: int, words: Iterable[tuple[int, int]]) -> None:

@@ -11,20 +11,13 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
-from ecc_core._backends.cuda.boxes import (
-    BYTES,
-    as_volume,
-    box_histograms,
-    boxes_fit,
-    is_of_boxes,
-    reads_bytes,
-)
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Boundary, Filtration
@@ -34,18 +27,15 @@ __all__ = ["cell_counts", "region_cell_counts"]
 
 Counts = NDArray[np.int64]
 
-# As in cells.cu.
-CELLS = np.dtype(
-    [(name, "i8") for name in ("data", "counts", "labels", "regions", "most")]
-    + [("strides", "i8", 4), ("shape", "i4", 3), ("first", "i4", 3), ("last", "i4", 3)]
-    + [(name, "i4") for name in ("wraps", "bins", "never", "chunk", "across", "blocks", "")]
-)
+CELLS = Struct("cells.cu", "Cells")
+BYTES = 256  # levels of images that are read directly: every value
 PLACES = 4  # columns of a thread
 THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
 COPIES = 32  # of a bin in shared memory at most, one for each lane
+PAIRED_COPIES = 8  # at least, where words have two kinds
+MOST_SUM = (1 << 16) - 1  # of a kind, likewise
 DECLARED = 1024  # bytes of shared memory that are left to the kernel itself
 CHUNK = (4, 64)  # slices of a thread, at least and at most
-WAVES = 8  # how often every thread gets work, where there is enough
 
 
 class Regions(NamedTuple):
@@ -76,7 +66,7 @@ def cell_counts(
             return np.zeros(shape, np.int64)
         mask, element = as_cupy(mask), view.element
         variant = variant_of(filtration, element, masked=mask is not None)
-        raw = mask is None and reads_bytes(view, cells, filtration.boundary.wraps)
+        raw = mask is None and cells.boxes and _is_bytes(view)
         superlevel, device = variant.superlevel, view.array.device.id
         prepared = None if raw else prepare(thresholds, element, superlevel, device)
         counts = on_host(_counts(view, cells, filtration, variant, prepared, mask))
@@ -131,15 +121,19 @@ def _counts(
     else:
         codes, flag, memory = codes_of(view, mask, variant, prepared, keep=True)
         levels = prepared.rules.levels
-    sizes, device = view.array.shape[1:], codes.device.id
-    places = _places(sizes, cells, filtration.boundary)
-    wraps = filtration.boundary.wraps
-    options = (codes, sizes, places, wraps, cells, variant.superlevel, levels)
-    boxes = regions is None and is_of_boxes(cells, wraps, sizes)
-    if boxes and boxes_fit(len(cells.groups), levels, device):
-        counts = box_histograms(*options, raw=prepared is None)
-    else:
-        counts = _histograms(*options, regions)
+    layout = _Layout(
+        (len(codes), *view.array.shape[1:]),
+        tuple(step // codes.itemsize for step in codes.strides),
+        codes.dtype.name,
+        prepared is None,
+        None if regions is None else regions.labels.dtype.name,
+    )
+    call = _plan(layout, cells, filtration, levels, codes.device.id)
+    rows = len(codes) if regions is None else regions.regions
+    counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
+    words = [codes.data.ptr, counts.data.ptr, *(() if regions is None else regions.addresses())]
+    if call is not None:
+        call.launch(cupy.cuda.get_current_stream().ptr, enumerate(words, call.places[0]))
     if flag is not None:
         raise_for_nan(flag, view, mask)
     del memory  # until the kernels have been launched
@@ -189,67 +183,107 @@ def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tu
     return [(int(cells.every or boundary.is_window), length + 1 - inside) for length in shape]
 
 
-def _histograms(
-    codes: Any,
-    sizes: tuple[int, ...],
-    places: list[tuple[int, int]],
-    wraps: bool,
-    cells: Cells,
-    superlevel: bool,
-    levels: int,
-    regions: Regions | None,
-) -> Any:
-    """Return the numbers of groups by their codes, (images or regions * kinds, bins)."""
-    device, images, kinds = codes.device.id, len(codes), len(cells.groups)
-    bins = levels + 1
-    copies = _copies(kinds, bins, device) if regions is None else 0
+def _is_bytes(view: ArrayView) -> bool:
+    """Return whether an image has 8 bits, and four columns at a time can be read."""
+    array = view.array
+    aligned = not any(step % PLACES for step in (array.data.ptr, *array.strides[:-1]))
+    return view.element in ("uint8", "int8") and array.strides[-1] == 1 and aligned
+
+
+class _Layout(NamedTuple):
+    """Sizes (images, *spatial), steps between codes, and types of codes and labels.
+
+    `raw`: whether codes are the values of images of 8 bits.
+    """
+
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    code: str
+    raw: bool
+    label: str | None
+
+
+@lru_cache(maxsize=256)
+def _plan(
+    layout: _Layout, cells: Cells, filtration: Filtration, levels: int, device: int
+) -> Call | None:
+    """Return the launch that lacks addresses, or None if there is nothing to count."""
+    images, *sizes = layout.sizes
+    places = _places(tuple(sizes), cells, filtration.boundary)
+    (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
+    lines, slices = last - first, bottom - top
+    if lines <= 0 or slices <= 0 or right <= left:
+        return None
+    kinds, bins, labelled = len(cells.groups), levels + 1, layout.label is not None
+    copies = 0 if labelled else _copies(kinds // 2 if cells.boxes else kinds, bins, device)
+    paired = cells.boxes and copies >= PAIRED_COPIES
+    if cells.boxes and not (paired or labelled):
+        copies = _copies(kinds, bins, device)
     threads = THREADS[copies > 0]
-    steps = [step // codes.itemsize for step in codes.strides[:-1]]
-    axes = (steps[0], *as_volume((*steps[1:], 1), 0)[:2])  # of a batch, of slices, of rows
-    depth, height, width = as_volume(sizes, 1)
-    (top, bottom), (first, last), (left, right) = as_volume(tuple(places), (1, 2))
-    lines, across = last - first, -(-right // PLACES)
-    work = images * across * lines * (bottom - top) // (WAVES * threads * processors(device))
-    chunk = min(max(CHUNK[0], work), CHUNK[1])
-    units = across * lines * -(-(bottom - top) // chunk)
-    blocks = max(1, min(-(-units // threads), -(-processors(device) // images)))
-    counts = cupy.zeros(((images if regions is None else regions.regions) * kinds, bins), np.int64)
-    given = pack(
-        CELLS,
-        *(codes.data.ptr, counts.data.ptr),
-        *((0, 0, 0) if regions is None else regions.addresses()),
-        (*axes, height * width),
-        (depth, height, width),
-        (top, first, left),
-        (bottom, last, right),
-        *(int(wraps), bins, 0 if superlevel else bins - 1, chunk, across, blocks, 0),
+    across = -(-(right - (1 if paired else left)) // PLACES)
+    resident = -(-processors(device) // images)
+
+    def cost(chunk: int) -> tuple[int, int]:
+        units = across * lines * -(-slices // chunk)
+        return -(-units // (resident * threads)) * (chunk + 1), chunk
+
+    chunk = min(range(CHUNK[0], CHUNK[1] + 1), key=cost)
+    units = across * lines * -(-slices // chunk)
+    depth, height, width = _as_volume(tuple(sizes), 1)
+    batch, slice_, row = (layout.steps[0], *_as_volume(layout.steps[1:], 0)[:2])
+    superlevel = filtration.superlevel
+    given = CELLS(
+        batch=batch,
+        slice=slice_,
+        row=row,
+        labels_slice=height * width,
+        depth=depth,
+        height=height,
+        width=width,
+        first=[top, first, left],
+        last=[bottom, last, right],
+        wraps=filtration.boundary.wraps,
+        bins=bins,
+        never_enters=0 if superlevel else bins - 1,
+        chunk=chunk,
+        across=across,
+        blocks=(blocks := max(1, min(-(-units // threads), resident))),
+        # A thread adds to a kind at most once for each of its columns, and the one beside them.
+        spill=MOST_SUM * copies // (threads * (PLACES + 1) * chunk),
     )
     macros = {
-        "CODE": ELEMENTS[codes.dtype.name],
-        "LABEL": ELEMENTS["uint8" if regions is None else regions.labels.dtype.name],
+        "CODE": ELEMENTS[layout.code],
+        "SHIFT": (128 * (layout.code == "int8") + superlevel) if layout.raw else 0,
+        "LABEL": ELEMENTS[layout.label or "uint8"],
         "GROUPS": ",".join(str(_corners(group)) for group in cells.groups),
         "LAST": int(cells.every),
         "SUPER": int(superlevel),
         "COPIES": copies,
-        "LABELLED": int(regions is not None),
+        "PAIRED": int(paired),
+        "LABELLED": int(labelled),
         "THREADS": threads,
     }
-    found = function("cells", "count_cells", device, tuple(macros.items()))
-    shared = 4 * bins * (kinds | 1) * copies
-    found((images * blocks,), (threads,), (by_value(given),), shared_mem=shared)
-    return counts
+    found = function("cells", "count_cells", device, macros)
+    shared = 4 * bins * ((kinds // 2 if paired else kinds) | 1) * copies
+    return Call(found.kernel, (images * blocks,), threads, shared, (given,))
 
 
-def _copies(kinds: int, bins: int, device: int) -> int:
+def _copies(words: int, bins: int, device: int) -> int:
     """Return how many copies of each bin fit into shared memory, at most 32."""
-    room = (shared_limit(device) - DECLARED) // (4 * bins * (kinds | 1))
+    room = (shared_limit(device) - DECLARED) // (4 * bins * (words | 1))
     return min(COPIES, 1 << room.bit_length() >> 1)
+
+
+def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
+    """Return values for slices, rows and columns; the axes of 2-D images are slices and columns."""
+    first, last = values[:-1], values[-1]
+    return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
 
 
 def _corners(group: tuple[tuple[int, ...], ...]) -> int:
     """Return the points of a group as bits; steps along columns, rows, slices add 1, 2, 4."""
     total = 0
     for offset in group:
-        along = as_volume(offset, 0)
+        along = _as_volume(offset, 0)
         total |= 1 << (4 * along[0] + 2 * along[1] + along[2])
     return total

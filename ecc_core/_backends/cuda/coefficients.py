@@ -1,4 +1,4 @@
-"""Coefficients of images without masks, whose rows are contiguous, or their sums in bins."""
+"""Coefficients of images, or their sums in bins."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
-from ecc_core._backends.cuda.calls import Call, pack
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.recipe import DATA, image_struct
+from ecc_core._backends.cuda.points import OUT as POINTS_OUT
+from ecc_core._backends.cuda.points import plan_points, point_coefficients
+from ecc_core._backends.cuda.recipe import IMAGE, image_struct
 from ecc_core._backends.cuda.replies import take_reply
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
+from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
+from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_REPORT, Variant
 
-__all__ = ["scanned_coefficients", "scanned_counts"]
+__all__ = ["coefficient_call", "image_coefficients", "scanned_counts"]
 
-# As in coefficients.cuh.
-COEFFICIENTS = np.dtype(
-    [(name, "i8") for name in ("out", "counts", "not_finite", "ticket")]
-    + [(name, "i4") for name in ("across", "down", "chunk", "units")]
-)
-OUT, TO_COUNTS, FLAG = range(3)  # of 64-bit words
+COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
+DATA, MASK = map(IMAGE.word, ("data", "mask"))
+OUT, TO_COUNTS, FLAG = map(COEFFICIENTS.word, ("out", "counts", "not_finite"))
 COLUMNS = 120  # that a warp owns
 ROWS = 7  # of volumes, likewise
 THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
@@ -37,20 +38,50 @@ WORTH = 16  # samples for each sum, likewise
 MOST_IMAGES = (1 << 16) - 1  # rows of a grid
 
 
-def scanned_coefficients(
-    view: ArrayView, variant: Variant, *, for_host: bool
-) -> tuple[Any, Any] | None:
-    """Return coefficients, int8 of the image's shape, and a flag; or None for other images.
+def image_coefficients(
+    view: ArrayView,
+    mask: Any,
+    variant: Variant,
+    direction: Any,
+    *,
+    scans: bool = True,
+    for_host: bool = False,
+) -> tuple[Any, Any]:
+    """Return coefficients, int8 of the image's shape, and a flag. Does not wait.
 
-    The flag tells whether floats may contain NaN, which the kernel treats as a number. It is None
-    for integers, a Reply if `for_host`, and otherwise an array on the device. Does not wait.
+    `scans`: whether kernels may be used that treat NaN as a number. Their flag tells whether floats
+    may contain NaN, else it tells whether NaN is an error and has been seen. It is None if that
+    cannot be, a Reply if `for_host` and there is one, and otherwise an array on the device.
     """
-    array = view.array
-    call = _plan(Placement.of(array), variant, None, array.device.id)
+    array, call = view.array, None
+    if scans and mask is None and direction is None:
+        call = _plan(Placement.of(array), variant, None, array.device.id)
     if call is None:
-        return None
+        found, flag = point_coefficients(view, mask, variant, direction)
+        return found, flag if variant.nan == NAN_REPORT else None
     out = cupy.empty(array.shape, np.int8)
     return out, _launch(call, array, variant, [(OUT, out)], for_host=for_host)
+
+
+def coefficient_call(
+    placement: Placement, variant: Variant, device: int
+) -> tuple[Call, int, int, int]:
+    """Return a launch that writes the coefficients of any images.
+
+    Then follow the places of the addresses of images, masks and coefficients among its words. Masks
+    have the layout of the images, and infinite samples are not told from those they hide.
+    """
+    call = _plan(placement, variant, None, device)
+    if call is not None:
+        return call, call.places[0] + DATA, call.places[0] + MASK, call.places[1] + OUT
+    mask_strides = None
+    if variant.masked:
+        item = ITEM_BYTES[variant.element]
+        mask_strides = tuple(step // item for step in placement.strides)
+    samples = plain_samples(placement.shape, placement.strides, variant, device, mask_strides)
+    call = plan_points(samples, {"OUTPUT": 0})
+    data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
+    return call, data, mask, call.places[1] + POINTS_OUT
 
 
 def scanned_counts(view: ArrayView, variant: Variant, prepared: Prepared) -> tuple[Any, Any] | None:
@@ -63,7 +94,7 @@ def scanned_counts(view: ArrayView, variant: Variant, prepared: Prepared) -> tup
     if call is None:
         return None
     counts = cupy.zeros((len(array), prepared.rules.levels + 1), np.int64)
-    bins = enumerate(prepared.bins.view(np.int64).tolist(), call.places[2])
+    bins = enumerate(prepared.bins.tolist(), call.places[2])
     return counts, _launch(call, array, variant, [(TO_COUNTS, counts)], bins)
 
 
@@ -85,6 +116,7 @@ def _launch(
     elif "float" in variant.element:
         flag = cupy.zeros(2, np.int64)
         addresses = [flag.data.ptr, flag.data.ptr + 8]
+        flag = flag[:1]
     else:
         addresses = []
     given = [(points + place, result.data.ptr) for place, result in results]
@@ -100,7 +132,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     shape, item = placement.shape, ITEM_BYTES[variant.element]
     ndim, size = len(shape) - 1, math.prod(shape)
     small = ndim == 1 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1] or not size
-    if small or item > 4 or variant.masked:
+    if small or item > 4:
         return None
     layout = arrange(placement, item, True)
     if layout is None:
@@ -108,7 +140,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     counts, shared = rules is not None, 0
     options = variant.options(None) | {
         "ELEMENT": "Bool" if variant.element == "bool" else ELEMENTS[variant.element],
-        "NAN": NAN_REPORT if "float" in variant.element else NAN_NONE,
+        "NAN": min(variant.nan, NAN_REPORT),  # a NaN is a number like others
         "VECTOR": int(layout.vector),
         "COUNTS": int(counts),
         "THREADS": (THREADS_COUNTING if counts else THREADS)[ndim],
@@ -133,8 +165,8 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
 
     chunk = min((8, 16, 32, 64, 128, 256), key=cost)
     units = columns * -(-shape[1] // chunk)
-    points = pack(COEFFICIENTS, 0, 0, 0, 0, across, down, chunk, units)
-    found = function(f"coefficients{ndim}d", "coefficients", device, tuple(options.items()))
+    points = COEFFICIENTS(across=across, down=down, chunk=chunk, units=units)
+    found = function(f"coefficients{ndim}d", "coefficients", device, options)
     grid = (min(blocks, -(-units // warps)), images) if counts else (-(-units // warps),)
-    given = image_struct(layout), points, np.zeros(1, BINS)
+    given = image_struct(layout), points, BINS()
     return Call(found.kernel, grid, options["THREADS"], shared, given)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import cupy
 
-from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
+from ecc_core._backends.cuda.structures import SOURCE
+from ecc_core._backends.cuda.tiling import REGISTERS
 
-__all__ = ["function", "kernel", "processors", "shared_limit"]
-
-SOURCE = Path(__file__).parent / "source"
+__all__ = ["function", "processors", "shared_limit"]
 
 
 @cache
@@ -23,27 +22,17 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-@lru_cache(maxsize=512)
-def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> Any:
-    """Return the kernel `curve` of a source file for the current device, number `device`.
+def function(source: str, name: str, device: int, macros: Mapping[str, Any]) -> Any:
+    """Return a kernel of a source file, with these macros, for the current device.
 
-    Parameters
-    ----------
-    source : str
-        "lines", "pairs2d", "pairs3d", "bytes2d" or "bytes3d".
-    device : int
-        Part of the key, since limits of shared memory are set for a kernel on a device.
-    options : tuple of (name, value)
-        The macros of ``options.cuh`` without the prefix ``ECC_``.
+    The names of macros lack their prefix ``ECC_`` (``options.cuh``). The number of the device is
+    given since limits of shared memory are set for a kernel on a device.
     """
-    given = dict(options)
-    given["THREADS"], given["BLOCKS"] = RESOURCES[source]
-    return function(source, "curve", device, tuple(given.items()))
+    return _compiled(source, name, device, tuple(macros.items()))
 
 
 @lru_cache(maxsize=512)
-def function(source: str, name: str, device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
-    """Return a kernel of a source file, with these ``ECC_`` macros, for the current device."""
+def _compiled(source: str, name: str, device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
     options = [f"-DECC_{macro}={value}" for macro, value in macros]
     if source in REGISTERS:
         options.append(f"--maxrregcount={REGISTERS[source]}")

@@ -9,17 +9,16 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView
 from ecc_core._backends.cuda.bins import Prepared, table_memory
-from ecc_core._backends.cuda.calls import by_value, pack
-from ecc_core._backends.cuda.coefficients import scanned_coefficients, scanned_counts
-from ecc_core._backends.cuda.points import point_coefficients
+from ecc_core._backends.cuda.coefficients import image_coefficients, scanned_counts
 from ecc_core._backends.cuda.samples import samples_of
 from ecc_core._backends.cuda.scan import running_sums
-from ecc_core._backends.cuda.variants import NAN_NONE, NAN_OMIT, NAN_REPORT, Variant
+from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.variants import NAN_NONE, NAN_OMIT, Variant
 
 __all__ = ["counted_curves"]
 
 FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
-COUNTS = np.dtype([("coefficients", "i8"), ("bins", "i8")])  # as in counts.cu
+COUNTS = Struct("counts.cu", "Counts")
 
 
 def counted_curves(
@@ -31,12 +30,13 @@ def counted_curves(
     own: tuple[int, int] | None,
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
-    scans = mask is None and direction is None and own is None and variant.nan != NAN_OMIT
-    counted = scanned_counts(view, variant, prepared) if scans else None
+    scans = variant.nan != NAN_OMIT
+    whole = mask is None and direction is None and own is None
+    counted = scanned_counts(view, variant, prepared) if scans and whole else None
     if counted is not None:
         values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
         return values, counted[1], counted
-    found, flag = _coefficients(view, mask, variant, direction)
+    found, flag = image_coefficients(view, mask, variant, direction, scans=scans)
     if own is not None:
         part = slice(None), slice(*own)
         view = view._replace(array=view.array[part])
@@ -49,15 +49,7 @@ def counted_curves(
     if own_sums:
         shared += 16 * (prepared.rules.levels // 8 + 1)
     macros |= {"COUNTS": int(own_sums)}
-    given = by_value(pack(COUNTS, found.data.ptr, bins.data.ptr)), prepared.bins
+    given = COUNTS(coefficients=found.data.ptr, bins=bins.data.ptr), prepared.bins
     samples.launch("counts", "count", macros, *given, shared=shared)
     values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
     return values, flag, (found, flag, bins, samples.memory)
-
-
-def _coefficients(view: ArrayView, mask: Any, variant: Variant, direction: Any) -> tuple[Any, Any]:
-    """Return coefficients, which are 0 at points that never enter, and a flag or None."""
-    scans = mask is None and direction is None and variant.nan != NAN_OMIT
-    scanned = scanned_coefficients(view, variant, for_host=False) if scans else None
-    found, flag = scanned or point_coefficients(view, mask, variant, direction)
-    return found, flag[:1] if variant.nan == NAN_REPORT else None

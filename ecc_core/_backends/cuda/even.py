@@ -16,14 +16,14 @@ from ecc_core._backends.cuda.guesses import UNIFORM
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import DATA, THREADS, range_arguments
 from ecc_core._backends.cuda.scan import Scan, plan_scan
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["MOST_EVEN", "EvenCurve", "even_scan"]
 
-# As in even.cu.
-EVEN = np.dtype([("thresholds", "i8"), ("table", "i8"), ("count", "i8")])
-SOME, NAN, FITS = 1, 2, 4
+EVEN = Struct("even.cu", "Even")
+SOME, NAN, FITS = 1, 2, 4  # as in even.cu
 MOST_EVEN = 1024  # thresholds
 
 
@@ -84,13 +84,10 @@ def even_scan(
     found = plan_scan(placement, None, variant, rules, device)
     if found is None or found[1].accumulate:
         return None
-    bins = np.zeros(1, BINS)
-    bins["count"] = bins["last"] = count
-    bins = bins.view(f"V{BINS.itemsize}")
+    bins = BINS(count=count, last=count)
     scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
     image, options, grid = range_arguments(placement, variant, device)
-    kernel = function("even", "find_even", device, tuple(options.items())).kernel
-    even = np.array([(0, 0, count)], EVEN)
-    addresses = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    call = Call(kernel, grid, THREADS, 0, (image, *addresses, even))
+    kernel = function("even", "find_even", device, options).kernel
+    arguments = image, np.int64(0), np.int64(0), EVEN(count=count)
+    call = Call(kernel, grid, THREADS, 0, arguments)
     return EvenCurve(scan, call, omits_nan)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import on_host
-from ecc_core._backends.cuda.calls import by_value
+from ecc_core._backends.cuda.calls import launch
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.replies import Reply
 
@@ -61,8 +61,8 @@ class _Kernels(NamedTuple):
     device: int
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
-        macros = ("FLOAT", int(self.kind == "f")), ("THREADS", THREADS)
-        function("exact", name, self.device, macros)((blocks,), (THREADS,), arguments)
+        macros = {"FLOAT": int(self.kind == "f"), "THREADS": THREADS}
+        launch(function("exact", name, self.device, macros), (blocks,), THREADS, arguments)
 
     @property
     def flip(self) -> np.uint32:
@@ -82,14 +82,14 @@ def _list_events(
     places, amounts = cupy.empty(size, np.uint32), cupy.empty(size, np.int8)
     given = coefficients, values, np.int64(size), kernels.flip
     vector = np.int32(values.data.ptr % 16 == 0)
-    flag = np.int64(0) if flag is None else flag
+    flag = 0 if flag is None else flag
     if size:
         kernels.launch("find_events", _tiles(size), *given, vector, flag, found, places, amounts)
     *counts, count, flagged = found.get().tolist()
     starts = np.concatenate([[0], np.cumsum(counts)])
     events = cupy.empty(count, np.uint32)
     if count:
-        listed = places, amounts, by_value(starts), taken, events
+        listed = places, amounts, starts, taken, events
         kernels.launch("sort_into_buckets", _tiles(count), *listed)
     for first, last in itertools.pairwise(starts.tolist()):
         if last > first + 1:
@@ -103,7 +103,7 @@ def _list_levels(
     """Return the levels at which the sums of sorted events change, and the sums."""
     size, tiles = events.size, _tiles(events.size)
     pieces, before = cupy.empty(tiles * PIECE, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
-    given = events, by_value(starts)
+    given = events, starts
     kernels.launch("sum_tiles", tiles, *given, pieces)
     kernels.launch("add_tiles", 1, pieces, np.int32(tiles), before)
     levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)

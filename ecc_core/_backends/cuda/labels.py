@@ -89,8 +89,8 @@ def label_call(
     """Return a launch of a kernel of labels.cu, which takes 64-bit arguments."""
     macros = {"LABEL": ELEMENTS[label], "COUNT": ELEMENTS[count], "SUPER": int(superlevel)}
     macros["THREADS"] = THREADS
-    found = function("labels", name, device, tuple(macros.items())).kernel
-    call = Call(found, (blocks,), THREADS, 0, [np.zeros(1, np.int64)] * arguments)
+    found = function("labels", name, device, macros).kernel
+    call = Call(found, (blocks,), THREADS, 0, [np.int64(0)] * arguments)
 
     def launch(stream: Any, given: tuple[int, ...]) -> None:
         call.launch(stream.ptr, zip(call.places, given, strict=True))

@@ -29,11 +29,10 @@ from ecc_core._backends.cuda.arrays import (
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import prepare
-from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.coefficients import image_coefficients
 from ecc_core._backends.cuda.counts import counted_curves
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
 from ecc_core._backends.cuda.planned import plan
-from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves
 from ecc_core._backends.cuda.replies import take_reply
@@ -199,13 +198,8 @@ def _enqueue_coefficients(
     """
     direction = filtration.direction
     variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
-    floats = "float" in variant.element
-    if scans and mask is None and direction is None and not (floats and is_capturing()):
-        scanned = scanned_coefficients(view, variant, for_host=for_host)
-        if scanned is not None:
-            return scanned
-    found, flag = point_coefficients(view, mask, variant, direction)
-    return found, flag if floats and filtration.nan == "raise" else None
+    scans = scans and not ("float" in variant.element and is_capturing())
+    return image_coefficients(view, mask, variant, direction, scans=scans, for_host=for_host)
 
 
 def _needs_again(view: ArrayView, filtration: Filtration, mask: Any, flagged: bool) -> bool:

@@ -13,19 +13,13 @@ from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import round_to_levels
 
 __all__ = ["Number"]
 
-# As in number.cu.
-BYTES = np.dtype(
-    [(name, "i8") for name in ("data", "sums", "reply", "start", "batch", "slice", "row")]
-    + [(name, "i4") for name in ("images", "depth", "height", "width")]
-    + [(name, "i4") for name in ("lanes", "across", "down", "chunk")]
-    + [(name, "u4") for name in ("least", "high", "flip")]
-    + [("sign", "i4")]
-)
+BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256
 COUNTER = 7  # of the words of a reply; other kernels leave the first ones at zero
@@ -63,16 +57,23 @@ class Number:
         self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
         least, flip = _least_byte(variant, thresholds)
         sign = -1 if variant.cubes and ndim == 3 else 1
-        fields = (
-            *(0, 0, 0, 0, batch, step, row, layout.images, depth, height, width),
-            *(lanes, across, down, chunk, 0x01010101 * (128 - least % 128)),
-            *(0 if least > 127 else 0xFFFFFFFF, 0xFFFFFFFF if flip else 0, sign),
+        given = BYTES(
+            **dict(zip(("batch", "slice", "row"), (batch, step, row), strict=True)),
+            **dict(zip(("depth", "height", "width"), layout.shape, strict=True)),
+            images=layout.images,
+            lanes=lanes,
+            across=across,
+            down=down,
+            chunk=chunk,
+            least=0x01010101 * (128 - least % 128),
+            high=0 if least > 127 else 0xFFFFFFFF,
+            flip=0xFFFFFFFF if flip else 0,
+            sign=sign,
         )
         macros = variant.options(None)
         macros |= {"FLAT": int(ndim == 2), "ROWS": ROWS, "THREADS": THREADS}
-        found = function("number", "number", device, tuple(macros.items()))
-        given = (np.array([fields], BYTES),)
-        self._call = Call(found.kernel, (self._blocks,), THREADS, 0, given)
+        found = function("number", "number", device, macros)
+        self._call = Call(found.kernel, (self._blocks,), THREADS, 0, (given,))
         self._device = device
 
     def begin(self, data: int) -> Any:

@@ -12,16 +12,13 @@ from ecc_core._backends.cuda.bins import BINS
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.samples import THREADS, Samples, kernel, samples_of
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant
 
-__all__ = ["plan_points", "point_coefficients"]
+__all__ = ["OUT", "POINTS", "plan_points", "point_coefficients"]
 
-# As in points.cu.
-WORDS = ("coefficients", "counts", "nan", "labels", "rows_of", "most", "marks", "largest")
-POINTS = np.dtype(
-    [(name, "i8") for name in WORDS] + [("label_strides", "i8", 3), ("steps", "i4"), ("rows", "i4")]
-)
-OUT, COUNTS, NAN, LABELS, ROWS_OF, MOST, MARKS, LARGEST = range(len(WORDS))
+POINTS = Struct("points.cuh", "Points")
+OUT, NAN = POINTS.word("coefficients"), POINTS.word("not_finite")
 WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
 WIDE = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
@@ -57,10 +54,9 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
     macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
     found = kernel("points", "points", samples.device, samples.options, macros).kernel
-    strides = (height * width, width, 1)
-    points = np.array([(*[0] * len(WORDS), strides, steps, rows)], POINTS)
+    points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)
     grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
-    return Call(found, grid, THREADS, shared, (samples.image, points, np.zeros(1, BINS)))
+    return Call(found, grid, THREADS, shared, (samples.image, points, BINS()))
 
 
 def _rows_of_lane(samples: Samples) -> int:

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
-from ecc_core._backends.cuda.calls import by_value, pack
-from ecc_core._backends.cuda.compile import kernel, processors, shared_limit
+from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
 from ecc_core._backends.cuda.plans import SPARE_BYTES, Plan, copies_within
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
+    RESOURCES,
     SLICED_ROWS,
     WARP_WIDTH,
     Tiling,
@@ -29,25 +30,11 @@ from ecc_core._backends.cuda.tiling import (
 )
 from ecc_core._backends.cuda.variants import WIDE, Variant
 
-__all__ = ["Recipe", "image_struct", "recipe"]
+__all__ = ["IMAGE", "RESULT", "Recipe", "image_struct", "recipe"]
 
-# Structures of image.cuh, tiling.cuh and histogram.cuh.
-IMAGE = np.dtype(
-    [
-        ("data", "i8"),
-        ("strides", "i8", 3),
-        ("shape", "i4", 4),
-        ("mask", "i8"),
-    ]
-)
-TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")])
-RESULT = np.dtype(
-    [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
-    + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
-)
-# Addresses by their index where a structure is seen as 64-bit integers.
-DATA, MASK = 0, 6
-VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
+IMAGE = Struct("image.cuh", "Image")
+TILING = Struct("tiling.cuh", "Tiling")
+RESULT = Struct("histogram.cuh", "Result")
 
 # Of bins in shared memory, for each warp of a block. In 2-D, cache for the sides of a warp is worth
 # more.
@@ -111,8 +98,9 @@ class Recipe(NamedTuple):
 
 def image_struct(layout: Layout) -> NDArray[np.int64]:
     """Return the kernels' Image, without addresses."""
-    shape = (*layout.shape, 0)
-    return pack(IMAGE, 0, layout.strides, shape, 0)
+    batch, step, row = layout.strides
+    depth, height, width = layout.shape
+    return IMAGE(batch=batch, slice=step, row=row, depth=depth, height=height, width=width)
 
 
 @lru_cache(maxsize=256)
@@ -137,23 +125,31 @@ def recipe(
         return None
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": int(layout.vector), **plan.options}
-    function = kernel(plan.source, device, tuple(options.items()))
+    options["THREADS"], options["BLOCKS"] = RESOURCES[plan.source]
+    found = function(plan.source, "curve", device, options)
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
-    function.preferred_shared_memory_carveout = min(
+    found.preferred_shared_memory_carveout = min(
         100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
     direct = tiling.blocks == 1
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
-        function.kernel,
+        found.kernel,
         (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
         32 * tiling.warps,
         plan.shared,
         image_struct(layout),
-        by_value(pack(TILING, *tiling[:3], first, last, layout.images)),
-        pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
+        TILING(
+            across=tiling.across,
+            down=tiling.down,
+            chunk=tiling.chunk,
+            first=first,
+            last=last,
+            images=layout.images,
+        ),
+        RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
         sign,

@@ -12,25 +12,19 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
-from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
 from ecc_core._backends.cuda.samples import LANES, Samples, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 __all__ = ["codes_of", "recoded_curves"]
 
-# As in recode.cu. Addresses and strides are 64-bit words.
-CODES = np.dtype(
-    [("data", "i8"), ("strides", "i8", 4), ("shape", "i4", 3), ("first", "i4"), ("nan", "i8")]
-)
-DATA, STEPS, NOT_FINITE = 0, slice(1, 5), 7
-FIRST = 13  # of 32-bit words
+CODES = Struct("recode.cu", "Codes")
 ALONG_ROWS, ALONG_COLUMNS, ALONG_NEITHER = range(3)
 COLUMNS = 16  # rows of codes are multiples of it
 
@@ -44,13 +38,14 @@ class _Order(NamedTuple):
         The axes of the image in the order in which samples are visited.
     shape : tuple of int
         Of the codes (images, *spatial), with what is added to rows.
-    codes : array
-        The kernel's Codes, without addresses.
+    strides, sizes : tuple of int
+        Of the codes, in the order in which samples are visited, along four axes and three.
     """
 
     axes: tuple[int, ...]
     shape: tuple[int, ...]
-    codes: NDArray[Any]
+    strides: tuple[int, ...]
+    sizes: tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -76,9 +71,8 @@ def _order(
     for axis in reversed(order):
         steps[axis] = step
         step *= padded[axis]
-    lead = 3 - ndim
-    codes = pack(CODES, 0, (step, *[0] * lead, *steps), (*[1] * lead, *padded), 0, 0)
-    return _Order((0, *axes), (shape[0], *(padded[axis] for axis in order)), codes)
+    lead, whole = 3 - ndim, (shape[0], *(padded[axis] for axis in order))
+    return _Order((0, *axes), whole, (step, *[0] * lead, *steps), (*[1] * lead, *padded))
 
 
 def codes_of(
@@ -102,8 +96,8 @@ def codes_of(
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = view._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
-    steps = order.codes.view(np.int64)[STEPS]
-    along = ALONG_ROWS if steps[3] == 1 else ALONG_COLUMNS if steps[2] == 1 else ALONG_NEITHER
+    *_, down, across = order.strides
+    along = ALONG_ROWS if across == 1 else ALONG_COLUMNS if down == 1 else ALONG_NEITHER
     vector = along != ALONG_NEITHER
     samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
     if along == ALONG_COLUMNS:
@@ -113,13 +107,16 @@ def codes_of(
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
     codes = cupy.empty(order.shape, element)
     flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
-    place = order.codes.copy()
-    place[DATA] = codes.data.ptr
-    place[NOT_FINITE] = 0 if flag is None else flag.data.ptr
-    place.view(np.int32)[FIRST] = int(bytes_do and variant.superlevel)
+    place = CODES(
+        data=codes.data.ptr,
+        strides=order.strides,
+        **dict(zip(("depth", "height", "width"), order.sizes, strict=True)),
+        first=bytes_do and variant.superlevel,
+        not_finite=0 if flag is None else flag.data.ptr,
+    )
     shared, where = table_memory(prepared.rules)
     macros = {"CODE": ELEMENTS[element], "ALONG": along, "REPEAT": int(repeat), **where}
-    samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
+    samples.launch("recode", "recode", macros, place, prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
 
 

@@ -19,17 +19,7 @@ from ecc_core._backends.cuda.arrays import (
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.labels import NARROW, contiguous_labels, label_call, rank_labels
-from ecc_core._backends.cuda.points import (
-    COUNTS,
-    LABELS,
-    LARGEST,
-    MARKS,
-    MOST,
-    NAN,
-    ROWS_OF,
-    WARPS,
-    plan_points,
-)
+from ecc_core._backends.cuda.points import POINTS, WARPS, plan_points
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import DATA, Samples, plain_samples, samples_of
 from ecc_core._backends.cuda.scan import pick_levels
@@ -178,16 +168,17 @@ class Regions:
         call = self._calls.get(key) or self._plan(*key)
         first, second, third = call.places
         words = [(first + place, word) for place, word in image]
-        words += (
-            (second + COUNTS, head + start),
-            (second + NAN, head + 8),
-            (second + LABELS, labels.data.ptr),
-            (second + ROWS_OF, table.rows_of),
-            (second + MOST, table.most),
-            (second + MARKS, head + HEAD),
-            (second + LARGEST, head),
-        )
-        call.launch(stream.ptr, [*words, *enumerate(prepared.bins.view(np.int64).tolist(), third)])
+        points = {
+            "counts": head + start,
+            "not_finite": head + 8,
+            "labels": labels.data.ptr,
+            "rows_of": table.rows_of,
+            "most": table.most,
+            "marks": head + HEAD,
+            "largest": head,
+        }
+        words += ((second + POINTS.word(name), word) for name, word in points.items())
+        call.launch(stream.ptr, [*words, *enumerate(prepared.bins.tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
         sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)

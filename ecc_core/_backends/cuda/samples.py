@@ -12,21 +12,17 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call, by_value, pack
+from ecc_core._backends.cuda.calls import Call, launch
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
 
 __all__ = ["SAMPLES", "Samples", "find_range", "plain_samples", "range_arguments", "samples_of"]
 
-# As in samples.cuh.
-SAMPLES = np.dtype(
-    [(name, "i8") for name in ("data", "mask", "heights")]
-    + [("scale", "f8"), ("strides", "i8", 4), ("mask_strides", "i8", 4)]
-    + [("shape", "i4", 4), ("lanes", "i4"), ("padding", "i4")]
-)
-DATA, MASK, HEIGHTS, SCALE = range(4)
-LANES = -2  # of 32-bit words
+SAMPLES = Struct("samples.cuh", "Samples")
+DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
+LANES = SAMPLES.half("lanes")
 THREADS = 256
 BLOCKS = 8  # on a multiprocessor
 BLOCKS_OF_RANGE = 6
@@ -62,7 +58,13 @@ class Samples(NamedTuple):
         """Launch a kernel with as many blocks as are resident at a time."""
         found = kernel(source, name, self.device, self.options, macros)
         blocks = _blocks(self.image, self.shape, self.device)
-        found((blocks,), (THREADS,), (by_value(self.image), *arguments), shared_mem=shared)
+        launch(found, (blocks,), THREADS, (self.image, *arguments), shared)
+
+    def plan(self, source: str, name: str, macros: dict[str, Any], *arguments: Any) -> Call:
+        """Return the launch of a kernel, whose further arguments are passed by value."""
+        found = kernel(source, name, self.device, self.options, macros).kernel
+        blocks = _blocks(self.image, self.shape, self.device)
+        return Call(found, (blocks,), THREADS, 0, (self.image, *arguments))
 
 
 def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
@@ -77,7 +79,7 @@ def kernel(
 ) -> Any:
     """Return a kernel from a file that includes samples.cuh."""
     given = {**options, **macros, "THREADS": THREADS}
-    return function(source, name, device, tuple(given.items()))
+    return function(source, name, device, given)
 
 
 def samples_of(
@@ -119,15 +121,26 @@ def samples_of(
 
 
 def plain_samples(
-    shape: tuple[int, ...], strides: tuple[int, ...], variant: Variant, device: int
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    variant: Variant,
+    device: int,
+    mask_strides: tuple[int, ...] | None = None,
+    directional: bool = False,
+    places: tuple[int, int] | None = None,
 ) -> Samples:
-    """Return samples without addresses, a mask, a direction and a rule for bins.
+    """Return samples without addresses and a rule for bins.
 
-    Threads take single samples.
+    Heights are added as they are if `directional`. Threads take single samples, or four where
+    `places` allow it, which are the addresses of image and mask modulo 16.
     """
-    image, _ = _struct(shape, strides, ITEM_BYTES[variant.element], None, (0, 0), False)
+    given = shape, strides, ITEM_BYTES[variant.element], mask_strides, places or (0, 0)
+    image, vector = _struct(*given, places is not None)
+    if directional:
+        image = image.copy()
+        image[SCALE : SCALE + 1].view(np.float64)[0] = 1.0
     whole = (shape[0], *[1] * (4 - len(shape)), *shape[1:])
-    return Samples(image, _options(variant, None, False, False), whole, device, None)
+    return Samples(image, _options(variant, None, vector, directional), whole, device, None)
 
 
 def _options(
@@ -171,7 +184,13 @@ def _struct(
     if not vector:  # lanes next to each other take samples next to each other
         threads = max(threads, min(-(-sizes[3] // 4), 32))
     lanes = 1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1)
-    return pack(SAMPLES, 0, 0, 0, 0.0, axes(strides, itemsize), hidden, sizes, lanes, 0), vector
+    samples = SAMPLES(
+        strides=axes(strides, itemsize),
+        mask_strides=hidden,
+        **dict(zip(("images", "depth", "height", "width"), sizes, strict=True)),
+        lanes=lanes,
+    )
+    return samples, vector
 
 
 class _Terms:
@@ -221,7 +240,7 @@ def find_range(
         call.launch(stream.ptr, words)
     else:
         visited = samples_of(view, mask, variant, None, direction)
-        visited.launch("range", "find_range", {}, reply.memory, np.int64(reply.address))
+        visited.launch("range", "find_range", {}, reply.memory, reply.address)
     found = reply.wait(5, stream)
     reply.release()
     least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
@@ -237,8 +256,8 @@ def find_range(
 def _plan_range(placement: Placement, variant: Variant, device: int) -> Call:
     """Return the launch that finds the range of images without masks and directions."""
     image, options, grid = range_arguments(placement, variant, device)
-    found = function("range", "find_range", device, tuple(options.items())).kernel
-    return Call(found, grid, THREADS, 0, (image, np.zeros(1, np.int64), np.zeros(1, np.int64)))
+    found = function("range", "find_range", device, options).kernel
+    return Call(found, grid, THREADS, 0, (image, np.int64(0), np.int64(0)))
 
 
 def range_arguments(

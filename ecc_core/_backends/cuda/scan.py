@@ -10,19 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
-from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.number import Number
-from ecc_core._backends.cuda.recipe import (
-    COUNTS,
-    DATA,
-    MASK,
-    NOT_FINITE,
-    TICKETS,
-    VALUES,
-    Recipe,
-    recipe,
-)
+from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
 from ecc_core._backends.cuda.zeros import pooled_zeros, stream_zeros
@@ -38,11 +29,15 @@ __all__ = [
 
 Array = NDArray[Any]
 
+TABLE = BINS.word("table")
+DATA, MASK = map(IMAGE.word, ("data", "mask"))
+VALUES, COUNTS, TICKETS, NOT_FINITE = map(
+    RESULT.word, ("values", "counts", "tickets", "not_finite")
+)
 # Types that the kernels read. Others are recoded, except for 2-D images in pairs.
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
 THIN = 32  # columns of which a warp has many more
 KEPT_LEVELS = 4096  # most thresholds of scans that are kept
-TABLE_OF_BINS = 1  # word of `Bins`
 SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
@@ -103,7 +98,7 @@ class Scan:
             cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
         words = self._words(data, address, counts, mask, flag)
         if table:
-            words = (*words, (self._call.places[2] + TABLE_OF_BINS, table))
+            words = (*words, (self._call.places[2] + TABLE, table))
         self._call.launch(stream.ptr, words)
         return memory
 

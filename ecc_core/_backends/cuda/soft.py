@@ -1,14 +1,15 @@
 """Soft curves on CUDA devices: launches of the soft_*.cu kernels on torch's stream.
 
 Nothing here waits for the device or reads a value, so calls can be captured in CUDA graphs. Memory
-is allocated by torch. Images are (batch, *spatial) with any strides.
+is allocated by torch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cupy
 import torch
@@ -17,59 +18,89 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.arrays import borrowed_stream
 from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.soft import SoftImages
 
-__all__ = ["Arguments", "Forward", "coefficients", "curves", "gradients", "on_stream", "windows"]
+__all__ = [
+    "Arguments",
+    "Forward",
+    "coefficients",
+    "curves",
+    "gradients",
+    "on_stream",
+    "values",
+    "windows",
+]
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
 
 
-class Arguments(SoftImages):
-    """What the kernels take: images that are not float64, and float32 numbers."""
+class Arguments(NamedTuple):
+    """What the kernels take.
 
-    def scanned(self, part: range) -> tuple[Any, ...]:
-        """Return what the plan of a scan of some images depends on."""
-        image, mask = self.image, self.mask
-        return (
-            (len(part), *image.shape[1:]),
-            image.stride(),
-            None if mask is None else mask.stride(),
-            image.dtype,
-            self.direction_terms is not None,
-            self.connectivity,
-            self.superlevel,
-        )
+    Values are those of the filtration, (batch, *spatial). Points that never enter are infinite, or
+    False in the mask of the same shape. All tensors are contiguous. Values of float64 have
+    coefficients only.
+    """
 
-    def gathered(self, part: range) -> tuple[Any, ...]:
-        """Return what the plan of the gradients of some images depends on."""
-        image, directional = self.image, self.direction_terms is not None
-        shape = (len(part), *image.shape[1:])
-        return shape, image.stride(), image.dtype, directional, self.superlevel
+    values: Tensor
+    mask: Tensor | None
+    thresholds: Tensor
+    sharpness: Tensor
+    connectivity: int
+    superlevel: bool
 
-    def offsets(self, place: int) -> list[tuple[int, int]]:
-        """Return the words, from `place` on, with the addresses of the terms along z, y and x."""
-        terms = self.direction_terms
-        if terms is None:
-            return []
-        start, shape = terms.data_ptr(), self.image.shape[1:]
-        axes = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}[len(shape)]
-        return [
-            (place + axis, start + terms.itemsize * sum(shape[:i])) for i, axis in enumerate(axes)
-        ]
+    @property
+    def points(self) -> int:
+        """Number of points of an image."""
+        return math.prod(self.values.shape[1:])
 
 
 class Forward(NamedTuple):
     """Addresses of what the forward pass computes, or 0 for what is not wanted.
 
-    The windows around the levels and the packed coefficients are for the backward pass. Curves and
-    their derivatives by thresholds (slopes) and sharpness (spreads) are (batch, n) and contiguous.
+    The windows around the levels and the coefficients (batch, points) are for the backward pass.
+    Curves and their derivatives by thresholds (slopes) and sharpness (spreads) are (batch, n). All
+    are contiguous.
     """
 
     curves: int
     slopes: int
     spreads: int
     windows: int
-    packed: int
+    coefficients: int
+
+
+def values(
+    image: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    superlevel: bool,
+    fill: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Return values and mask for `Arguments`: those given, if possible.
+
+    With `fill` there is no mask. Other floats than float64 become float32 where values have memory
+    of their own.
+    """
+    shape, directional = tuple(image.shape), direction_terms is not None
+    plain = image.is_contiguous() and not directional and not (fill and mask is not None)
+    if plain or not image.numel():
+        shown = None if mask is None else mask.expand(shape).contiguous()
+        return image, shown if shown is None or shown.data_ptr() % 4 == 0 else shown.clone()
+    dtype = image.dtype if image.dtype == torch.float64 else torch.float32
+    found = torch.empty(shape, dtype=dtype, device=image.device)
+    shown = None if mask is None else mask.expand(shape)
+    heights = None
+    if direction_terms is not None:  # axes that the image does not have have the height 0
+        heights = torch.nn.functional.pad(direction_terms.double(), (4 - len(shape), 0))
+    tensors = image, shown, heights, found
+    addresses = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+    strides = None if shown is None else shown.stride()
+    with _launching(image) as (device, stream):
+        places = addresses[0] % 16, addresses[1] % 16
+        key = shape, image.stride(), strides, image.dtype, superlevel, directional
+        call, words = plans.values(*key, places, device)
+        call.launch(stream, zip(words, addresses, strict=True))
+    return found, None
 
 
 def curves(given: Arguments, out: Forward) -> None:
@@ -77,32 +108,36 @@ def curves(given: Arguments, out: Forward) -> None:
 
     NaN in an image makes its curve NaN, and NaN elsewhere makes all curves NaN.
     """
-    image, levels, superlevel = given.image, given.thresholds.numel(), given.superlevel
+    values, points, levels = given.values, given.points, given.thresholds.numel()
+    images, options = values.shape[0], (points, values.dtype, given.superlevel, levels)
     numbers = given.thresholds.data_ptr(), given.sharpness.data_ptr()
-    whole = range(image.shape[0])
-    with _launching(image) as (device, stream):
-        plan = plans.scan(*given.scanned(whole), levels, device)
+    mask = 0 if given.mask is None else given.mask.data_ptr()
+    with _launching(values) as (device, stream):
+        kept = None if out.coefficients else values.new_empty(values.shape, dtype=torch.int8)
+        weights = out.coefficients if kept is None else kept.data_ptr()
+        _write_coefficients(given, weights, device, stream)
+        plan = plans.scan(images, *options, device)
         if plan.small:
-            addresses = (*numbers, out.curves, out.slopes, out.spreads, out.windows, out.packed)
-            _scan(plan.call, stream, given, whole, addresses)
+            results = out.curves, out.slopes, out.spreads, out.windows
+            own = values.data_ptr(), weights, points, mask
+            _launch(plan.call, stream, (*own, *numbers, *results))
             return
         windows, memory = out.windows, None
         if not windows:
             memory = given.thresholds.new_empty(plans.window_words(levels))
             windows = memory.data_ptr()
-        words, row = 4 * plans.packed_words(image.shape), 4 * levels
-        slots = plans.table_slots(levels)
-        for part in _parts(whole, MEMORY // (8 * (plans.MOMENTS * slots + 1))):
+        for part in _parts(images, MEMORY // (8 * (plans.MOMENTS * plans.table_slots(levels) + 1))):
             count, first = len(part), part.start
-            plan = plans.scan(*given.scanned(part), levels, device)
-            moments = image.new_empty(plan.moments, dtype=torch.int64)
-            prepare = plans.preparation(count, levels, superlevel, device)
+            plan = plans.scan(count, *options, device)
+            moments = values.new_empty(plan.moments, dtype=torch.int64)
+            prepare = plans.preparation(count, levels, given.superlevel, device)
             _launch(prepare, stream, (*numbers, windows, moments.data_ptr()))
-            packed = out.packed and out.packed + first * words
-            _scan(plan.call, stream, given, part, (windows, moments.data_ptr(), packed))
+            shown = mask and mask + first * points
+            own = _row(values, part), weights + first * points, points, shown
+            _launch(plan.call, stream, (*own, windows, moments.data_ptr()))
             rows = (out.curves, out.slopes, out.spreads)
-            found = (address and address + first * row for address in rows)
-            evaluate = plans.evaluation(count, levels, plan.scale, superlevel, device)
+            found = (address and address + 4 * levels * first for address in rows)
+            evaluate = plans.evaluation(count, levels, plan.scale, given.superlevel, device)
             _launch(evaluate, stream, (*numbers, windows, moments.data_ptr(), *found))
 
 
@@ -110,7 +145,7 @@ def windows(given: Arguments) -> Tensor:
     """Compute the windows around the levels, as `curves` does for the backward pass."""
     levels = given.thresholds.numel()
     found = given.thresholds.new_empty(plans.window_words(levels))
-    with _launching(given.image) as (device, stream):
+    with _launching(given.values) as (device, stream):
         prepare = plans.preparation(1, levels, given.superlevel, device)
         addresses = [t.data_ptr() for t in (given.thresholds, given.sharpness, found)]
         _launch(prepare, stream, (*addresses, 0))
@@ -131,92 +166,79 @@ def gradients(
     ----------
     forward : Forward
         The addresses that `curves` wrote to. Without slopes and spreads, there are no gradients of
-        thresholds and sharpness; without packed coefficients, each of them counts as one.
+        thresholds and sharpness.
     upstream : (batch, n) float32 tensor
         The gradient of the loss by the curves, with any strides.
     by_image : tensor of the shape of the image, optional
     by_threshold : (n,) float32 tensor, optional
     by_sharpness : () float32 tensor, optional
     """
-    image, levels, superlevel = given.image, given.thresholds.numel(), given.superlevel
-    whole = range(image.shape[0])
+    values, points, superlevel = given.values, given.points, given.superlevel
+    images, levels = values.shape[0], given.thresholds.numel()
     total = [0 if t is None else t.data_ptr() for t in (by_threshold, by_sharpness)]
     totals = any(total)
     struct = (upstream.data_ptr(), *upstream.stride(), forward.slopes, forward.spreads, *total)
-    with _launching(image) as (device, stream):
+    with _launching(values) as (device, stream):
         if by_image is None:
             if totals:
-                call = plans.tabulation(0, 0, len(whole), levels, True, superlevel, device)
+                call = plans.tabulation(0, 0, images, levels, True, superlevel, device)
                 _launch(call, stream, struct)
             return
-        options = (levels, by_image.dtype, not forward.packed, totals, device)
-        plan = plans.gather(*given.gathered(whole), *options)
-        sharpness, out = given.sharpness.data_ptr(), by_image.data_ptr()
+        options = (points, values.dtype, superlevel, levels, by_image.dtype, totals, device)
+        plan = plans.gather(images, *options)
+        sharpness, out, weights = given.sharpness.data_ptr(), by_image.data_ptr(), forward[-1]
         if plan.small:
-            work = (forward.windows, sharpness, 0, forward.packed, out)
-            _gather(plan.call, stream, given, whole, work, struct)
+            work = (values.data_ptr(), weights, points, 0, forward.windows, sharpness, 0, out)
+            _launch(plan.call, stream, work, struct)
             return
-        words, slots = 4 * plans.packed_words(image.shape), plans.table_slots(levels)
-        row = by_image.stride(0) * by_image.itemsize
-        for part in _parts(whole, MEMORY // (8 * slots)):
+        slots = plans.table_slots(levels)
+        for part in _parts(images, MEMORY // (8 * slots)):
             count, first = len(part), part.start
-            table = image.new_empty((count, slots, 2), dtype=torch.float32)
-            with_totals = totals and not first
-            call = plans.tabulation(
-                count, first, len(whole), levels, with_totals, superlevel, device
-            )
-            address = table.data_ptr()
-            tail = zip(call.places[1:4], (sharpness, forward.windows, address), strict=True)
-            call.launch(stream, (*enumerate(struct, call.places[0]), *tail))
-            plan = plans.gather(*given.gathered(part), *options)
-            packed = forward.packed and forward.packed + first * words
-            work = (forward.windows, sharpness, address, packed, out + first * row)
-            _gather(plan.call, stream, given, part, work, ())
+            table = values.new_empty((count, slots, 2), dtype=torch.float32)
+            sums = totals and not first
+            call = plans.tabulation(count, first, images, levels, sums, superlevel, device)
+            tail = sharpness, forward.windows, table.data_ptr()
+            _launch(call, stream, struct, tail)
+            plan = plans.gather(count, *options)
+            own = _row(values, part), weights + first * points, points, 0
+            to = out + first * points * by_image.itemsize
+            _launch(plan.call, stream, (*own, forward.windows, 0, table.data_ptr(), to))
 
 
-def coefficients(given: Arguments, packed: Tensor) -> None:
-    """Write the packed coefficients of images of any float type, zero outside of the mask."""
-    if packed.numel():
-        with _launching(given.image) as (device, stream):
-            part = range(given.image.shape[0])
-            plan = plans.scan(*given.scanned(part), 0, device)
-            _scan(plan.call, stream, given, part, (0, 0, packed.data_ptr()))
+def coefficients(given: Arguments) -> Tensor:
+    """Return the coefficients (batch, points) of images of any float type."""
+    found = given.values.new_empty((len(given.values), given.points), dtype=torch.int8)
+    if found.numel():
+        with _launching(given.values) as (device, stream):
+            _write_coefficients(given, found.data_ptr(), device, stream)
+    return found
 
 
-def _parts(images: range, most: int) -> list[range]:
+def _write_coefficients(given: Arguments, out: int, device: int, stream: int) -> None:
+    values, mask = given.values, given.mask
+    address, options = values.data_ptr(), (given.connectivity, given.superlevel, device)
+    key = tuple(values.shape), values.dtype, address % 16, mask is not None, *options
+    call, data, shown, to = plans.coefficients(*key)
+    words = (data, address), (to, out)
+    call.launch(stream, words if mask is None else (*words, (shown, mask.data_ptr())))
+
+
+def _parts(images: int, most: int) -> list[range]:
     """Return the images in parts of at most `most`, but at least one."""
     step = max(1, most)
-    return [images[first : first + step] for first in range(0, len(images), step)]
+    return [range(first, min(first + step, images)) for first in range(0, images, step)]
 
 
-def _launch(call: Call, stream: int, words: Iterable[int]) -> None:
-    """Launch with the first words of the arguments."""
-    call.launch(stream, enumerate(words, call.places[0]))
-
-
-def _scan(
-    call: Call, stream: int, given: Arguments, part: range, addresses: tuple[int, ...]
-) -> None:
-    """Launch a scan of some images, with the addresses at the start of its last argument."""
-    image, work = call.places[0], call.places[-1]
-    words = [(image, _row(given.image, part)), *given.offsets(image + 2)]
-    if given.mask is not None:
-        words.append((image + 1, _row(given.mask, part)))
-    call.launch(stream, (*words, *enumerate(addresses, work)))
-
-
-def _gather(
-    call: Call,
-    stream: int,
-    given: Arguments,
-    part: range,
-    addresses: tuple[int, ...],
-    totals: tuple[int, ...],
-) -> None:
-    """Launch the gradients of some images, with the first words of the last two arguments."""
-    image, work, last = call.places
-    words = ((image, _row(given.image, part)), *given.offsets(image + 1))
-    call.launch(stream, (*words, *enumerate(addresses, work), *enumerate(totals, last)))
+def _launch(call: Call, stream: int, *words: Iterable[int]) -> None:
+    """Launch with the first words of the first arguments."""
+    call.launch(
+        stream,
+        [
+            pair
+            for place, given in zip(call.places, words, strict=False)
+            for pair in enumerate(given, place)
+        ],
+    )
 
 
 def _row(tensor: Tensor, part: range) -> int:

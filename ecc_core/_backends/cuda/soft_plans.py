@@ -3,65 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.coefficients import coefficient_call
 from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
+from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.variants import NAN_NONE, Variant
 
 __all__ = [
     "ELEMENTS",
     "MOMENTS",
     "Gather",
     "Scan",
+    "coefficients",
     "evaluation",
     "gather",
-    "packed_words",
     "preparation",
     "scan",
     "table_slots",
     "tabulation",
+    "values",
     "window_words",
 ]
 
-# The structures of the kernels, with the names of their fields. TOTALS contains Upstream.
-SCANNED = np.dtype(
-    [(name, "i8") for name in ("data", "mask", "offset_z", "offset_y", "offset_x")]
-    + [("strides", "i8", 4), ("mask_strides", "i8", 4)]
-    + [(name, "i4") for name in ("depth", "height", "width", "padding")]
-)
-TILING = np.dtype(
-    [(name, "i4") for name in ("across", "down", "chunks", "blocks", "room", "flush")]
-    + [("scale", "f4")]
-)
-SCAN_WORK = np.dtype(
-    [(name, "i8") for name in ("windows", "moments", "packed")]
-    + [(name, "i4") for name in ("levels", "slots")]
-)
-SMALL_WORK = np.dtype(
-    [(name, "i8") for name in ("thresholds", "sharpness", "curves", "slopes", "spreads")]
-    + [(name, "i8") for name in ("windows", "packed")]
-    + [(name, "i4") for name in ("across", "down", "chunks", "levels", "room")]
-    + [("scale", "f4")]
-)
-GATHERED = np.dtype(
-    [(name, "i8") for name in ("data", "offset_z", "offset_y", "offset_x")]
-    + [("strides", "i8", 4)]
-    + [(name, "i4") for name in ("depth", "height", "width", "padding")]
-)
-GATHER_WORK = np.dtype(
-    [(name, "i8") for name in ("windows", "sharpness", "table", "packed", "out")]
-    + [(name, "i4") for name in ("levels", "slots", "blocks", "room")]
-)
-TOTALS = np.dtype(
-    [(name, "i8") for name in ("upstream", "by_image", "by_level", "slopes", "spreads")]
-    + [(name, "i8") for name in ("gradient_by_level", "gradient_by_sharpness")]
-    + [(name, "i4") for name in ("images", "levels", "blocks", "padding")]
-)
+SCAN = Struct("soft_scan.cu", "Work")
+SMALL = Struct("soft_small.cu", "Work")
+GATHER = Struct("soft_gather.cu", "Work")
+TOTALS = Struct("soft_levels.cuh", "Totals")
 ELEMENTS = {
     torch.float16: "Half",
     torch.bfloat16: "BFloat",
@@ -70,17 +45,65 @@ ELEMENTS = {
 }
 
 # As in the kernels.
-LANES, OWN, PACKED, MOMENTS, EXCHANGED = 32, 16, 8, 4, 9
-PADDING = 2 * (LANES + 4)
-ROWS = {True: 8, False: 18}  # of a block, for flat images and others
-RESIDENT = {True: 4, False: 2}  # blocks on a multiprocessor
+MOMENTS, EACH = 4, 8
+SCAN_THREADS, SCAN_RESIDENT = 256, 5
+SMALL_THREADS, SMALL_RESIDENT = 256, 4
 GATHER_THREADS, GATHER_RESIDENT = 256, 4
 EVALUATION_BYTES = 24
 
 SCAN_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
 ALONE_WORDS = 38912  # for moments, if a block has a multiprocessor to itself
 FLUSH_POINTS = 1 << 16
-SMALL_UNITS, SMALL_COLUMNS, SMALL_LEVELS = 4, 2048, 128  # at most, for one block an image
+SMALL_POINTS, SMALL_LEVELS = 15 << 10, 128  # at most, for one block an image
+
+
+@lru_cache(maxsize=256)
+def values(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    mask_strides: tuple[int, ...] | None,
+    dtype: torch.dtype,
+    superlevel: bool,
+    directional: bool,
+    places: tuple[int, int],
+    device: int,
+) -> tuple[Call, tuple[int, ...]]:
+    """Return the launch that writes the values of images of any strides, which are in samples.
+
+    Then follow the places of the addresses of images, masks, heights and values among its words.
+    `places` are the first two modulo 16.
+    """
+    steps = tuple(step * dtype.itemsize for step in strides)
+    variant = Variant(False, superlevel, NAN_NONE, _element(dtype), mask_strides is not None)
+    samples = plain_samples(shape, steps, variant, device, mask_strides, directional, places)
+    macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
+    call = samples.plan("soft_values", "soft_values", macros, np.int64(0))
+    words = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask", "heights"))
+    return call, (*words, call.places[1])
+
+
+def _element(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+@lru_cache(maxsize=256)
+def coefficients(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    address: int,
+    masked: bool,
+    connectivity: int,
+    superlevel: bool,
+    device: int,
+) -> tuple[Call, int, int, int]:
+    """Return the launch that writes the coefficients of contiguous images, int8.
+
+    Then follow the places of the addresses of images, masks and coefficients among its words; the
+    first is `address` modulo 16. NaN is a number like others.
+    """
+    steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
+    variant = Variant(connectivity != 1, superlevel, NAN_NONE, _element(dtype), masked)
+    return coefficient_call(Placement(shape, tuple(steps), address), variant, device)
 
 
 def table_slots(levels: int) -> int:
@@ -91,12 +114,6 @@ def table_slots(levels: int) -> int:
 def window_words(levels: int) -> int:
     """Return the words of memory for windows, as ECC_WINDOW_WORDS counts them."""
     return (levels * 6 + 11) & ~3
-
-
-def packed_words(shape: tuple[int, ...]) -> int:
-    """Return the words of packed coefficients of one image of a batch of this shape."""
-    _, depth, height, width = _four(shape, len(shape) < 4, 1)
-    return -(-depth // PACKED) * height * width
 
 
 def total_blocks(levels: int) -> int:
@@ -110,7 +127,7 @@ def preparation(images: int, levels: int, superlevel: bool, device: int) -> Call
 
     It takes the addresses of thresholds, sharpness, windows, and moments or 0.
     """
-    threads = min(1024, max(256, LANES * -(-levels // LANES)))
+    threads = min(1024, max(256, 32 * -(-levels // 32)))
     sizes = (levels, table_slots(levels))
     return _of_levels("soft_prepare", (images,), threads, 4, sizes, superlevel, device)
 
@@ -136,10 +153,9 @@ def _of_levels(
     device: int,
 ) -> Call:
     """Return the launch of a kernel of soft_levels.cu that takes addresses, then numbers."""
-    found = function("soft_levels", name, device, (("SUPER", int(superlevel)),)).kernel
-    kinds = [np.int32 if isinstance(number, int) else np.float32 for number in numbers]
-    given = [np.array([number], kind) for number, kind in zip(numbers, kinds, strict=True)]
-    return Call(found, grid, threads, 0, [*[np.zeros(1, np.int64)] * addresses, *given])
+    found = function("soft_levels", name, device, {"SUPER": int(superlevel)}).kernel
+    given = [np.int32(n) if isinstance(n, int) else np.float32(n) for n in numbers]
+    return Call(found, grid, threads, 0, [*[np.int64(0)] * addresses, *given])
 
 
 @lru_cache(maxsize=256)
@@ -149,19 +165,14 @@ def tabulation(
     """Return the launch that computes the tables of some images of a batch, from `first` on.
 
     With `totals` it also computes the gradients of thresholds and sharpness. It takes the words of
-    TOTALS, then the addresses of sharpness, windows and table.
+    `Totals`, then the addresses of sharpness, windows and table.
     """
-    found = function("soft_levels", "soft_tabulate", device, (("SUPER", int(superlevel)),)).kernel
+    found = function("soft_levels", "soft_tabulate", device, {"SUPER": int(superlevel)}).kernel
     slots, sums = table_slots(levels), total_blocks(levels) if totals else 0
     blocks = min(-(-slots // 256), 8)
-    struct = _totals(batch, levels, sums)
-    addresses = [np.zeros(1, np.int64)] * 3
-    numbers = [np.array([number], np.int32) for number in (first, blocks, slots)]
-    return Call(found, (sums + blocks * images,), 256, 0, [struct, *addresses, *numbers])
-
-
-def _totals(batch: int, levels: int, blocks: int) -> np.ndarray:
-    return np.array([(0, 0, 0, 0, 0, 0, 0, batch, levels, blocks, 0)], TOTALS)
+    struct = TOTALS(images=batch, levels=levels, blocks=sums)
+    arguments = struct, *[np.int64(0)] * 3, *map(np.int32, (first, blocks, slots))
+    return Call(found, (sums + blocks * images,), 256, 0, arguments)
 
 
 class Scan(NamedTuple):
@@ -185,79 +196,40 @@ class Scan(NamedTuple):
 
 @lru_cache(maxsize=256)
 def scan(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    mask_strides: tuple[int, ...] | None,
-    dtype: torch.dtype,
-    directional: bool,
-    connectivity: int,
-    superlevel: bool,
-    levels: int,
-    device: int,
+    images: int, points: int, dtype: torch.dtype, superlevel: bool, levels: int, device: int
 ) -> Scan:
-    """Return the scan of a part of a batch. Without levels it only computes coefficients."""
-    flat = len(shape) < 4
-    images, *sizes = _four(shape, flat, 1)
-    rows, resident = ROWS[flat], RESIDENT[flat]
-    tiles = _tiles(sizes, flat, rows)
-    units = -(-math.prod(tiles) // rows) if flat else math.prod(tiles)
-    # Few blocks, each with the same number of units, since they end by adding their moments.
-    blocks = -(-units // -(-units * images // (resident * processors(device))))
-    points = (LANES - 2) * (rows if flat else rows - 2) * OWN  # of a unit
-    small = 0 < levels <= SMALL_LEVELS and units * points <= FLUSH_POINTS
-    small = small and (units <= SMALL_UNITS or blocks == 1)
-    if small and flat and math.prod(tiles) > rows:  # with more warps, each has fewer levels
-        rows, resident = 2 * rows, resident // 2
-    double = dtype == torch.float64
-    macros = {
-        "REAL": "double" if double else "float",
-        "ELEMENT": ELEMENTS[dtype],
-        "FLAT": int(flat),
-        "CUBES": int(connectivity != 1),
-        "SUPER": int(superlevel),
-        "MASK": int(mask_strides is not None),
-        "DIRECTIONAL": int(directional),
-        "THREADS": LANES * rows,
-        "BLOCKS": 1 if double else resident,
-    }
-    if not small:
-        macros["DEPOSIT"] = int(levels > 0)
+    """Return the scan of images of so many points."""
+    turn = SCAN_THREADS * EACH
+    # Few blocks, each with the same number of turns, since they end by adding their moments.
+    turns, blocks = _divide(images, points, turn, SCAN_RESIDENT * processors(device))
+    small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
+    threads, resident = (SMALL_THREADS, SMALL_RESIDENT) if small else (SCAN_THREADS, SCAN_RESIDENT)
+    if small and points > threads * EACH:  # with more warps, each has fewer levels
+        threads, resident = 2 * threads, resident // 2
+    macros = {"ELEMENT": ELEMENTS[dtype], "SUPER": int(superlevel)}
+    macros |= {"THREADS": threads, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
-    found = function(name, name, device, tuple(macros.items()))
+    found = function(name, name, device, macros)
     found.preferred_shared_memory_carveout = 100
-    hidden = (0,) * 4 if mask_strides is None else _four(mask_strides, flat, 0)
-    image = np.array([(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, *sizes, 0)], SCANNED)
-    slots, shared = table_slots(levels), _tile_bytes(flat, rows, 8 if double else 4)
+    slots = table_slots(levels)
     moments = MOMENTS * slots
     if small:
-        limit = ALONE_WORDS if images <= processors(device) else SCAN_WORDS * rows // ROWS[flat]
-        room = min(moments, limit)
-        scale = _scale(min(units * points, math.prod(sizes)))
-        work = np.array([(*(0,) * 7, *tiles, levels, room // MOMENTS, scale)], SMALL_WORK)
-        shared += EVALUATION_BYTES * levels + 4 * (window_words(levels) + room)
-        return Scan(Call(found.kernel, (images,), LANES * rows, shared, (image, work)), True, 0, 0)
-    room = min(moments, SCAN_WORDS)
-    flush = max(1, min(FLUSH_POINTS // points, -(-units // blocks)))
-    scale = _scale(points * flush)
-    tiling = np.array([(*tiles, blocks, room, flush, scale)], TILING)
-    work = np.array([(0, 0, 0, levels, slots)], SCAN_WORK)
-    grid, arguments = (images * blocks,), (image, tiling, work)
-    call = Call(found.kernel, grid, LANES * rows, shared + 4 * room, arguments)
+        room = min(moments, ALONE_WORDS if images <= processors(device) else SCAN_WORDS)
+        work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
+        shared = EVALUATION_BYTES * levels + 4 * (window_words(levels) + room)
+        return Scan(Call(found.kernel, (images,), threads, shared, (work,)), True, 0, 0)
+    room, flush = min(moments, SCAN_WORDS), max(1, min(FLUSH_POINTS // turn, turns))
+    scale = _scale(turn * flush)
+    sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
+    call = Call(found.kernel, (images * blocks,), threads, 4 * room, (SCAN(**sizes, scale=scale),))
     return Scan(call, False, images * (moments + 1), scale)
 
 
-def _tiles(sizes: Sequence[int], flat: bool, rows: int) -> tuple[int, int, int]:
-    """Return the number of tiles of an image along x, y and z."""
-    depth, height, width = sizes
-    down = 1 if flat else -(-height // (rows - 2))
-    return -(-width // (LANES - 2)), down, -(-depth // OWN)
-
-
-def _tile_bytes(flat: bool, rows: int, itemsize: int) -> int:
-    """Return the bytes of shared memory for the tiles of a block and what its rows exchange."""
-    threads = LANES * rows
-    samples = (OWN + 2) * threads + (rows if flat else 0) + PADDING
-    return samples * itemsize + (0 if flat else 4 * EXCHANGED * threads)
+def _divide(images: int, points: int, turn: int, resident: int) -> tuple[int, int]:
+    """Return the turns of a block, and the blocks of an image, all of which are resident."""
+    units = -(-points // turn)
+    turns = -(-units // max(1, resident // images))
+    return turns, -(-units // turns)
 
 
 def _scale(points: int) -> float:
@@ -274,51 +246,33 @@ class Gather(NamedTuple):
 
 @lru_cache(maxsize=256)
 def gather(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
+    images: int,
+    points: int,
     dtype: torch.dtype,
-    directional: bool,
     superlevel: bool,
     levels: int,
     out: torch.dtype,
-    unit: bool,
     totals: bool,
     device: int,
 ) -> Gather:
-    """Return the gradients of a part of a batch. `unit`: every coefficient counts as one."""
-    flat = len(shape) < 4
-    images, *sizes = _four(shape, flat, 1)
-    columns = -(-sizes[0] // PACKED) * sizes[1] * sizes[2]
-    most = max(1, GATHER_RESIDENT * processors(device) // images)
-    turns = -(-columns // (GATHER_THREADS * most))
-    blocks = -(-columns // (GATHER_THREADS * turns))
-    small = levels <= SMALL_LEVELS and (columns <= SMALL_COLUMNS or blocks == 1)
+    """Return the launch that writes the gradients of images of so many points."""
+    turn = GATHER_THREADS * EACH
+    _, blocks = _divide(images, points, turn, GATHER_RESIDENT * processors(device))
+    small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],
-        "DIRECTIONAL": int(directional),
         "SUPER": int(superlevel),
-        "UNIT": int(unit),
         "SMALL": int(small),
         "THREADS": GATHER_THREADS,
         "BLOCKS": GATHER_RESIDENT,
     }
-    found = function("soft_gather", "soft_gather", device, tuple(macros.items()))
+    found = function("soft_gather", "soft_gather", device, macros)
     found.preferred_shared_memory_carveout = 100
-    image = np.array([(0, 0, 0, 0, _four(strides, flat, 0), *sizes, 0)], GATHERED)
     slots = table_slots(levels)
     room = min(2 * slots, GATHER_WORDS)
-    work = np.array([(0, 0, 0, 0, 0, levels, slots, blocks, room)], GATHER_WORK)
+    work = GATHER(levels=levels, slots=slots, blocks=blocks, room=room)
     sums = total_blocks(levels) if small and totals else 0
-    arguments = (image, work, _totals(shape[0], levels, sums))
+    arguments = (work, TOTALS(images=images, levels=levels, blocks=sums))
     grid = (sums + images * blocks,)
     return Gather(Call(found.kernel, grid, GATHER_THREADS, 4 * room, arguments), small)
-
-
-def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
-    """Return sizes as (batch, z, y, x). Flat images have no y, and lines no z either."""
-    if not flat:
-        return tuple(sizes)
-    batch, *rest = sizes
-    along = rest[0] if len(rest) == 2 else filler
-    return batch, along, filler, rest[-1]

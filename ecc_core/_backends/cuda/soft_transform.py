@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,23 +9,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecc_core._backends.cuda.calls import by_value
+from ecc_core._backends.cuda.calls import launch
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.soft import on_stream
 from ecc_core._backends.cuda.soft_plans import ELEMENTS
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.soft import Projected
 
 __all__ = ["by_orthant", "gradients_by_orthant", "projection_gradients", "projections"]
 
-ORTHANTS = np.dtype(
-    [("weights", "i8"), ("size", "i8"), ("vertices", "i8"), ("sides", "i4", 3), ("grid", "i4", 3)]
-    + [(name, "i4") for name in ("images", "cubes", "greatest", "pad")]
-)
-POINTS = np.dtype(
-    [(name, "i8") for name in ("weights", "vectors", "levels", "sharpness")]
-    + [("points", "i8"), ("grid", "i4", 3)]
-    + [(name, "i4") for name in ("count", "levels_count", "chunk")]
-)
+ORTHANTS = Struct("soft_orthants.cu", "Orthants")
+POINTS = Struct("soft_project.cu", "Points")
+FIELDS = "weights", "vectors", "levels", "sharpness"
 THREADS = 128
 CHUNKS = 64  # of points, at most
 
@@ -60,13 +54,21 @@ def _launch_orthants(
     """Launch with one thread for each vertex or point, whichever there are more of."""
     (images, *sides), grid = weights.shape, sums.shape[2:]
     counts = weights[0].numel(), sums[0, 0].numel()
-    flags = images, connectivity != 1, (extension == "max") == (connectivity == 1), 0
-    sizes = [[1] * (3 - len(grid)) + list(each) for each in (sides, grid)]
-    struct = by_value(np.array([(weights.data_ptr(), *counts, *sizes, *flags)], ORTHANTS))
+    lead = [1] * (3 - len(grid))
+    struct = ORTHANTS(
+        weights=weights.data_ptr(),
+        size=counts[0],
+        vertices=counts[1],
+        sides=[*lead, *sides],
+        grid=[*lead, *grid],
+        images=images,
+        cubes=connectivity != 1,
+        greatest=(extension == "max") == (connectivity == 1),
+    )
     with on_stream(weights) as device:
         kernel = _kernel("soft_orthants", name, device, weights.dtype, len(grid))
         blocks = -(-images * max(counts) // THREADS)
-        kernel((blocks,), (THREADS,), (struct, *(t.data_ptr() for t in arguments)))
+        launch(kernel, (blocks,), THREADS, (struct, *(t.data_ptr() for t in arguments)))
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,7 +81,7 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
             (chunks, 3, len(weights), count, levels), dtype=torch.float64, device=weights.device
         )
         kernel = _kernel("soft_project", "soft_project", device, weights.dtype, len(given.grid))
-        kernel((chunks, count, len(weights)), (THREADS,), (struct, partial.data_ptr()))
+        launch(kernel, (chunks, count, len(weights)), THREADS, (struct, partial.data_ptr()))
         # Results of an operator share no memory.
         sums = [row.to(weights.dtype, copy=True) for row in partial.sum(0)]
     return sums[0], sums[1], sums[2]
@@ -101,21 +103,20 @@ def projection_gradients(
             kernel = _kernel("soft_project", "soft_by_weights", device, weights.dtype, axes)
             points = weights[0, 0].numel()
             grid = (-(-points // THREADS), weights.shape[1], len(weights))
-            kernel(grid, (THREADS,), (struct, upstream.data_ptr(), by_weights.data_ptr()))
+            launch(kernel, grid, THREADS, (struct, upstream.data_ptr(), by_weights.data_ptr()))
         partial = torch.empty(
             (chunks, len(weights), *vectors.shape), dtype=torch.float64, device=weights.device
         )
         kernel = _kernel("soft_project", "soft_by_vectors", device, weights.dtype, axes)
         arguments = (struct, upstream.data_ptr(), partial.data_ptr())
-        kernel((chunks, len(vectors), len(weights)), (THREADS,), arguments)
+        launch(kernel, (chunks, len(vectors), len(weights)), THREADS, arguments)
         by_vectors = partial.sum(0).to(vectors.dtype)
     return by_weights, by_vectors
 
 
-@lru_cache(maxsize=64)
 def _kernel(source: str, name: str, device: int, dtype: torch.dtype, axes: int) -> Any:
-    macros = (("REAL", ELEMENTS[dtype]), ("THREADS", THREADS), ("AXES", axes))
-    return function(source, name, device, macros).kernel
+    macros = {"REAL": ELEMENTS[dtype], "THREADS": THREADS, "AXES": axes}
+    return function(source, name, device, macros)
 
 
 def _points(given: Projected) -> tuple[NDArray[Any], int, list[Tensor]]:
@@ -124,7 +125,12 @@ def _points(given: Projected) -> tuple[NDArray[Any], int, list[Tensor]]:
     points = int(np.prod(grid))
     chunk = THREADS * -(-points // (THREADS * CHUNKS))
     tensors = [t.contiguous() for t in given]
-    last = len(given.vectors), given.heights.numel(), chunk
-    numbers = points, [*grid, *[0] * (3 - len(grid))]
-    struct = np.array([(*(t.data_ptr() for t in tensors), *numbers, *last)], POINTS)
-    return by_value(struct), -(-points // chunk), tensors
+    struct = POINTS(
+        **{name: t.data_ptr() for name, t in zip(FIELDS, tensors, strict=True)},
+        points=points,
+        grid=[*grid, *[0] * (3 - len(grid))],
+        directions_count=len(given.vectors),
+        levels_count=given.heights.numel(),
+        chunk=chunk,
+    )
+    return struct, -(-points // chunk), tensors

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, element_of
 from ecc_core._backends.cuda.launch import enqueue
+from ecc_core._backends.cuda.samples import find_range
+from ecc_core._backends.cuda.variants import variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -108,36 +110,33 @@ def _over(
     bounds = np.minimum(chunks * depth, count).tolist()
     threads = max(1, COPY_THREADS // len(devices))
 
-    def run(index: int) -> tuple[NDArray[np.int64], tuple[Any, Any], bool]:
+    def run(index: int) -> tuple[NDArray[np.int64], list[Any], bool]:
         first, last = bounds[index], bounds[index + 1]
         with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
             slabs = _Slabs(volume, first, last, depth, slab_bytes, threads)
+            variant = variant_of(filtration, element_of(slabs.dtype), masked=False)
             total = cupy.zeros((1, at.size), np.int64)
-            seen = cupy.zeros((), np.bool_)
-            extremes = _Extremes(slabs.dtype) if ranged else None
+            ends: list[Any] = []
+            nan = False
             for slab, own, ready, done in _ahead(slabs):
                 compute.wait_event(ready)
+                view = ArrayView(slab[None], variant.element, _same)
                 if thresholds is not None:
-                    view = ArrayView(slab[None], element_of(slab.dtype), _same)
                     total += enqueue(view, at, filtration, own=own)[0]
-                if extremes is not None:
-                    extremes.add(slab[slice(*own)])
-                if slab.dtype.kind == "f":
-                    seen |= cupy.isnan(slab).any()
+                if ranged or slab.dtype.kind == "f":
+                    inside = view._replace(array=view.array[:, slice(*own)])
+                    low, high, seen = find_range(inside, None, variant, None)
+                    ends += [end for end in (low, high) if end is not None]
+                    nan |= seen
                 done.record(compute)
-            compute.synchronize()
-            found = extremes.get() if extremes is not None else (None, None)
-            return total.get()[0], found, bool(seen)
+            return total.get()[0], ends, nan
 
     with ThreadPoolExecutor(len(devices)) as pool:
-        curves, ranges, nan = zip(*pool.map(run, range(len(devices))), strict=True)
+        curves, found, nan = zip(*pool.map(run, range(len(devices))), strict=True)
     if filtration.nan == "raise" and any(nan):
         raise ValueError(NAN_MESSAGE)
-    total = np.sum(curves, axis=0)
-    if not ranged:
-        return total, (None, None)
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    return total, (low, high) if low <= high else (None, None)
+    ends = [end for part in found for end in part]
+    return np.sum(curves, axis=0), (min(ends), max(ends)) if ends else (None, None)
 
 
 def _stored_together(volume: Any) -> int:
@@ -160,32 +159,6 @@ def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
         while (slab := coming.result()) is not None:
             coming = fetcher.submit(next, iterator, None)
             yield slab
-
-
-class _Extremes:
-    """Smallest and largest finite value of the arrays of a device."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
-        floats = dtype.kind == "f"
-        limits = (
-            (np.inf, -np.inf) if floats else (np.iinfo(self.dtype).max, np.iinfo(self.dtype).min)
-        )
-        self.low, self.high = (cupy.full((), limit, self.dtype) for limit in limits)
-
-    def add(self, values: Any) -> None:
-        if values.dtype == np.bool_:
-            values = (values.view(self.dtype) != 0).view(self.dtype)  # True is any byte but 0
-        least = most = values
-        if values.dtype.kind == "f":
-            finite = cupy.isfinite(values)
-            least = cupy.where(finite, values, self.dtype.type(np.inf))
-            most = cupy.where(finite, values, self.dtype.type(-np.inf))
-        self.low = cupy.minimum(self.low, least.min())
-        self.high = cupy.maximum(self.high, most.max())
-
-    def get(self) -> tuple[Any, Any]:
-        return self.low.get()[()], self.high.get()[()]
 
 
 def _same(array: Any) -> Any:

@@ -10,21 +10,18 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.calls import launch
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import image_named
 
 __all__ = ["surface"]
 
-# As in surface.cu.
-PAIRS = np.dtype(
-    [("data", "i8", 2), ("counts", "i8"), ("levels", "i4", 2), ("reversed", "i4", 2)]
-    + [(name, "i4") for name in ("depth", "height", "width", "blocks", "chunk", "across")]
-)
+PAIRS = Struct("surface.cu", "Pairs")
 THREADS = 256
 PLACES = 4  # columns of a thread
 CHUNK = (4, 64)  # least and most slices that a thread takes in a row
@@ -112,21 +109,20 @@ def _histogram(
         "SHARED": int(shared),
         "THREADS": THREADS,
     }
-    found = function("surface", "surface", device, tuple(macros.items()))
-    pairs = pack(
-        PAIRS,
-        [code.data.ptr for code in codes],
-        counts.data.ptr,
-        levels,
-        [int(variant.superlevel) for variant in variants],
-        depth,
-        height,
-        width,
-        blocks,
-        chunk,
-        across,
+    found = function("surface", "surface", device, macros)
+    pairs = PAIRS(
+        data=[code.data.ptr for code in codes],
+        counts=counts.data.ptr,
+        levels=levels,
+        reversed=[variant.superlevel for variant in variants],
+        depth=depth,
+        height=height,
+        width=width,
+        blocks=blocks,
+        chunk=chunk,
+        across=across,
     )
-    found((images * blocks,), (THREADS,), (by_value(pairs),), shared_mem=4 * bins * shared)
+    launch(found, (images * blocks,), THREADS, (pairs,), 4 * bins * shared)
     return counts
 
 

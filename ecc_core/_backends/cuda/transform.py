@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_masks import mask_transform
 from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
 from ecc_core._backends.cuda.transform_sampling import (
@@ -36,10 +36,10 @@ __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "we
 
 Floats = NDArray[np.float64]
 
-# Structures of transform_weights.cu.
-WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "cubes", "sign")]
-SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
-
+WEIGHTS = {
+    weight: Struct("transform_weights.cuh", "Weights", Weight=dtype)
+    for weight, dtype in (("double", "f8"), ("long long", "i8"))
+}
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
 MOST_BLOCKS = 1 << 16
@@ -109,15 +109,22 @@ def _weighted(
     spare = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS
     work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
     absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
+    weight = "double" if floats else "long long"
     macros: dict[str, int | str] = {"SHARED": int(work.shared > 0), "PARTS": parts}
-    macros["WEIGHT"] = "double" if floats else "long long"
+    macros["WEIGHT"] = weight
     padded = _padded(weights, frame, absent, macros)
-    dtype = np.dtype([*WEIGHTS, ("absent", absent.dtype), *SCALES])
-    image = pack(
-        dtype, padded.data.ptr, *padded.shape[1:], frame.cubes, frame.sign, absent, *scales
+    image = WEIGHTS[weight](
+        padded=padded.data.ptr,
+        rows=padded.shape[1],
+        columns=padded.shape[2],
+        cubes=frame.cubes,
+        sign=frame.sign,
+        absent=absent,
+        first_scale=scales[0],
+        second_scale=scales[1],
     )
     _memory, samples = sampling.upload(work.jobs)
-    arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
+    arguments = image, grid, samples, values, np.int32(work.blocks)
     blocks = work.blocks * len(work.jobs)
     launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
     return accumulate(values)

@@ -11,8 +11,9 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import Call, by_value, pack
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors, shared_limit
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_sampling import (
     Sampling,
     place_grid,
@@ -26,17 +27,8 @@ __all__ = ["mask_transform"]
 
 Floats = NDArray[np.float64]
 
-# Structures of transform_mask.cu.
-PLANES = np.dtype(
-    [("bits", "i8")]
-    + [
-        (name, "i4")
-        for name in ("deep", "slices", "tiles", "words", "cubes", "outside", "sign", "")
-    ]
-)
-PLACES = np.dtype(
-    [(name, "f8") for name in ("scale", "offset", "error")] + [("shift", "i4"), ("guard", "i4")]
-)
+PLANES = Struct("transform_planes.cuh", "Planes")
+PLACES = Struct("transform_mask.cu", "Places")
 
 WARP = 32  # lanes of a warp, bits of a word
 TILE_ROWS, TILE_COLUMNS = 32, 64  # of points that a warp handles together
@@ -156,28 +148,29 @@ def _plan(
     if places and not work.width:  # without the rows of bins on both sides they may fit
         places, work = None, _share(sampling, tiles, None)
     memory, samples = sampling.upload(work.jobs)
-    given = by_value(pack(PLACES, *(places or Places(0, 0, 0, 0, 0))))
+    given = PLACES(**(places._asdict() if places else {}))
     deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
     words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
-    outside = -1 if frame.cubes else 0
-    planes = by_value(pack(PLANES, 0, deep, *words, frame.cubes, outside, frame.sign, 0))
-    address, sizes = np.zeros(1, np.int64), map(_integer, frame.shape)
+    planes = PLANES(
+        deep=deep,
+        **dict(zip(("slices", "tiles", "words"), words, strict=True)),
+        cubes=frame.cubes,
+        outside=0xFFFFFFFF if frame.cubes else 0,
+        sign=frame.sign,
+    )
+    address, sizes = np.int64(0), map(np.int32, frame.shape)
     blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
     arguments = address, planes, *sizes
     packing = prepare("transform_pack", "pack", blocks, arguments, threads=PACKING)
     macros: dict[str, int | str] = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
-    arguments = planes, grid, samples, given, address, *map(_integer, (work.width, tiles.slices))
+    arguments = planes, grid, samples, given, address, *map(np.int32, (work.width, tiles.slices))
     blocks = len(work.jobs)
     counting = prepare(
         "transform_mask", "count_mask", blocks, arguments, macros, work.shared, COUNTING
     )
     rows = len(sampling.rows)
-    summing = prepare("transform_sums", "accumulate", rows, (address, _integer(levels.size)))
+    summing = prepare("transform_sums", "accumulate", rows, (address, np.int32(levels.size)))
     return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
-
-
-def _integer(number: int) -> NDArray[np.int32]:
-    return np.array([number], np.int32)
 
 
 def _divide(frame: Frame, sampling: Sampling) -> Tiles:

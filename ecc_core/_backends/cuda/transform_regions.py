@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,
@@ -25,14 +25,8 @@ __all__ = ["find_regions", "region_transforms"]
 
 Floats = NDArray[np.float64]
 
-# Structures of transform_regions.cu.
-LABELS = np.dtype(
-    [("data", "i8")] + [(name, "i4") for name in ("slices", "rows", "columns", "deep", "wide", "")]
-)
-CORNERS = np.dtype([(name, "i8") for name in ("windows", "labels", "patterns")])
-MEASURES = np.dtype(
-    [(name, "i8") for name in ("boxes", "scales", "coefficients")]
-    + [("spacing", "f8", 3), ("cubes", "i4"), ("", "i4")]
+LABELS, CORNERS, MEASURES = (
+    Struct("transform_regions.cu", name) for name in ("Labels", "Corners", "Measures")
 )
 
 
@@ -88,7 +82,8 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     shape = (1,) * missing + labels.shape
     deep, wide = int(missing < 1), int(missing < 2)
     kept = cupy.ascontiguousarray(labels)
-    image = by_value(pack(LABELS, kept.data.ptr, *shape, deep, wide, 0))
+    sizes = dict(zip(("slices", "rows", "columns"), shape, strict=True))
+    image = LABELS(data=kept.data.ptr, **sizes, deep=deep, wide=wide)
     label = "int" if labels.dtype == np.int32 else "long long"
     windows = (shape[0] + deep) * (shape[1] + wide) * (shape[2] + 1) if labels.size else 0
     corners = _list_corners(image, windows, labels.ndim, connectivity, label)
@@ -133,7 +128,8 @@ def _list_corners(
 
 def _corners(corners: tuple[Any, ...]) -> Any:
     """Return the kernels' Corners, with null pointers if there is no room for any."""
-    return by_value(pack(CORNERS, *(c.data.ptr if c.size else 0 for c in corners)))
+    addresses = (c.data.ptr if c.size else 0 for c in corners)
+    return CORNERS(**dict(zip(("windows", "labels", "patterns"), addresses, strict=True)))
 
 
 def _blocks(count: int) -> int:
@@ -162,21 +158,19 @@ def region_transforms(
     spacing = regions.spacing
     table = _tables(spacing.size, regions.connectivity, cupy.cuda.runtime.getDevice())[0]
     units = None if scales is None else cupy.asarray(scales)
-    measures = pack(
-        MEASURES,
-        regions.boxes.data.ptr,
-        0 if units is None else units.data.ptr,
-        table.data.ptr,
-        (*[0.0] * (3 - spacing.size), *spacing.tolist()),
-        uses_cubes(regions.connectivity),
-        0,
+    measures = MEASURES(
+        boxes=regions.boxes.data.ptr,
+        scales=0 if units is None else units.data.ptr,
+        coefficients=table.data.ptr,
+        spacing=[*[0.0] * (3 - spacing.size), *spacing.tolist()],
+        cubes=uses_cubes(regions.connectivity),
     )
     arguments = (
         regions.image,
         _corners(regions.corners),
         regions.numbers,
         np.int64(count),
-        by_value(measures),
+        measures,
         samples,
         values,
     )

@@ -10,8 +10,10 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import Call, by_value, pack
+from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import launch as launch_kernel
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
 __all__ = [
@@ -34,13 +36,9 @@ THREADS = 256
 DIRECTIONS = 32  # that a block counts together at most
 QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
 
-# Structures of transform.cuh; Sampling points to its parts in the order of memory.
-AXIS = [("centre", "f8"), ("step", "f8"), ("points", "i4"), ("present", "i4")]
-GRID = np.dtype([(name, AXIS) for name in ("z", "y", "x")])
-SAMPLING = np.dtype(
-    [(name, "i8") for name in ("directions", "levels", "rows", "jobs")]
-    + [("count", "i4"), ("directions_count", "i4"), ("origin", "f8"), ("scale", "f8")]
-)
+GRID = Struct("transform.cuh", "Grid")
+# Points to its parts in the order of memory.
+SAMPLING = Struct("transform.cuh", "Sampling")
 
 
 class Sampling(NamedTuple):
@@ -77,8 +75,13 @@ class Sampling(NamedTuple):
         data = b"".join(part.tobytes() for part in parts)
         memory = _on_device(data, cupy.cuda.runtime.getDevice())
         places = np.cumsum([memory.data.ptr, *(part.nbytes for part in parts[:-1])])
-        sizes = self.levels.size, self.rows.size
-        return memory, by_value(pack(SAMPLING, *places, *sizes, self.origin, self.scale))
+        return memory, SAMPLING(
+            **dict(zip(("directions", "levels", "rows", "jobs"), places, strict=True)),
+            count=self.levels.size,
+            directions_count=self.rows.size,
+            origin=self.origin,
+            scale=self.scale,
+        )
 
 
 @lru_cache(maxsize=16)
@@ -189,7 +192,7 @@ def _place_grid(
     axes = []
     for positions, step, present in zip(frame.positions, steps, frame.axes, strict=True):
         axes.append(((len(positions) - 1) / 2, step, len(positions), present))
-    return frame, by_value(pack(GRID, *axes))
+    return frame, GRID(**dict(zip("zyx", axes, strict=True)))
 
 
 def launch(
@@ -203,14 +206,14 @@ def launch(
 ) -> None:
     """Run a kernel of a transform on the current stream."""
     grid = blocks if isinstance(blocks, tuple) else (blocks,)
-    _kernel(source, name, threads, macros)(grid, (threads,), arguments, shared_mem=shared)
+    launch_kernel(_kernel(source, name, threads, macros), grid, threads, arguments, shared)
 
 
 def prepare(
     source: str,
     name: str,
     blocks: int,
-    arguments: tuple[NDArray[Any], ...],
+    arguments: tuple[Any, ...],
     macros: dict[str, int | str] | None = None,
     shared: int = 0,
     threads: int = THREADS,
@@ -223,7 +226,7 @@ def prepare(
 
 def _kernel(source: str, name: str, threads: int, macros: dict[str, int | str] | None) -> Any:
     device = cupy.cuda.runtime.getDevice()
-    return function(source, name, device, (("THREADS", threads), *(macros or {}).items()))
+    return function(source, name, device, {"THREADS": threads, **(macros or {})})
 
 
 def accumulate(bins: Any) -> Any:

@@ -34,7 +34,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls compile replies recipe number scan samples even recode counts "
-    "labels points regions coefficients exact planned launch betti surface boxes cells "
+    "labels points regions coefficients exact planned launch betti surface cells "
     "transform_sampling transform_regions transform_masks transform"
 )
 
@@ -85,13 +85,11 @@ class Emulator:
                 if hasattr(module, name):
                     setattr(module, name, value)
 
-    def _function(
-        self, source: str, name: str, _device: int, macros: tuple[tuple[str, object], ...]
-    ):
-        key = (source, name, macros)
+    def _function(self, source: str, name: str, _device: int, macros: dict[str, object]):
+        key = source, name, tuple(macros.items())
         if key not in self._libraries:
             defined = [f'-DKERNEL="{source}.cu"', f"-DNAME={name}"]
-            defined += [f"-DECC_{macro}={value}" for macro, value in macros]
+            defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
             self._libraries[key] = self._compile("kernel.cpp", str(len(self._libraries)), *defined)
         run = self._libraries[key].run
         return _Kernel(source, partial(self._launch, run), self.launched)
@@ -112,7 +110,7 @@ class Emulator:
         self.backend.scan._kept_scan.cache_clear()
         self.backend.coefficients._plan.cache_clear()
         self.backend.regions._plan_regions.cache_clear()
-        self.backend.boxes._plan.cache_clear()
+        self.backend.cells._plan.cache_clear()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""

@@ -79,11 +79,6 @@ inline pair subtract_saturated(pair a, pair b) { return each_half(a, b, subtract
 inline pair larger_pair(pair a, pair b) { return each_half(a, b, larger); }
 inline pair smaller_pair(pair a, pair b) { return each_half(a, b, smaller); }
 inline pair add_pairs(pair a, pair b) { return each_half(a, b, add_floats); }
-inline pair multiply_add_pairs(pair a, pair b, pair c) {
-    const float low = low_half(a) * low_half(b) + low_half(c);
-    const float high = high_half(a) * high_half(b) + high_half(c);
-    return to_half(low) | to_half(high) << 16;
-}
 inline void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     low = __ballot_sync(~0u, low_half(a) < low_half(b));
     high = __ballot_sync(~0u, high_half(a) < high_half(b));

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from fake_cupy import ndarray
 
 import ecc_core as ecc
 from ecc_core._request.filtration import Filtration
-
-from .conftest import ndarray
 
 
 @pytest.fixture

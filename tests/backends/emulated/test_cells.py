@@ -51,9 +51,7 @@ def test_counts(emulator, case):
             expected = launch.cell_counts(image, thresholds, cells, filtration, mask=mask)
             np.testing.assert_array_equal(np.asarray(found), expected)
             assert found.dtype == np.int64
-            whole = boundary != "periodic" or image.shape[-1] % 4 == 0
-            kernel = "boxes" if cells.boxes and whole and case != "many" else "cells"
-            assert emulator.launched == ["recode", kernel]
+            assert emulator.launched == ["recode", "cells"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +70,7 @@ def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
         found = emulator.backend.cells.cell_counts(guarded(image), thresholds, cells, filtration)
         expected = launch.cell_counts(image, thresholds, cells, filtration)
         np.testing.assert_array_equal(found, expected)
-        assert emulator.launched == ["boxes"]
+        assert emulator.launched == ["cells"]
 
 
 def test_nothing_to_count(emulator):

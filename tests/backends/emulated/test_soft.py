@@ -18,15 +18,16 @@ from ecc_core.nn.functional import soft_euler_curve
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
     packages = "_backends.cuda.soft_plans", "_backends.cuda.soft", "_torch.cuda", "_torch.fused"
-    with mock.patch.dict(sys.modules, {"cupy": fake_cupy()}):
+    backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
+    with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
         names = [package.split(".")[-1] for package in packages]
         found = [importlib.import_module(f"ecc_core.{package}") for package in packages]
     modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
     modules.soft_plans.function = emulator._function
     modules.soft_plans.processors = lambda _: 1
     modules.soft._launching = lambda _: nullcontext((0, 0))
-    modules.soft_plans.scan.cache_clear()
-    modules.soft_plans.gather.cache_clear()
+    for name in ("values", "coefficients", "scan", "gather"):
+        getattr(modules.soft_plans, name).cache_clear()
     emulator.clear()
     modules.launched = emulator.launched
     return modules
@@ -59,7 +60,7 @@ CASES = {
     [*((case, True) for case in CASES), ("flat", False), ("sharp", False), ("volume", False)],
 )
 def test_equals_the_cpu(soft, case, small, monkeypatch):
-    """In one launch each way, and with the kernels of large images."""
+    """In one launch each way beside that of coefficients, and with the kernels of large images."""
     shape, connectivity, superlevel, count, sharpness, dtype, masked = CASES[case]
     if not small:
         monkeypatch.setattr(soft.soft_plans, "SMALL_LEVELS", 0)
@@ -80,7 +81,8 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
     options = None, mask, connectivity, superlevel, "raster", True
     curve = soft.fused.soft_curve(*found, *options, len(shape) - 1)
     forward = ["soft_small"] if small else ["soft_levels", "soft_scan", "soft_levels"]
-    assert soft.launched == forward
+    coefficients = ("points", "coefficients2d", "coefficients3d")[len(shape) - 2]
+    assert soft.launched == [coefficients, *forward]
     assert (curve.double() - exact).norm() <= 1e-5 * exact.norm()
     soft.launched.clear()
     strided = case != "flat"
@@ -92,3 +94,34 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
         error = 3e-5 + rounding.get(own.dtype, 0)
         assert (own.double() - true).norm() <= error * scale + 1e-6 * sharpness
     assert soft.launched == (["soft_gather"] if small else ["soft_levels", "soft_gather"])
+
+
+@pytest.mark.parametrize("shape", [(2, 31), (2, 20, 24), (1, 9, 10, 12)])
+def test_other_layouts_are_written_anew(soft, shape):
+    """Directions, strides, masks of one image for all, and cells divided between equal points."""
+    ndim = len(shape) - 1
+    image = (drawn(shape) * 8).round() / 8
+    mask = torch.rand(shape[1:], generator=torch.Generator().manual_seed(1)) < 0.9
+    thresholds = torch.linspace(0, 1, 5)
+    terms = torch.cat([torch.linspace(-0.2, 0.3, n) for n in shape[1:]])
+    for given, along, ties in (
+        (image, terms, "raster"),
+        (image.flip(1), None, "raster"),
+        (image.transpose(1, ndim), None, "split"),
+    ):
+        for superlevel in (False, True):
+            found, wanted = (given.clone().requires_grad_() for _ in range(2))
+            options = mask if given.shape == shape else mask.transpose(0, ndim - 1), 1, superlevel
+            numbers = thresholds, torch.tensor(9.0), along
+            images = soft.cuda.SoftImages(found.detach(), *numbers, options[0][None], *options[1:])
+            curve, _, _, kept = soft.cuda.curves(images, True)
+            split = ties == "split"
+            slope = soft.cuda.gradient(
+                torch.ones_like(curve), kept, images, split, torch.float32, False
+            )
+            exact = torch.ops.ecc.soft_curve(
+                wanted, *numbers, options[0][None], *options[1:], ties, True
+            )[0]
+            (true,) = torch.autograd.grad(exact.sum(), wanted)
+            torch.testing.assert_close(curve, exact, rtol=1e-5, atol=1e-4)
+            torch.testing.assert_close(slope, true, rtol=1e-4, atol=1e-3)

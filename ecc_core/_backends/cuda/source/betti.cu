@@ -24,7 +24,6 @@ struct Volume {
     int depth, height, width;
     unsigned top;
     float scale;  // of ranks
-    int unused;
 };
 
 // The place of a point, and from the low byte of `ends` on: two of the 27 places around it, and the rank

@@ -2,8 +2,13 @@
 // recoded (recode.cu). A group is a set of corners of a unit cube, a bit for each corner; corners
 // are numbered by the sum of 1 for a step along the columns, 2 along the rows, 4 along the slices.
 //
-// A thread takes four places of the cube and moves from slice to slice. It adds 1 without using the
+// A thread takes four places of the cube, from a first column on, and moves from slice to slice. It adds 1 without using the
 // result, which the compiler turns into an instruction that combines lanes of the same address.
+//
+// Boxes of one or two points along each axis come in pairs of kinds, without and with an extent along
+// the columns. They are points and pairs of neighbours of one row, that of the greater (T: smaller) codes
+// of up to four rows. A pair belongs to the point by which it enters, so one addition counts a point in
+// the low half of a word, and its pairs in the high half.
 #include "device.cuh"
 
 typedef ECC_CODE Code;
@@ -14,6 +19,8 @@ constexpr bool kLast = ECC_LAST;      // groups enter with the last of their poi
 constexpr bool kSuper = ECC_SUPER;    // the largest codes enter first
 constexpr bool kShared = ECC_COPIES;  // whether counts are in shared memory
 constexpr bool kLabelled = ECC_LABELLED;
+constexpr bool kPaired = ECC_PAIRED;  // whether words have two kinds
+constexpr int kShift = ECC_SHIFT;     // from what is in memory to codes
 constexpr int kPlaces = 4;
 
 struct Cells {
@@ -27,6 +34,7 @@ struct Cells {
     // Range of places of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
     int wraps, bins, never_enters, chunk, across, blocks;
+    int spill;  // kPaired: units after which a word may overflow
 };
 
 template <unsigned... groups>
@@ -43,7 +51,8 @@ struct Groups {
 typedef Groups<ECC_GROUPS> All;
 
 constexpr bool kRows = All::all & 0xCC, kSlices = All::all & 0xF0;
-constexpr int kPitch = (All::kinds | 1) * ECC_COPIES;  // words from bin to bin
+constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // of a bin
+constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // words from bin to bin
 
 __device__ __forceinline__ int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
 __device__ __forceinline__ int owner(int a, int b) {
@@ -61,9 +70,13 @@ struct Corners {
     int code[8], region[kLabelled ? 8 : 1];
 };
 
-// Codes of four places of a row, and of the column before them.
+// Codes of four columns of a row, and of the column after them.
 struct Row {
     int code[kPlaces + 1], region[kLabelled ? kPlaces + 1 : 1];
+};
+
+struct alignas(kPlaces * sizeof(Code)) Quad {
+    Code v[kPlaces];
 };
 
 // The index of a place, or -1 outside the image.
@@ -72,48 +85,46 @@ __device__ __forceinline__ int index_of(const Cells& cells, int place, int size)
     return place < size ? place : -1;
 }
 
-struct alignas(kPlaces * sizeof(Code)) Quad {
-    Code v[kPlaces];
-};
-
-// Where a thread reads: the rows at one height, from column `x - 1` on.
+// Reads the row at one height in slice after slice, from column `x` on.
 struct Line {
-    const Code* codes;  // of slice 0
+    const Code* codes;  // of the next slice, at the first column of the row
     const Label* labels;
-    int x;
-    bool inside;
+    int x, place;       // place: of the next slice
+    bool inside, whole;
 
-    __device__ __forceinline__ Line(const Cells& cells, int image, int y, int x) : x(x) {
+    __device__ __forceinline__ Line(const Cells& cells, int image, int y, int x, int place)
+        : x(x), place(place) {
         y = index_of(cells, y, cells.height);
         inside = y >= 0;
-        codes = cells.data + image * cells.batch + y * cells.row;
-        labels = cells.labels + (long long)y * cells.width;
+        whole = !kLabelled && x >= 0 && x % kPlaces == 0 && x + kPlaces <= cells.width;
+        codes = cells.data + image * cells.batch + y * cells.row + place * cells.slice;
+        labels = cells.labels + (long long)y * cells.width + place * cells.labels_slice;
     }
 
-    // Reads the row in the slice at a place.
-    __device__ __forceinline__ Row read(const Cells& cells, int place) const {
+    __device__ __forceinline__ Row read(const Cells& cells) {
         Row row;
-#pragma unroll
-        for (int i = 0; i <= kPlaces; ++i) {
-            row.code[i] = cells.never_enters;
-            if (kLabelled) row.region[i] = 0;
-        }
-        const int z = index_of(cells, place, cells.depth);
-        if (z < 0 || !inside) return row;
-        const Code* const from = codes + z * cells.slice;
-        if (!kLabelled && x + kPlaces <= cells.width) {
+        const bool again = place == cells.depth;  // the first slice of a periodic image
+        const bool there = inside && place >= 0 && place < cells.depth + cells.wraps;
+        const Code* const from = again ? codes - cells.depth * cells.slice : codes;
+        const Label* const own = again ? labels - cells.depth * cells.labels_slice : labels;
+        ++place, codes += cells.slice;
+        if (kLabelled) labels += cells.labels_slice;
+        if (there && whole) {
             const Quad quad = *(const Quad*)(from + x);
-            if (x > 0) row.code[0] = from[x - 1];
+            const int next = index_of(cells, x + kPlaces, cells.width);
+            row.code[kPlaces] = next < 0 ? cells.never_enters : (int)from[next] + kShift;
 #pragma unroll
-            for (int i = 0; i < kPlaces; ++i) row.code[i + 1] = quad.v[i];
+            for (int i = 0; i < kPlaces; ++i) row.code[i] = (int)quad.v[i] + kShift;
             return row;
         }
 #pragma unroll
         for (int i = 0; i <= kPlaces; ++i) {
-            const int column = index_of(cells, x - 1 + i, cells.width);
+            row.code[i] = cells.never_enters;
+            if (kLabelled) row.region[i] = 0;
+            const int column = there ? index_of(cells, x + i, cells.width) : -1;
             if (column < 0) continue;
-            row.code[i] = from[column];
-            if (kLabelled) row.region[i] = region(cells, labels[z * cells.labels_slice + column]);
+            row.code[i] = (int)from[column] + kShift;
+            if (kLabelled) row.region[i] = region(cells, own[column]);
         }
         return row;
     }
@@ -180,11 +191,64 @@ struct Visit {
     }
 };
 
+// Adds two kinds of boxes at four places, or only at those that count unless `every` does.
+constexpr int kPair = 0x10000;
+template <bool every>
+struct VisitBoxes {
+    const Counter& counter;
+    const Row (&before)[2], (&after)[2];
+    const bool (&counts)[kPlaces];
+    const int before_first;  // kPair if the first point has a pair with the column before the image
+
+    template <unsigned group>
+    __device__ __forceinline__ void operator()(int kind) const {
+        if constexpr (!(group & 0xAAu)) {
+            int codes[kPlaces + 1];
+#pragma unroll
+            for (int i = 0; i <= kPlaces; ++i) {
+                codes[i] = before[0].code[i];
+#pragma unroll
+                for (int k = 2; k < 8; k += 2)
+                    if (group >> k & 1)
+                        codes[i] = owner(codes[i], (k & 4 ? after : before)[k >> 1 & 1].code[i]);
+            }
+            const unsigned word = counter.shared + kind / 2 * (4u * ECC_COPIES);
+            int right = before_first;  // the last pair, if it belongs to its right point
+#pragma unroll
+            for (int i = 0; i < kPlaces; ++i) {
+                constexpr bool up = kLast != kSuper;
+                const int a = codes[i], b = codes[i + 1], next = (up ? a < b : b < a) ? kPair : 0;
+                const unsigned at = word + 4u * kPitch * a;
+                if (every) {
+                    shared_add(at, right - next + (kPair + 1));
+                    right = next;
+                } else {
+                    const int own = counts[i] ? kPair + 1 - next : 0;
+                    shared_add(at, own + right);
+                    right = counts[i] ? next : 0;
+                }
+            }
+            shared_add(word + 4u * kPitch * codes[kPlaces], right);
+        }
+    }
+};
+
 __device__ __forceinline__ void count(const Cells& cells, const Counter& counter, int x,
                                       const Row (&before)[2], const Row (&after)[2]) {
+    if constexpr (kPaired) {
+        bool counts[kPlaces];
+#pragma unroll
+        for (int i = 0; i < kPlaces; ++i) counts[i] = x + i + 1 < cells.last[2];
+        const int before_first = x == 0 && cells.first[2] == 0 ? kPair : 0;
+        if (counts[kPlaces - 1])
+            All::each(VisitBoxes<true>{counter, before, after, counts, before_first});
+        else
+            All::each(VisitBoxes<false>{counter, before, after, counts, before_first});
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
-        if (x + i < cells.first[2] || x + i >= cells.last[2]) continue;
+        if (x + i + 1 >= cells.last[2]) continue;
         Corners corners;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
@@ -193,6 +257,48 @@ __device__ __forceinline__ void count(const Cells& cells, const Counter& counter
             if (kLabelled) corners.region[k] = row.region[i + (k & 1)];
         }
         All::each(Visit{counter, corners});
+    }
+}
+
+// Adds the counts of a block to those of the image, and clears them. Called by all threads.
+__device__ __forceinline__ void spill(const Cells& cells, int* shared, Count* counts) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < kWords * cells.bins; i += ECC_THREADS) {
+        const int word = i / cells.bins, bin = i - word * cells.bins;
+        int* const copies = shared + bin * kPitch + word * ECC_COPIES;
+        Count low = 0, high = 0;
+        for (int k = 0; k < ECC_COPIES; ++k) {
+            int& count = copies[(k + bin) & (ECC_COPIES - 1)];
+            low += kPaired ? count & 0xFFFF : count;
+            if (kPaired) high += (unsigned)count >> 16;
+            count = 0;
+        }
+        Count* const to = counts + (kPaired ? 2 * word : word) * cells.bins + bin;
+        if (low) atomicAdd(to, low);
+        if (high) atomicAdd(to + cells.bins, high);
+    }
+    __syncthreads();
+}
+
+// The cells of a unit of work: four places of a line, in some slices.
+__device__ __forceinline__ void count_unit(const Cells& cells, const Counter& counter, int image,
+                                           long long unit) {
+    const int down = cells.last[1] - cells.first[1];
+    const long long line = unit / cells.across;
+    const int x = (int)(unit - line * cells.across) * kPlaces + (kPaired ? 0 : cells.first[2] - 1);
+    const int y = cells.first[1] + (int)(line % down);
+    const int begin = cells.first[0] + (int)(line / down) * cells.chunk;
+    const int end = min(begin + cells.chunk, cells.last[0]);
+    Line low(cells, image, y - 1, x, begin - 1), high(cells, image, y, x, begin - 1);
+    Row before[2], after[2];
+    before[0] = low.read(cells);
+    if (kRows) before[1] = high.read(cells);
+#pragma unroll 2
+    for (int z = begin; z < end; ++z) {
+        if (kSlices) after[0] = low.read(cells);
+        if (kSlices && kRows) after[1] = high.read(cells);
+        count(cells, counter, x, before, after);
+        before[0] = after[0], before[1] = after[1];
     }
 }
 
@@ -208,34 +314,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
         cells.counts + (kLabelled ? 0 : (long long)image * All::kinds * cells.bins);
     const Counter counter = {kShared ? shared_address(shared + copy) : 0, counts, cells.bins,
                              cells.never_enters};
-    const int down = cells.last[1] - cells.first[1];
     const int chunks = (cells.last[0] - cells.first[0] + cells.chunk - 1) / cells.chunk;
-    const long long units = (long long)cells.across * down * chunks;
-    for (long long unit = (long long)block * ECC_THREADS + threadIdx.x; unit < units;
-         unit += (long long)cells.blocks * ECC_THREADS) {
-        const long long line = unit / cells.across;
-        const int x = (int)(unit - line * cells.across) * kPlaces;
-        const int y = cells.first[1] + (int)(line % down);
-        const int begin = cells.first[0] + (int)(line / down) * cells.chunk;
-        const int end = min(begin + cells.chunk, cells.last[0]);
-        const Line low(cells, image, y - 1, x), high(cells, image, y, x);
-        Row before[2], after[2];
-        before[0] = low.read(cells, begin - 1);
-        if (kRows) before[1] = high.read(cells, begin - 1);
-        for (int z = begin; z < end; ++z) {
-            if (kSlices) after[0] = low.read(cells, z);
-            if (kSlices && kRows) after[1] = high.read(cells, z);
-            count(cells, counter, x, before, after);
-            before[0] = after[0], before[1] = after[1];
-        }
+    const long long units =
+        (long long)cells.across * (cells.last[1] - cells.first[1]) * chunks;
+    int waiting = 0;
+    for (long long first = (long long)block * ECC_THREADS; first < units;
+         first += (long long)cells.blocks * ECC_THREADS) {
+        if (first + threadIdx.x < units) count_unit(cells, counter, image, first + threadIdx.x);
+        if (!kPaired || ++waiting < cells.spill) continue;
+        spill(cells, shared, counts);
+        waiting = 0;
     }
-    if (!kShared) return;
-    __syncthreads();
-    for (int i = threadIdx.x; i < All::kinds * cells.bins; i += ECC_THREADS) {
-        const int kind = i / cells.bins, bin = i - kind * cells.bins;
-        Count sum = 0;
-        for (int k = 0; k < ECC_COPIES; ++k)
-            sum += shared[bin * kPitch + kind * ECC_COPIES + ((k + bin) & (ECC_COPIES - 1))];
-        if (sum) atomicAdd(counts + i, sum);
-    }
+    if (kShared) spill(cells, shared, counts);
 }

@@ -40,15 +40,21 @@ struct FiniteCheck {
     __device__ __forceinline__ bool failed() const { return sum != sum; }
 };
 
+// Four samples of a row; kMask: and whether they are shown, a byte each.
+struct Quadruple : Row {
+    unsigned shown;
+};
+
 // The columns of a lane.
 struct Lane {
+    const Image& image;
     int x, width;
     bool before, behind;  // whether all of them are left of the image, or right of it
     plane owned;          // those that the warp owns
     plane first, last;    // the first and the last column of the image
 
-    __device__ __forceinline__ Lane(int left, int width)
-        : x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(width) {
+    __device__ __forceinline__ Lane(const Image& image, int left)
+        : image(image), x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(image.width) {
         const int lane = threadIdx.x & 31;
         before = x < 0, behind = x >= width;
         owned = lane == 0 || lane == 31 || before ? kNone : column_bits(width - x);
@@ -57,23 +63,32 @@ struct Lane {
         if (before) last = kNone;
     }
 
-    // Four samples of a row.
-    __device__ __forceinline__ void load(const Element* row, Row& to) const {
+    __device__ __forceinline__ void load(const Element* row, Quadruple& to) const {
         if (kVector) {
-            const Quad quad = *(const Quad*)(row + min(max(x, 0), width - kLaneWidth));
+            const Element* const at = row + min(max(x, 0), width - kLaneWidth);
+            const Quad quad = *(const Quad*)at;
+            if (kMask) to.shown = *(const unsigned*)image.shown(at);
 #pragma unroll
             for (int i = 0; i < kLaneWidth; ++i) to.sample[i] = quad.v[i];
         } else {
+            to.shown = 0;
 #pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i) to.sample[i] = row[min(max(x + i, 0), width - 1)];
+            for (int i = 0; i < kLaneWidth; ++i) {
+                const Element* const at = row + min(max(x + i, 0), width - 1);
+                to.sample[i] = *at;
+                if (kMask) to.shown |= (unsigned)*image.shown(at) << (8 * i);
+            }
         }
     }
 
-    // Their keys, and the later of each and its right neighbour.
-    __device__ __forceinline__ void keys(const Row& row, Key (&p)[kLaneWidth],
+    // Their keys, and the later of each and its right neighbour. Samples that are not shown never enter.
+    __device__ __forceinline__ void keys(const Quadruple& row, Key (&p)[kLaneWidth],
                                          Key (&h)[kLaneWidth]) const {
 #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) p[i] = without_sign_of_zero(to_key(row.sample[i]));
+        for (int i = 0; i < kLaneWidth; ++i) {
+            p[i] = without_sign_of_zero(to_key(row.sample[i]));
+            if (kMask && !(row.shown >> (8 * i) & 0xFFu)) p[i] = never(p[i]);
+        }
         if (kVector && before) p[kLaneWidth - 1] = p[0];
         if (kVector && behind) p[0] = p[kLaneWidth - 1];
         const Key right = __shfl_down_sync(kWarp, p[0], 1);  // of the next lane
@@ -106,7 +121,7 @@ struct Lane {
                 const unsigned four = bytes(c.b0, r) + 2u * bytes(c.b1, r) + 4u * bytes(c.b2, r) +
                                       0xF8u * bytes(c.b3, r);
                 if (kCounts) {
-                    Row own;
+                    Quadruple own;
                     load(samples - x, own);
 #pragma unroll
                     for (int i = 0; i < kLaneWidth; ++i) {
@@ -171,6 +186,14 @@ __device__ __forceinline__ void take_units(const Image& image, const Coefficient
     }
     counts.flush();
     report(to, check.failed());
+}
+
+// kMask: appends the bit whether a sample enters.
+__device__ __forceinline__ void push_entering(plane& bits, Key key) {
+    if (kMask) bits = bits * 2u + (plane)(key != never(key));
+}
+__device__ __forceinline__ Numbers4 only(const Numbers4& c, plane where) {
+    return {c.b0 & where, c.b1 & where, c.b2 & where, c.b3 & where};
 }
 
 // b(s) - b(s - 1) where a cell is the sample's own.

@@ -6,18 +6,18 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.height + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across;
-    const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
+    const Lane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
     const int index = (int)(rest / chunks);
     const int begin = (int)(rest - (long long)index * chunks) * to.chunk,
               end = min(begin + to.chunk, image.height);
     const Element* const data = image.data + index * image.batch;
-    const auto load = [&](int y, Row& row) {
+    const auto load = [&](int y, Quadruple& row) {
         lane.load(data + (long long)min(max(y, 0), image.height - 1) * image.row, row);
     };
-    Row ahead[kLaneRows];  // behind row y
+    Quadruple ahead[kLaneRows];  // behind row y
     load(begin, ahead[0]);
     Key p[kLaneWidth], h[kLaneWidth];
-    Row first;
+    Quadruple first;
     load(begin - 1, first);
     lane.keys(first, p, h);
     // Comparisons of the row above with the first one: [p before the next row], [H before the next row].
@@ -38,7 +38,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
     signed char* out = to.out + ((long long)index * image.height + begin) * image.width + lane.x;
     const Element* samples = data + (long long)begin * image.row + lane.x;
     for (int y = begin; y < end; y += kLaneRows) {
-        plane g = 0, below = 0, h_below = 0;
+        plane g = 0, below = 0, h_below = 0, entering = kMask ? 0u : kAll;
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             lane.keys(ahead[r], q, hq);
@@ -46,6 +46,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) {
                 push(g, p[x], h[x]);
+                push_entering(entering, p[x]);
                 push(below, p[x], q[x]);
                 push(h_below, h[x], hq[x]);
                 if (kNan == kNanReport && !(x & 1)) check.see(h[x]);
@@ -63,7 +64,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                 negative(change(h_left, next_row(h_left, h_left_above), g_left)));
         below_above = below, h_above = h_below, h_left_above = h_left;
         const plane where = lane.owned & row_bits(end - y);
-        const Numbers4 number = extend(c);
+        const Numbers4 number = only(extend(c), entering);
         lane.put(number, out, image.width, samples, image.row, counts, bins, where);
         out += (long long)kLaneRows * image.width;
         samples += (long long)kLaneRows * image.row;

@@ -15,7 +15,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.depth + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across, above = rest / to.down;
-    const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
+    const Lane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
     const int top = (int)(rest - above * to.down) * (kLaneRows - 1) - 1;
     const int index = (int)(above / chunks);
     const int begin = (int)(above - (long long)index * chunks) * to.chunk,
@@ -29,11 +29,11 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
     Key p[kRows][kLaneWidth], h[kRows][kLaneWidth];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-        Row row;
+        Quadruple row;
         lane.load(row_of(start, r), row);
         lane.keys(row, p[r], h[r]);
     }
-    Row ahead[kAhead];
+    Quadruple ahead[kAhead];
 #pragma unroll
     for (int r = 0; r < kAhead; ++r) lane.load(row_of(start + 1, r), ahead[r]);
     const plane outside = kCubes ? kAll : kNone;
@@ -46,7 +46,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                        (((long long)index * image.depth + start) * image.height + top) * apart +
                        lane.x;
     for (int s = start; s < end; ++s) {
-        plane g = 0, below = 0, h_below = 0;
+        plane g = 0, below = 0, h_below = 0, entering = kMask ? 0u : kAll;
         Behind now = {0, 0, 0, 0, 0, 0};
         Key q[kLaneWidth], hq[kLaneWidth];
         prefetch(row_of(s + 3, min((int)(threadIdx.x & 31) >> 2, kLaneRows)) +
@@ -63,6 +63,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                 for (int x = 0; x < kLaneWidth; ++x) {
                     const Key own = p[r - 1][x], h_own = h[r - 1][x];
                     push(g, own, h_own);
+                    push_entering(entering, own);
                     push(below, own, p[r][x]);
                     push(h_below, h_own, h[r][x]);
                     push(now.p, own, q[x]);
@@ -105,7 +106,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                     negative(change(from_above(now.hv_left), from_above(before.hv_left),
                                     g_left & from_above(h_below_left))));
             Numbers4 c = subtract(with, along, up);
-            if (kCubes) c = minus(c);
+            c = only(kCubes ? minus(c) : c, entering);
             const Element* const samples = data + s * image.slice + top * image.row + lane.x;
             lane.put(c, out, apart, samples, image.row, counts, bins, owned);
         }

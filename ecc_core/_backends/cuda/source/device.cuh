@@ -103,13 +103,6 @@ ECC_PAIR2(smaller_pair, "min.f16x2")
 ECC_PAIR2(add_pairs, "add.rn.f16x2")
 #undef ECC_PAIR2
 
-// a * b + c in both halves; subnormal numbers stay.
-__device__ __forceinline__ pair multiply_add_pairs(pair a, pair b, pair c) {
-    pair result;
-    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-    return result;
-}
-
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
 __device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     asm volatile(

@@ -1,14 +1,8 @@
 // Sample types: how each becomes a key that orders exactly as the samples do.
 #pragma once
-#include "device.cuh"
+#include "narrow.cuh"
 #include "options.cuh"
 
-struct Half {
-    unsigned short bits;
-};
-struct BFloat {
-    unsigned short bits;
-};
 struct Bool {
     unsigned char byte;  // true: anything but 0
 };
@@ -84,18 +78,16 @@ __device__ __forceinline__ long long to_key(long long v) { return v; }
 __device__ __forceinline__ long long to_key(unsigned long long v) {
     return (long long)(v ^ (1ull << 63));
 }
-__device__ __forceinline__ float to_key(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ float to_key(BFloat v) {
-    return __uint_as_float((unsigned)v.bits << 16);
-}
+__device__ __forceinline__ float to_key(Half v) { return widen(v); }
+__device__ __forceinline__ float to_key(BFloat v) { return widen(v); }
 
 template <class T>
 __device__ __forceinline__ double to_double(T v) {
     return (double)v;
 }
 __device__ __forceinline__ double to_double(Bool v) { return v.byte != 0; }
-__device__ __forceinline__ double to_double(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ double to_double(BFloat v) { return to_double(to_key(v)); }
+__device__ __forceinline__ double to_double(Half v) { return to_double(widen(v)); }
+__device__ __forceinline__ double to_double(BFloat v) { return to_double(widen(v)); }
 
 // The key of a point that never enters: last in the order of the filtration.
 __device__ __forceinline__ float never(float) {

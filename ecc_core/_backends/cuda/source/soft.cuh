@@ -6,34 +6,12 @@
 // by increasing value; the last one holds all values above the last window. The ends of bins are
 // floats unless bins are narrower than the spacing of floats: see soft_levels.cuh.
 #pragma once
-#include "device.cuh"
-
-typedef unsigned int plane;
+#include "narrow.cuh"
 
 constexpr bool kSuper = ECC_SUPER;  // superlevel sets: values and levels are negated
 
 constexpr float kReach = 14.0f;  // s(-14) = 8e-7
 constexpr int kMoments = 4;
-constexpr int kPacked = 8;  // coefficients in a word, along z, the first one in the highest bits
-
-struct Half {
-    unsigned short bits;
-};
-struct BFloat {
-    unsigned short bits;
-};
-
-__device__ __forceinline__ float to_real(float v) { return v; }
-__device__ __forceinline__ double to_real(double v) { return v; }
-__device__ __forceinline__ float to_real(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ float to_real(BFloat v) {
-    return __uint_as_float((unsigned)v.bits << 16);
-}
-
-__device__ __forceinline__ void store(float* to, float v) { *to = v; }
-__device__ __forceinline__ void store(double* to, double v) { *to = v; }
-__device__ __forceinline__ void store(Half* to, float v) { to->bits = to_half(v); }
-__device__ __forceinline__ void store(BFloat* to, float v) { to->bits = to_bfloat(v); }
 
 struct Window {
     float end, high, low;  // the start is high + low

@@ -1,0 +1,16 @@
+// Floating-point numbers of 16 bits.
+#pragma once
+#include "device.cuh"
+
+struct Half {
+    unsigned short bits;
+};
+struct BFloat {
+    unsigned short bits;
+};
+
+__device__ __forceinline__ float widen(float v) { return v; }
+__device__ __forceinline__ float widen(Half v) { return half_to_float(v.bits); }
+__device__ __forceinline__ float widen(BFloat v) {
+    return __uint_as_float((unsigned)v.bits << 16);
+}

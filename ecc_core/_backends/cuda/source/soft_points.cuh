@@ -1,0 +1,74 @@
+// The points of images, which are contiguous, with coefficients from elsewhere (coefficients.py), and
+// the moments of those whose coefficient is not zero.
+#pragma once
+#include "soft.cuh"
+
+typedef ECC_ELEMENT Element;
+constexpr int kThreads = ECC_THREADS;
+constexpr int kEach = 8, kTurn = kThreads * kEach;  // points of a thread, and of a block, in a turn
+
+// Points of one image after the other.
+struct Points {
+    const Element* values;
+    const signed char* coefficients;
+    long long count;            // of an image
+    const unsigned char* mask;  // or null
+
+    __device__ __forceinline__ Points of(int image) const {
+        const long long first = image * count;
+        return {values + first, coefficients + first, count, mask ? mask + first : nullptr};
+    }
+    // Of the sublevel filtration.
+    __device__ __forceinline__ float value(long long i) const {
+        const float v = widen(values[i]);
+        return kSuper ? -v : v;
+    }
+    // The thread's points of a turn.
+    __device__ __forceinline__ static long long at(long long turn, int k) {
+        return turn * kTurn + k * kThreads + threadIdx.x;
+    }
+    __device__ __forceinline__ int turns() const { return (int)((count + kTurn - 1) / kTurn); }
+};
+
+// Adds points to moments, by counts.add(moment, slot, amount).
+template <class Counts>
+struct Deposit {
+    const Windows windows;
+    const Head head;
+    const Window only;  // if there is a single window
+    const float scale;  // of the first moment; that of the second is twice as large, and so on
+    const Counts counts;
+
+    __device__ __forceinline__ void point(float v, int c) const {
+        if (v >= __uint_as_float(0x7F800000u)) return;
+        const Window window = head.count == 1 ? only : windows.get(windows.find(v));
+        const Place place = locate(v, window, head);
+        if (!counts.has(place.slot)) return;
+        counts.add(0, place.slot, c);
+        if (!place.inside) return;
+        const float first = place.offset * scale, twice = 2.0f * place.offset;
+        counts.add(1, place.slot, c * to_int(first + kRound));
+        counts.add(2, place.slot, c * to_int(first * twice + kRound));
+        counts.add(3, place.slot, c * to_int(first * twice * twice + kRound));
+    }
+
+    // Adds the points of a turn. Returns whether the thread has seen NaN.
+    __device__ __forceinline__ bool turn(const Points& points, int turn) const {
+        unsigned events = 0;
+        bool nan = false;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const long long i = points.at(turn, k);
+            const bool inside = i < points.count;
+            const float v = inside ? points.value(i) : 0.0f;
+            nan |= v != v && (!points.mask || points.mask[i]);
+            events |= (unsigned)(inside && points.coefficients[i]) << k;
+        }
+        // So that the lanes of a warp have an event each, as long as they have any.
+        for (; events; events &= events - 1) {
+            const long long i = points.at(turn, __ffs(events) - 1);
+            point(points.value(i), points.coefficients[i]);
+        }
+        return nan;
+    }
+};
