@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager
@@ -427,27 +427,36 @@ def _pairs(request: Request, index: int, dimension: Any, least: float) -> Persis
     array = request.images[index]
     array = as_booleans(array) if array.dtype.kind == "b" else array
     mask = None if request.mask is None else request.mask[one]
-    asked, found = _dimensions(dimension, filtration), []
-    for k in asked:
-        options = {"mask": mask, "workers": request.workers}
-        found.append(numbers.persistence_pairs(array[None], k, filtration, **options))
-    dimensions = np.repeat(asked, [len(births) for births, _ in found])
-    points = np.stack([np.concatenate(part) for part in zip(*found, strict=True)])
-    native = array.dtype.newbyteorder("=")
-    values = array.reshape(-1)[points].astype(native)
-    values[1, points[1] < 0] = last_value(native, filtration.superlevel)
+    asked, options = _dimensions(dimension, filtration), {"mask": mask, "workers": request.workers}
+    found = numbers.persistence_pairs(array[None], asked, filtration, **options)
+    births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
+    counts, essential = [len(born) for born, _ in found], deaths < 0
+    flat, native = array.reshape(-1), array.dtype.newbyteorder("=")
+    born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
+    died[essential] = last_value(native, filtration.superlevel)
     if least > 0:
-        kept = (points[1] < 0) | lasting(values[0], values[1], least)
-        dimensions, points, values = dimensions[kept], points[:, kept], values[:, kept]
-    indices = np.stack(np.unravel_index(np.maximum(points, 0), array.shape), axis=-1)
-    indices[1, points[1] < 0] = -1
+        kept = np.flatnonzero(essential | lasting(born, died, least))
+        counts = np.diff(np.searchsorted(kept, np.cumsum([0, *counts]))).tolist()
+        births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
+    indices = (_indices(points, array.shape) for points in (births, deaths))
     facts = curve_facts(filtration)
     if dimension is None:
-        counts = np.bincount(dimensions, minlength=len(asked))
-        facts |= {"dimension": None, "counts": tuple(counts.tolist())}
+        facts |= {"dimension": None, "counts": tuple(counts)}
     else:
         facts |= {"dimension": asked[0]}
-    return PersistencePairs(*map(origin.wrap, (*values, *indices)), **facts)
+    return PersistencePairs(*map(origin.wrap, (born, died, *indices)), **facts)
+
+
+def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the indices of points in C order, (k, d); -1 for -1."""
+    found = np.empty((points.size, len(shape)), np.int64)
+    rest = points
+    for axis in reversed(range(1, len(shape))):
+        rest, inner = rest // shape[axis], rest
+        found[:, axis] = inner - rest * shape[axis]
+    found[:, 0] = rest
+    found[points < 0] = -1
+    return found
 
 
 def _lasting_curves(request: Request, thresholds: Any, least: float) -> BettiCurves:

@@ -148,13 +148,16 @@ class BettiNumbers(Protocol):
     def persistence_pairs(
         self,
         image: Any,
-        dimension: int,
+        dimensions: Sequence[int],
         filtration: Filtration,
         *,
         mask: Any = None,
         workers: int | None = None,
-    ) -> tuple[Any, Any]:
-        """Numbers of the points of birth and death, in C order; -1 for classes that last."""
+    ) -> list[tuple[Any, Any]]:
+        """Numbers of the points of birth and death, in C order; -1 for classes that last.
+
+        There is a pair of arrays for each dimension.
+        """
         ...
 
     def component_curves(

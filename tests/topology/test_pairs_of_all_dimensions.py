@@ -65,11 +65,44 @@ def test_tunnels_of_many_small_volumes(connectivity, levels):
         assert_array_equal(sorted_pairs(births, deaths), sorted_pairs(*expected.T))
 
 
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("levels", [2, 3, 10, 1000])
+def test_pairs_of_many_small_images(connectivity, levels):
+    rng = np.random.default_rng(levels)
+    for _ in range(200):
+        image = rng.integers(0, levels, rng.integers(1, 12, 2)).astype(np.float32)
+        pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+        for dimension, diagram in enumerate(pairs.to_gudhi()):
+            expected = gudhi_diagram(image, connectivity, dimension)
+            assert_array_equal(sorted_pairs(*diagram.T), sorted_pairs(*expected.T))
+            alone = ecc.persistence_pairs(image, dimension, connectivity=connectivity)
+            assert pairs.select(dimension) == alone
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
-@pytest.mark.parametrize("connectivity", [1, 3])
-def test_a_larger_volume(dtype, connectivity):
-    image = (np.random.default_rng(2).random((30, 20, 25)) * 1000).astype(dtype)
-    image[5:20, 5:12, 3:9] = 7  # a plateau
+@pytest.mark.parametrize("shape", [(90, 150), (300, 64), (30, 20, 25)])
+@pytest.mark.parametrize("cubes", [False, True])
+def test_larger_images(dtype, shape, cubes):
+    image = (np.random.default_rng(2).random(shape) * 1000).astype(dtype)
+    image[5:20, 5:12] = 7  # a plateau
+    connectivity = image.ndim if cubes else 1
+    pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+    for dimension, diagram in enumerate(pairs.to_gudhi()):
+        expected = gudhi_diagram(image, connectivity, dimension)
+        assert_array_equal(sorted_pairs(*diagram.T), sorted_pairs(*expected.T))
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_long_paths(connectivity):
+    """Valleys that wind through the whole image, and lead to one minimum."""
+    image = np.zeros((41, 70))
+    image[1::2] = 5000
+    image[1::4, -1], image[3::4, 0] = 1, 1
+    places = np.argwhere(image < 5000)
+    turns = np.where(places[:, 0] % 4 < 2, places[:, 1], 69 - places[:, 1])
+    image[tuple(places[np.lexsort((turns, places[:, 0]))].T)] = np.arange(len(places))[::-1]
+    image += np.random.default_rng(0).random(image.shape) / 2
+    image[::9, ::7] += 3
     pairs = ecc.persistence_pairs(image, connectivity=connectivity)
     for dimension, diagram in enumerate(pairs.to_gudhi()):
         expected = gudhi_diagram(image, connectivity, dimension)

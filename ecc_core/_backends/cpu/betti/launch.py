@@ -14,6 +14,7 @@ from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
 from ecc_core._backends.cpu.betti.order import entry_values, stable_order
+from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.betti.torus import never_of, torus_curves, torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
@@ -162,9 +163,8 @@ def exact_betti_curves(
     image = as_booleans(image) if image.dtype.kind == "b" else image
     options: dict[str, Any] = {"mask": mask, "workers": workers}
     levels = [launch.exact_curve(image, filtration, **options)[0]]
-    for dimension in {0, filtration.ndim - 1, filtration.classes - 1}:
-        births, deaths = persistence_pairs(image, dimension, filtration, **options)
-        flat = image.reshape(-1)
+    flat, outer = image.reshape(-1), sorted({0, filtration.ndim - 1, filtration.classes - 1})
+    for births, deaths in persistence_pairs(image, outer, filtration, **options):
         levels += [flat[births], flat[deaths[deaths >= 0]]]
     found = np.unique(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
     values = betti_curves(image, found, filtration, **options)[0]
@@ -175,26 +175,40 @@ def exact_betti_curves(
 
 def persistence_pairs(
     image: Array,
-    dimension: int,
+    dimensions: Sequence[int],
     filtration: Filtration,
     *,
     mask: Array | None = None,
     workers: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> list[tuple[Values, Values]]:
     """Return the points at which classes of an image (batch of 1) are born and die, by birth.
 
-    Points are numbered in C order; the death of a class that does not die is -1. Classes that die
-    at the value at which they are born are left out.
+    There is a pair of arrays for each dimension. Points are numbered in C order; the death of a
+    class that does not die is -1. Classes that die at the value at which they are born are left
+    out.
     """
     values, shown = image[0], None if mask is None else mask[0]
-    none = np.empty(0, np.int64)
     if values.size == 0:
-        return none, none
+        return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
+    if filtration.ndim < 3 and not filtration.boundary.wraps:
+        return planar_pairs(laid_out(*narrowed(values, shown)), dimensions, filtration)
     never = never_of(values, shown)
     if filtration.nan == "raise" and values.dtype.kind == "f":
         known = values if shown is None else values[shown]
         if np.isnan(known).any():
             raise ValueError(NAN_MESSAGE)
+    return [_pairs(values, shown, never, k, filtration, workers) for k in dimensions]
+
+
+def _pairs(
+    values: Array,
+    shown: Array | None,
+    never: Array,
+    dimension: int,
+    filtration: Filtration,
+    workers: int | None,
+) -> tuple[Values, Values]:
+    """Return the pairs of one dimension."""
     if filtration.boundary.wraps:
         births, deaths = torus_pairs(values, never, dimension, filtration)
     elif 0 < dimension < filtration.ndim - 1:
@@ -220,6 +234,14 @@ def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> t
     return births[order], deaths[order]
 
 
+def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
+    """Return values of the same order for which there is a wider dtype, if points are masked."""
+    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        ranks = np.unique(values, return_inverse=True)[1]
+        values = ranks.reshape(values.shape).astype(np.uint32)
+    return values, shown
+
+
 def forest_pairs(
     values: Array,
     shown: Array | None,
@@ -232,10 +254,7 @@ def forest_pairs(
     kind = kind_of(filtration, complement=complement)
     if complement:  # points enter it in the opposite order, equal ones too
         values, shown = np.flip(values), None if shown is None else np.flip(shown)
-    keyed = values
-    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-        # No wider integers are left for a value beyond all others.
-        keyed = np.unique(values, return_inverse=True)[1].reshape(values.shape).astype(np.uint32)
+    keyed, shown = narrowed(values, shown)
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
     (forest,), (histogram,) = grow(

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.betti.scan import bare
+from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.sources import scratch
 
-__all__ = ["entry_order", "entry_values", "stable_order"]
+__all__ = ["entry_order", "entry_values", "sort_keys", "stable_order"]
 
 Array = NDArray[Any]
+
+DIGIT = 11  # bits, by which keys are sorted at once
 
 
 def entry_values(image: Array, superlevel: bool) -> Array:
@@ -32,14 +37,56 @@ def entry_order(image: Array, never: Array, superlevel: bool) -> Array:
 
 
 def stable_order(values: Array) -> Array:
-    """Return the order of native values; equal ones keep theirs."""
-    if values.itemsize > 4 or values.size >= 1 << 32:
-        return np.argsort(values, kind="stable")
+    """Return the order of native values; equal ones keep theirs, and NaN come last."""
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    # Integers that contain the index are sorted several times as fast as an index.
-    keys = ordered_keys(values).astype(np.uint64)
-    keys <<= 32
-    keys |= np.arange(keys.size, dtype=np.uint64)
-    keys.sort()
-    return keys.astype(np.uint32)
+        values[np.isnan(values)] = np.nan  # without a sign
+    return sort_keys(ordered_keys(values))
+
+
+def sort_keys(keys: Array) -> Array:
+    """Return the order of unsigned integers; equal ones keep theirs."""
+    index: Any = np.uint32 if keys.size < 1 << 32 else np.int64
+    digits = -(-8 * keys.itemsize // DIGIT)
+    starts = np.zeros((digits, 1 << DIGIT), index)
+    order, spare = np.arange(keys.size, dtype=index), scratch.take("order", keys.size, index)
+    sorted_keys, spare_keys = (
+        scratch.take(name, keys.size, keys.dtype) for name in ("sorted keys", "spare keys")
+    )
+    sorted_keys[:] = keys
+    if _sort(sorted_keys, order, spare_keys, spare, starts):
+        order[:] = spare
+    return order
+
+
+@kernel()
+def _sort(keys: Any, order: Any, spare_keys: Any, spare: Any, starts: Any) -> Any:
+    """Sort keys and their order by one digit after another, the last one first.
+
+    Returns whether they end up in the spare arrays.
+    """
+    moved = False
+    mask = np.uint64(starts.shape[1] - 1)
+    for i in range(keys.size):
+        key = np.uint64(keys[i])
+        for digit in range(starts.shape[0]):
+            starts[digit, key & mask] += 1
+            key >>= np.uint64(DIGIT)
+    for digit in range(starts.shape[0]):
+        slots, shift = bare(starts[digit]), np.uint64(DIGIT * digit)
+        first = (np.uint64(keys[0]) >> shift) & mask if keys.size else np.uint64(0)
+        if slots[first] == keys.size:
+            continue
+        total = np.int64(0)
+        for slot in range(slots.size):
+            slots[slot], total = total, total + slots[slot]
+        source, target = bare(keys), bare(spare_keys)
+        listed, sorted_ = bare(order), bare(spare)
+        for i in range(keys.size):
+            own = (np.uint64(source[i]) >> shift) & mask
+            at = slots[own]
+            slots[own] = at + 1
+            target[at], sorted_[at] = source[i], listed[i]
+        keys, spare_keys, order, spare = spare_keys, keys, spare, order
+        moved = not moved
+    return moved
