@@ -23,7 +23,6 @@ __all__ = [
     "block_curves",
     "coefficient_map",
     "region_rows",
-    "region_table",
     "sums_of_blocks",
     "tile_curves",
     "without_empty_chunks",
@@ -61,11 +60,10 @@ def block_curves(image: Any, mask: Any | None, quantity: Curve) -> Any:
         shape = (*image.shape[:lead], 0, n)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     work = Work(None, image.chunks, quantity)
-    tasks, inputs, token = _shares(work, (image,) if mask is None else (image, mask))
-    name = f"ecc-block-{token}"
-    for images, shares in _by_images(work, tasks).items():
-        for row, share in enumerate(shares):
-            tasks[name, *images, row, 0] = (_row, share)
+    tasks, shares, inputs = _shares(work, (image,) if mask is None else (image, mask))
+    name = "ecc-block-" + inputs[0].name
+    for images, keys in shares.items():
+        tasks |= {(name, *images, row, 0): (_row, key) for row, key in enumerate(keys)}
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
     rows = (1,) * math.prod(work.owners[lead:])
     return da.Array(graph, name, (*image.chunks[:lead], rows, (n,)), meta=meta)
@@ -87,8 +85,8 @@ def _counts_like(image: Any, ndim: int) -> Any:
     return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
 
 
-def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, list[Any], str]:
-    """Return the tasks of the shares of all blocks, what they depend on, and a token."""
+def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, list[Any]], list[Any]]:
+    """Return the tasks of the shares of blocks, their keys by image, and what they depend on."""
     if work.open:
         arrays = tuple(_with_end(array, work) for array in arrays)
     token = dask.base.tokenize(*arrays, work.quantity, work.regions)
@@ -102,57 +100,50 @@ def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, list[Any], str]
         name=f"ecc-emit-{token}",
     )
     tasks: Graph = {}
+    shares: dict[Index, list[Any]] = {}
     for block in itertools.product(*map(range, work.owners)):
+        key = (f"ecc-share-{token}", *block)
         near = [(emitted.name, *other) for other in work.near(block)]
-        tasks[f"ecc-share-{token}", *block] = (Work.share, shared.key, block, near)
-    return tasks, [emitted, shared], token
+        tasks[key] = (Work.share, shared.key, block, near)
+        shares.setdefault(block[: work.lead], []).append(key)
+    return tasks, shares, [emitted, shared]
 
 
 def _emit(*arrays: Array, work: Work) -> BlockSums:
     return work.emitted(arrays)
 
 
-def _by_images(work: Work, tasks: Graph) -> dict[Index, list[Any]]:
-    """Return the keys of shares for each place on the batch axes."""
-    keys: dict[Index, list[Any]] = {}
-    for key in tasks:
-        keys.setdefault(key[1 : 1 + work.lead], []).append(key)
-    return keys
+def sums_of_blocks(
+    quantity: Quantity, image: Any, *others: Any | None, regions: bool = False
+) -> Any:
+    """Return the values of an image, a dask array of shape (*batch, size).
 
-
-def _sum_of_blocks(work: Work, arrays: tuple[Any, ...]) -> tuple[Any, str]:
-    """Return a graph, and the name of the keys of its sums, (name, *images, 0).
+    `others` are the second image of a surface or the labels of regions, and perhaps a mask or None.
+    All are without empty chunks, of the same chunks, and their spatial axes come last. Of regions
+    it is a table of shape (unknown, 1 + size).
 
     The sums are a chain, so that dask works through the blocks in their order; with a tree, it
     would keep the planes of many layers.
     """
-    tasks, inputs, token = _shares(work, arrays)
-    name, shared = f"ecc-sum-{token}", inputs[-1].key
-    for images, shares in _by_images(work, tasks).items():
+    arrays = (image, *(array for array in others if array is not None))
+    work = Work(None, image.chunks, quantity, regions=regions)
+    batch, size = image.shape[: work.lead], quantity.size + regions
+    meta = _values_like(image, quantity, work.lead + 1 + regions)
+    if image.size == 0 or 0 in work.owners:
+        shape = (*batch, *[0] * regions, size)
+        return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
+    tasks, shares, inputs = _shares(work, arrays)
+    name, shared = "ecc-sum-" + inputs[0].name, inputs[1].key
+    for images, keys in shares.items():
         so_far: list[Any] = []
-        groups = [shares[i : i + FAN_IN] for i in range(0, len(shares), FAN_IN)]
+        groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
         for i, group in enumerate(groups[:-1]):
             tasks[f"{name}-so-far", *images, i] = (Work.sum, shared, so_far + group)
             so_far = [(f"{name}-so-far", *images, i)]
-        tasks[name, *images, 0] = (Work.sum, shared, so_far + groups[-1])
-    return graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs), name
-
-
-def sums_of_blocks(quantity: Quantity, image: Any, *others: Any | None) -> Any:
-    """Return the values of an image, a dask array of shape (*batch, size).
-
-    `others` are the second image of a surface, and perhaps a mask or None. All are without empty
-    chunks, of the same chunks, and their spatial axes come last.
-    """
-    arrays = (image, *(array for array in others if array is not None))
-    work = Work(None, image.chunks, quantity)
-    lead = work.lead
-    meta = _values_like(image, quantity, lead + 1)
-    if image.size == 0 or 0 in work.owners:
-        shape = (*image.shape[:lead], quantity.size)
-        return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
-    graph, name = _sum_of_blocks(work, arrays)
-    return da.Array(graph, name, (*image.chunks[:lead], (quantity.size,)), meta=meta)
+        tasks[name, *images, *[0] * regions, 0] = (Work.sum, shared, so_far + groups[-1])
+    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
+    chunks = (*image.chunks[: work.lead], *[(math.nan,)] * regions, (size,))
+    return da.Array(graph, name, chunks, meta=meta)
 
 
 def _with_end(array: Any, work: Work) -> Any:
@@ -162,24 +153,6 @@ def _with_end(array: Any, work: Work) -> Any:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)
     return array.rechunk(work.chunks)
-
-
-def region_table(image: Any, labels: Any, quantity: Quantity) -> Any:
-    """Return the sums of all regions as one table, a dask array of shape (unknown, 1 + n).
-
-    `image` and `labels` have the same chunks, none of them empty.
-    """
-    columns = 1 + quantity.size
-    meta = _values_like(image, quantity, 2)
-    if image.size == 0:
-        return da.zeros_like(meta, shape=(0, columns), dtype=np.int64, chunks=-1)
-    work = Work(None, image.chunks, quantity, regions=True)
-    sums, name = _sum_of_blocks(work, (image, labels))
-    table = f"{name}-table"
-    graph = graphs.HighLevelGraph(
-        {**sums.layers, table: {(table, 0, 0): (name, 0)}}, {**sums.dependencies, table: {name}}
-    )
-    return da.Array(graph, table, ((math.nan,), (columns,)), meta=meta)
 
 
 def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:

@@ -90,7 +90,9 @@ def whole_regions(
     at, filtration = request.thresholds(), request.filtration
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    table = graph.region_table(request.images, request.labels, Curve(at, filtration))
+    table = graph.sums_of_blocks(
+        Curve(at, filtration), request.images, request.labels, regions=True
+    )
     found, values = graph.region_rows(table, dtype, wanted)
     return RegionCurves(found, at, values, **curve_facts(filtration))
 
@@ -125,7 +127,7 @@ def whole_region_minkowski(
     """Return the lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
     request = lazy_request(image, thresholds, labels=labels, axis=all_axes(image), **options)
     cells = _cells(request, spacing, estimator)
-    table = graph.region_table(request.images, request.labels, cells)
+    table = graph.sums_of_blocks(cells, request.images, request.labels, regions=True)
     found, rows = graph.region_rows(table, request.labels.dtype.newbyteorder("="), None)
     facts = minkowski_facts(request.filtration, cells.estimators[0])
     return RegionMinkowski(found, cells.thresholds, _functionals(rows, cells), **facts)
