@@ -289,8 +289,8 @@ def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys:
     for i in range(values.size):
         value = number(values[i])
         place = (value - origin) * slope
+        place = place if place < last else last  # NaN, too
         place = place if place > number(0) else number(0)
-        place = place if place < last else last
         key = of(ordered_key(bits[i], sign, negative) ^ flip)
         nan = value != value
         bad |= nan
