@@ -289,13 +289,13 @@ def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys:
     for i in range(values.size):
         value = number(values[i])
         place = (value - origin) * slope
-        place = place if place < last else last  # NaN, too
         place = place if place > number(0) else number(0)
+        place = place if place < last else last
         key = of(ordered_key(bits[i], sign, negative) ^ flip)
         nan = value != value
         bad |= nan
         beyond |= (of(key ^ turn) > limit) & ~nan
-        cells[i] = np.uint32(np.int32(place + number(1)) if nan else np.int32(place))
+        cells[i] = np.uint32(np.int32(last + number(1)) if nan else np.int32(place))
         keys[i] = key ^ stored
     return beyond, bad
 
