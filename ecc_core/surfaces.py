@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, SupportsIndex
+from functools import reduce
+from operator import and_
+from typing import Any, Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import value_units
 from ecc_core._request.filtration import flag_pair
-from ecc_core._request.image import check_same_shape, geometry_by_axis, split_masked
+from ecc_core._request.image import check_same_shape
 from ecc_core.results import EulerSurface, surface_facts
 
 __all__ = ["EulerSurface", "euler_surface"]
-
-NAMES = "first", "second"
 
 
 def euler_surface(
@@ -121,51 +120,25 @@ def euler_surface(
            [0, 1, 1],
            [1, 1, 1]])
     """
-    given = (thresholds_first, thresholds_second)
-    ranges = (range_first, range_second)
+    options: dict[str, Any] = {"connectivity": connectivity, "nan": nan, "workers": workers}
     if is_lazy(first) or is_lazy(second):
         from ecc_core._dask.whole import whole_surface
 
-        return whole_surface(
-            first,
-            second,
-            given,
-            ranges,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            axis=axis,
-            workers=workers,
-        )
-    first, mask = split_masked(first, mask)
-    second, mask = split_masked(second, mask)
-    origin = origin_of(first, "first")
-    shapes = [origin.image(*named).shape for named in zip((first, second), NAMES, strict=True)]
-    check_same_shape(*shapes)
-    axes = geometry_by_axis(shapes[0], axis, "first").axes
-    a, b = (
-        Request.of(
-            image,
-            at,
-            name=name,
-            like=origin,
-            range=bounds,
-            connectivity=connectivity,
-            superlevel=flag,
-            mask=shown,
-            nan=nan,
-            axis=axes,
-            workers=workers,
-        )
-        for image, at, name, bounds, flag, shown in zip(
-            (first, second), given, NAMES, ranges, flag_pair(superlevel), (mask, None), strict=True
-        )
-    )
-    b = b._replace(mask=a.mask)
+        given, ranges = (thresholds_first, thresholds_second), (range_first, range_second)
+        options |= {"superlevel": superlevel, "mask": mask, "axis": axis}
+        return whole_surface(first, second, given, ranges, **options)
+    flags = flag_pair(superlevel)
+    one: dict[str, Any] = {"range": range_first, "superlevel": flags[0], "mask": mask, "axis": axis}
+    a = Request.of(first, thresholds_first, name="first", **one, **options)
+    check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
+    one = {"range": range_second, "superlevel": flags[1], "axis": a.geometry.axes}
+    b = Request.of(second, thresholds_second, name="second", like=a.origin, **one, **options)
+    masks = [request.mask for request in (a, b) if request.mask is not None]
+    shown = reduce(and_, masks) if masks else None
+    a, b = a._replace(mask=shown), b._replace(mask=shown)
     at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
-    compute = origin.surfaces().surface
-    values = compute(a.images, b.images, at, filtrations, **a.options)
+    origin = a.origin
+    values = origin.surfaces().surface(a.images, b.images, at, filtrations, **a.options)
     if values.size:
         a.warn_if_missed(at[0], values[..., -1])  # where all of the other image has entered
         b.warn_if_missed(at[1], values[..., -1, :])
