@@ -76,7 +76,7 @@ class Painted(QObject):
     def __init__(self, widget: Any) -> None:
         super().__init__()
         self.done = False
-        widget.installEventFilter(self)
+        widget.viewport().installEventFilter(self)
 
     def eventFilter(self, _: QObject, event: QEvent) -> bool:
         self.done |= event.type() == QEvent.Type.Paint
@@ -259,7 +259,7 @@ def bare(side: int) -> Row:
     window.settle()
 
     def both() -> None:
-        window.panel.plot.update()
+        window.panel.plot.viewport().update()
         window.canvas.update()
 
     times = [window.frame(both) for _ in range(40)]

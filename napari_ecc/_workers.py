@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from napari.utils.notifications import show_error
 from psygnal import Signal
 from qtpy.QtCore import QThreadPool
 
-__all__ = ["PREPARING", "Job", "Runner", "Step", "apart", "result"]
+__all__ = ["PREPARING", "Job", "Runner", "Step", "apart", "result", "streamed"]
 
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
@@ -32,6 +32,12 @@ POLL = 0.02
 
 ENDS_WITHIN = 1500
 """Milliseconds that the end of a script waits for workers."""
+
+AT_ONCE = 0.02
+"""Seconds below which a job is quick."""
+
+MOST_KINDS = 100
+"""Kinds of jobs that a runner knows to be quick."""
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +120,7 @@ class Runner:
         self._arrived: deque[Callable[[], None]] = deque()
         self._delivering = False
         self._waits = False
+        self._quick: deque[Hashable] = deque(maxlen=MOST_KINDS)
         _runners.add(self)
 
     @property
@@ -121,24 +128,38 @@ class Runner:
         """Whether a job runs or waits to be run."""
         return self._worker is not None or self._pending is not None
 
-    def submit(self, job: Job, on_step: OnStep) -> None:
+    def submit(
+        self, job: Job, on_step: OnStep, kind: Hashable = None, *, at_once: bool = True
+    ) -> None:
         """Run a job instead of the current one.
 
         The job returns an iterator of `Step`, best a generator. It runs in another thread and must
         touch neither layers nor widgets; it can be cancelled between steps. `on_step` is called
         with each step, or with the last one of those that came in quick succession.
+
+        A job of a `kind` whose last one was quick runs at once in this thread, as its kernels are
+        ready and drawing its results takes longer, unless `at_once` is false. Jobs without a kind
+        never do.
         """
-        self._stop_current()
-        self._pending = (job, on_step)
+        self.cancel()
+        timed = partial(self._timed, job, kind)
+        if at_once and kind is not None and kind in self._quick:
+            generation = self._generation
+            for step in _guarded(timed, threading.Event(), self._taken):
+                self._deliver(partial(self._on_step, generation, on_step, step))
+            return
+        self._pending = (timed, on_step)
         if self._worker is None:
             self._start_pending()
 
-    def run(self, job: Job, on_step: OnStep) -> None:
-        """Run a short job in this thread, instead of the current one; see `submit`."""
-        self.cancel()
-        generation = self._generation
-        for step in _guarded(job, threading.Event(), self._taken):
-            self._deliver(partial(self._on_step, generation, on_step, step))
+    def _timed(self, job: Job, kind: Hashable) -> Iterator[Step]:
+        """Run a job, and take note of whether it is quick."""
+        start = time.perf_counter()
+        yield from job()
+        if kind in self._quick:
+            self._quick.remove(kind)
+        if time.perf_counter() - start < AT_ONCE:
+            self._quick.append(kind)
 
     def cancel(self) -> None:
         """Discard the running and the waiting job."""
@@ -242,34 +263,70 @@ class Runner:
             self.busy.emit(False)
 
 
-def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:
-    """Return the result of a long call, which the job does not wait for when it is cancelled.
+class _UnwantedError(Exception):
+    """Nobody waits for results any longer."""
 
-    The call then goes on in a thread that does not keep the process alive, one call at a time.
+
+def streamed(
+    work: Callable[[Callable[[Any], None]], None], *, joined: bool
+) -> Generator[Any, None, None]:
+    """Yield what a function passes to its argument, and None while there is nothing new.
+
+    It runs in a thread that does not keep the process alive. What it raises is raised again. When
+    the generator is closed, the next result, or None, ends the function; if `joined`, that is
+    waited for.
     """
     results: SimpleQueue[Any] = SimpleQueue()
-    wanted = True
+    closed = threading.Event()
 
-    def work() -> None:
-        with _one_at_a_time:
-            try:
-                results.put((call() if wanted else None, None))
-            except Exception as error:
-                results.put((None, error))
+    def put(result: Any) -> None:
+        if closed.is_set():
+            raise _UnwantedError
+        if result is not None:
+            results.put((result, None))
 
-    threading.Thread(target=work, name="ecc-call", daemon=True).start()
+    def run() -> None:
+        error = None
+        try:
+            work(put)
+        except Exception as raised:
+            error = raised
+        results.put((None, error))
+
+    thread = threading.Thread(target=run, name="ecc-work", daemon=True)
+    thread.start()
     try:
         while True:
             try:
                 found, error = results.get(timeout=POLL)
-                break
             except Empty:
-                yield Step(None)
+                yield None
+                continue
+            if error is not None:
+                raise error
+            if found is None:
+                return
+            yield found
     finally:
-        wanted = False
-    if error is not None:
-        raise error
-    return found
+        closed.set()
+        if joined:
+            thread.join()
+
+
+def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:
+    """Return the result of a long call, which the job does not wait for when it is cancelled.
+
+    The call then goes on in its thread, one call at a time.
+    """
+
+    def work(put: Callable[[Any], None]) -> None:
+        with _one_at_a_time:
+            put(call())
+
+    for found in streamed(work, joined=False):
+        if found is not None:
+            return found
+        yield Step(None)
 
 
 _one_at_a_time = threading.Lock()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from napari.layers import Image, Labels
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
@@ -17,7 +18,6 @@ from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
 from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
-from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
@@ -91,7 +91,7 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = LabelsOverlay(viewer, "Points in both sets")
+        self._set = LabelsOverlay(viewer, "both channels", look_of_sets)
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
         self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
@@ -131,14 +131,12 @@ class ChannelController(DockController):
     def _statements(self) -> list[str]:
         return [] if self._shown is None else [self._shown[2]()]
 
-    def save_table(self, path: str) -> None:
-        """Write a row for each pair of thresholds; see `write_columns`."""
+    def table(self) -> DataFrame:
+        """A row for each pair of thresholds."""
         surface = self.model.surface
         if surface is None:
             raise ValueError("There is no surface yet.")
-        first, second, values = surface
-        columns = long_columns({"threshold_first": first}, "threshold_second", second, values)
-        write_columns(path, columns, self.facts)
+        return surface.to_pandas()
 
     @property
     def facts(self) -> dict[str, str]:
@@ -188,8 +186,6 @@ class ChannelController(DockController):
             layer,
             surface.selection,
             surface.spacing,
-            name="both channels",
-            **look_of_sets(),
         )
 
     def _clear(self) -> None:

@@ -20,7 +20,6 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
-from napari_ecc._controller.output import write_columns
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
@@ -141,25 +140,23 @@ class CompareController(DockController):
         compared = call("comparison", "compare_groups", curves, **self.model.grouping)
         return ["all_curves = {}", *collected, compared]
 
-    def save_curves(self, path: str) -> None:
-        """Write a row for each curve and threshold; see `write_columns`."""
+    def curves_table(self) -> dict[str, ArrayLike]:
+        """Columns with a row for each curve and threshold."""
         curves, grouping = self._curves(), self.model.grouping
         values = grouping["features"][self.model.by] if self.model.by else None
         groups = groups_of(list(curves), self.model.pattern, values)
         group = {name: title for title, members in groups.items() for name in members}
         sizes = [curve.thresholds.size for curve in curves.values()]
-        columns: dict[str, ArrayLike] = {
+        return {
             "name": np.repeat(list(curves), sizes),
             "group": np.repeat([group[name] for name in curves], sizes),
             "threshold": np.concatenate([curve.thresholds for curve in curves.values()]),
-            "euler_characteristic": np.concatenate([curve.values for curve in curves.values()]),
+            "euler_number": np.concatenate([curve.values for curve in curves.values()]),
         }
-        write_columns(path, columns, self.facts)
 
-    def save_table(self, path: str) -> None:
-        """Write a row for each curve with its descriptors; see `write_columns`."""
-        table = curve_table(self._curves(), self.model.table)
-        write_columns(path, {str(name): table[name].to_numpy() for name in table}, self.facts)
+    def table(self) -> pd.DataFrame:
+        """A row for each curve with its descriptors."""
+        return curve_table(self._curves(), self.model.table)
 
     @property
     def facts(self) -> dict[str, str]:

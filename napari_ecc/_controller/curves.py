@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,27 +66,19 @@ class Request:
     read_mask: ReadMask | None  # makes a mask of the shape of the finest level
     bounds: tuple[float, float] | None
     """Range of the thresholds; None: that of the values, which then are in memory."""
-    bins: int
+    thresholds: int | NDArray[np.float64]  # their number, or themselves
     superlevel: bool
     connectivity: int | None  # None: d
     sigma: tuple[float, ...]  # of the smoothing, in points
 
     @property
-    def size(self) -> int:
-        """Number of points of the finest level."""
-        return math.prod(self.levels[-1].shape)
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What the computing time depends on, besides the size."""
+    def kind(self) -> tuple[Any, ...] | None:
+        """What the computing time depends on; None if data are read or a mask is drawn first."""
         full = self.levels[-1]
-        sets = self.superlevel, self.connectivity, self.bins
-        return (full.dtype, full.ndim, full.flags.c_contiguous, any(self.sigma), *sets)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the curve can be computed without reading data or drawing a mask first."""
-        return len(self.levels) == 1 and not is_lazy(self.levels[0]) and self.read_mask is None
+        if len(self.levels) > 1 or is_lazy(full) or self.read_mask is not None:
+            return None
+        sets = self.superlevel, self.connectivity, str(self.thresholds)
+        return (full.dtype, full.shape, full.flags.c_contiguous, any(self.sigma), *sets)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -103,7 +95,7 @@ def request_of(
     selection: Selection,
     *,
     region: Any = None,
-    thresholds: int = 256,
+    thresholds: int | NDArray[np.float64] = 256,
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = True,
@@ -120,7 +112,7 @@ def request_of(
         levels=levels,
         read_mask=None if region is None else region_mask(layer, selection, region),
         bounds=range or _known_bounds(layer, levels),
-        bins=thresholds,
+        thresholds=thresholds,
         superlevel=superlevel,
         connectivity=connectivity,
         sigma=tuple((smoothing * finest / selection.spacing).tolist()),
@@ -195,9 +187,9 @@ def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
     return {f"{layer.name} {name} {k:0{width}}": at for k, at in enumerate(parts)}
 
 
-def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
+def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
     """Compute the curve of each request; each step yields all curves found so far."""
-    found: Curves = {}
+    found: dict[Any, EulerCurve] = {}
     for name, request in wanted.items():
         for step in compute_curve(request):
             curve, _ = step.value
@@ -278,13 +270,20 @@ def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
 
 
 def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
-    low, high = request.bounds or _value_range(field)
-    levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
+    levels = _levels(field, request)
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)
     values = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options).values
     return Curve(levels, to_host(values), request.superlevel, stage)
+
+
+def _levels(field: Field, request: Request) -> NDArray[np.float64]:
+    if not isinstance(request.thresholds, int):
+        return request.thresholds
+    low, high = request.bounds or _value_range(field)
+    whole = field.data.dtype.kind in "biu"
+    return even_levels(low, high, request.thresholds, whole=whole)
 
 
 def _value_range(field: Field) -> tuple[float, float]:
@@ -299,13 +298,12 @@ def _value_range(field: Field) -> tuple[float, float]:
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
     """Yield the curve of the blocks read so far, until all have been read."""
     image = given = request.levels[-1]
-    low, high = request.bounds or _value_range(Field(image, mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
         image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)
-    levels = even_levels(low, high, request.bins, whole=smoothed.dtype.kind in "biu")
+    levels = _levels(field, request)
     blocks = euler_curve_blocks(smoothed, levels, mask=mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
     missing = [place for place in range(len(parts)) if place not in progress.known]

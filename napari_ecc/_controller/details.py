@@ -22,10 +22,15 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
-from napari_ecc._controller.persistence import can_be_paired, find_classes
+from napari_ecc._controller.persistence import (
+    Objects,
+    can_be_paired,
+    find_classes,
+    find_objects,
+)
 from napari_ecc._controller.session import read_settings
 from napari_ecc._controller.sources import Source
-from napari_ecc._model.explorer import ExplorerModel
+from napari_ecc._model.explorer import ExplorerModel, Histogram
 from napari_ecc._workers import Job, Runner, Step
 
 __all__ = ["Details"]
@@ -46,8 +51,9 @@ class Details:
         self._model = model
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
-        self._drawing, self._dividing = Runner("Histogram"), Runner("Otsu's threshold")
-        self.runners = self._counting, self._locating, self._drawing, self._dividing
+        self._drawing, self._finding = Runner("Histogram"), Runner("Objects")
+        self.runners = self._counting, self._locating, self._drawing, self._finding
+        self.objects: Objects | None = None
         self.source: Source | None = None
         self.field: Field | None = None  # None before the curve is complete
         self._counted = np.zeros(0)
@@ -58,6 +64,7 @@ class Details:
         self.cancel()
         self.source, self.field = source, field
         self._model.betti = self._model.classes = None
+        self.forget_objects()
 
     def cancel(self) -> None:
         """Stop looking at the threshold."""
@@ -68,6 +75,7 @@ class Details:
     def forget(self) -> None:
         """Stop, and examine nothing."""
         self.cancel()
+        self.forget_objects()
         self.points.remove_soon()
         self.source = self.field = None
         self._model.betti = self._model.classes = self._model.histogram = None
@@ -133,32 +141,62 @@ class Details:
         self.points.show(source.layer, source.selection, found)
         self._model.changes = (len(found.points), found.total)
 
+    def forget_objects(self) -> None:
+        """Stop looking for the objects at the threshold, or forget them."""
+        self._finding.cancel()
+        self.objects = None
+
+    @property
+    def finding(self) -> bool:
+        """Whether the objects at the threshold are being looked for."""
+        return self._finding.running
+
+    def find_objects(self, use: Callable[[Objects], None]) -> None:
+        """Call a function with the objects at the threshold, at once if they are known."""
+        field, model = self.field, self._model
+        if self.objects is not None:
+            use(self.objects)
+        elif field is not None:
+            job = partial(find_objects, field, model.threshold, model.min_persistence, **self.sets)
+            self._finding.submit(job, partial(self._on_objects, use))
+
+    def _on_objects(self, use: Callable[[Objects], None], step: Step) -> None:
+        if step.value is not None:
+            self.objects = step.value
+            use(step.value)
+
     def show_histogram(self) -> None:
         """Find the histogram of the values, if it is shown."""
-        field, curve, model = self.field, self._model.curve, self._model
-        if not model.show_histogram or field is None or curve is None:
-            self._drawing.cancel()
-            model.histogram = None
-            return
-        self._drawing.submit(
-            partial(compute_histogram, field, curve),
-            lambda step: setattr(model, "histogram", step.value),
-        )
+        if self._model.show_histogram:
+            self._find_histogram(lambda _: None)
+        else:
+            self._model.histogram = None
 
     def find_otsu(self, found: Callable[[float], None]) -> None:
         """Find Otsu's threshold of the values."""
-        field, curve = self.field, self._model.curve
-        if field is None or curve is None:
+        if self.field is None:
             show_info("There is no complete curve yet.")
-            return
 
-        def on_step(step: Step) -> None:
-            if step.value is None:
+        def use(histogram: Histogram | None) -> None:
+            if histogram is None:
                 show_info("There is no histogram of data that are not in memory.")
             else:
-                found(step.value.otsu)
+                found(histogram.otsu)
 
-        self._dividing.submit(partial(compute_histogram, field, curve), on_step)
+        self._find_histogram(use)
+
+    def _find_histogram(self, use: Callable[[Histogram | None], None]) -> None:
+        field, curve, model = self.field, self._model.curve, self._model
+
+        def on_step(step: Step) -> None:
+            model.histogram = step.value if model.show_histogram else None
+            use(step.value)
+
+        if field is None or curve is None:
+            self._drawing.cancel()
+            model.histogram = None
+        else:
+            self._drawing.submit(partial(compute_histogram, field, curve), on_step)
 
 
 def _details(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection, placement
-from napari_ecc._controller.overlays import Overlay
+from napari_ecc._controller.overlays import OUTLINE, Overlay
 from napari_ecc._model.directions import direction_from_ray
 
 __all__ = ["DirectionArrow", "HeightMarker"]
@@ -26,7 +26,6 @@ LENGTH = 0.42
 WIDTH = 0.004
 """Width as a share of the longest side."""
 
-COLOUR = "#ff9f43"
 NAME = "Euler direction"
 
 HEIGHT_COLOUR = "#6cc5ff"
@@ -94,7 +93,7 @@ class DirectionArrow(Overlay):
             name=NAME,
             vector_style="arrow",
             edge_width=float(WIDTH * sides.max()),
-            edge_color=COLOUR,
+            edge_color=OUTLINE,
             opacity=1.0,
             blending="translucent_no_depth",
             units=layer.units,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -20,9 +19,6 @@ from napari_ecc._workers import Step
 __all__ = ["Cache", "Sweep", "Swept", "compute_sweep", "curves_along"]
 
 Floats = NDArray[np.float64]
-
-AT_ONCE = 0.01
-"""Seconds below which a curve is computed in the main thread: redrawing takes longer than that."""
 
 POINTS_A_CALL = 2**30
 """Largest product of points and directions in one call: a job can be cancelled between calls."""
@@ -70,12 +66,11 @@ class Swept:
 
 
 class Cache:
-    """The image of the last sweep, and whether its last curve was quick."""
+    """The image of the last sweep."""
 
     def __init__(self) -> None:
         self._source: tuple[Any, ...] = ()
         self._swept = Swept(np.zeros((0, 0)))
-        self._quick: tuple[Any, ...] = ()
 
     def load(self, sweep: Sweep) -> Generator[Step, None, Swept]:
         """Return the image in memory."""
@@ -84,14 +79,6 @@ class Cache:
             self._swept = Swept((yield from load(sweep.level.array)))
             self._source = sweep.source
         return self._swept
-
-    def is_quick(self, sweep: Sweep) -> bool:
-        """Whether the next curve need not be computed in another thread."""
-        return self._quick == sweep.key and self._source == sweep.source
-
-    def learn(self, sweep: Sweep, seconds: float) -> None:
-        """Take note of the time of a curve."""
-        self._quick = sweep.key if seconds < AT_ONCE else ()
 
 
 def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
@@ -137,9 +124,7 @@ def compute_sweep(
     """
     yield from prepared("sweep", sweep.level.array)
     swept = yield from cache.load(sweep)
-    start = time.perf_counter()
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
-    cache.learn(sweep, time.perf_counter() - start)
     above = sweep.filtration == "plane" and sweep.superlevel
     curve = EulerCurve(levels, values, superlevel=above)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))

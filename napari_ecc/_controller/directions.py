@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from pandas import DataFrame
 from psygnal import Signal
 from superqt.utils import qthrottled
 
@@ -27,7 +28,6 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import Level, describe, fitting_level
-from napari_ecc._controller.output import transform_columns, write_columns
 from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel
@@ -116,11 +116,10 @@ class DirectionController(DockController):
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
         if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
             self._show_set(selection)
-        quick = not self.runner.running and not self._missing() and self._cache.is_quick(sweep)
-        start = self.runner.run if quick else self.runner.submit
+        kind = None if self.runner.running or self._missing() else sweep.key
         rows = self._rows.copy()
         job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
-        start(job, partial(self._on_step, circle))
+        self.runner.submit(job, partial(self._on_step, circle), kind)
         self._place_arrow()
 
     def _show_set(self, selection: Selection) -> None:
@@ -168,19 +167,20 @@ class DirectionController(DockController):
             call("transform", "layer_transform", self._layer, **around),
         ]
 
-    def save_curve(self, path: str) -> None:
-        """Write the curve as CSV or Parquet; see `write_columns`."""
+    def curve_table(self) -> dict[str, ArrayLike]:
+        """Columns of the curve."""
         curve = self.model.curve
         if curve is None:
             raise ValueError("There is no curve yet.")
-        columns = {self._level: curve.thresholds, "euler_characteristic": curve.values}
-        write_columns(path, columns, self.facts)
+        return {self._level: curve.thresholds, "euler_number": curve.values}
 
-    def save_transform(self, path: str) -> None:
-        """Write the transform as CSV or Parquet; see `write_columns`."""
-        if self.model.transform is None:
-            raise ValueError("There is no transform yet.")
-        write_columns(path, transform_columns(self.model.transform, self._level), self.facts)
+    def transform_table(self) -> DataFrame:
+        """A row for each direction and height."""
+        transform = self.model.transform
+        if transform is None or self._missing():
+            raise ValueError("The transform is not complete yet.")
+        whole = replace(transform, values=transform.values.astype(np.int64))
+        return whole.to_pandas().rename(columns={"height": self._level})
 
     @property
     def _level(self) -> str:

@@ -15,23 +15,21 @@ from ecc_core import EulerCurve
 from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.details import Details
 from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.fields import label_components
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
-from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay, embedded
-from napari_ecc._controller.persistence import Objects, can_be_paired, find_objects
+from napari_ecc._controller.persistence import Objects
 from napari_ecc._controller.probe import ObjectProbe
-from napari_ecc._controller.sources import QuickCurves, Source
+from napari_ecc._controller.sources import Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
-KEPT = ("superlevel", "connectivity", "bins", "sigma", "threshold", "min_persistence")
+KEPT = ("superlevel", "connectivity", "bins", "sigma", "min_size", "threshold", "min_persistence")
 """Settings that are kept with a layer."""
 KEPT_AS = "napari-ecc settings"
 """Their key in its metadata."""
@@ -49,14 +47,12 @@ class ExplorerController(DockController):
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.details = Details(viewer, self.model)
         self.probe = ObjectProbe(viewer, self.model, self.details)
-        self._labelling = Runner("Labels")
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
-        self.runners += [*self.details.runners, *self.probe.runners, self._labelling]
+        self.runners += [*self.details.runners, *self.probe.runners]
         self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._explored: Any = None
-        self._quick = QuickCurves()
         self._connect()
         warm(("curve", "uint8", 2), ("counts", "uint8", 2), ("classes", "uint8", 2))
         self._on_image()
@@ -132,9 +128,9 @@ class ExplorerController(DockController):
     def _submit(self, source: Source) -> None:
         self.details.cancel()
         # Not at once for another image: napari may crash if layers come while it removes one
-        quick = self._shown is not None and self._quick.include(source)
-        start = self.runner.run if quick else self.runner.submit
-        start(source.steps, lambda step: self._on_curve(step, source))
+        known, kind = self._shown is not None, source.request.kind
+        on_step = partial(self._on_curve, source)
+        self.runner.submit(source.steps, on_step, kind, at_once=known)
 
     def _source(self, layer: Any) -> Source:
         """Return the request for the layers in their current state."""
@@ -150,7 +146,7 @@ class ExplorerController(DockController):
         request = request_of(layer, selection, **options)
         return Source(layer, selection, options, request, Progress())
 
-    def _on_curve(self, step: Step, source: Source) -> None:
+    def _on_curve(self, source: Source, step: Step) -> None:
         curve, field = step.value
         layer, selection = source.layer, source.selection
         self._shown = source
@@ -165,7 +161,6 @@ class ExplorerController(DockController):
         self.show_part(layer, selection.where, curve.in_words() or "complete")
         if field is None:
             return
-        self._quick.learn(source)
         model.status = source.in_words(field.data)
         if model.show_set:
             self._set.show(layer, selection, field, model)
@@ -225,26 +220,19 @@ class ExplorerController(DockController):
 
     def make_labels(self) -> None:
         """Add a Labels layer of the components that are counted at the threshold; can be undone."""
-        shown, field, model = self._shown, self.details.field, self.model
-        if shown is None or field is None:
+        shown, model = self._shown, self.model
+        if shown is None or self.details.field is None:
             show_info("There is no curve yet.")
             return
         threshold = formatted(model.threshold)
         name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
-        job = partial(label_components, field, model.threshold, **self.details.sets)
-        if can_be_paired(field):
-            least = model.min_persistence
-            job = partial(find_objects, field, model.threshold, least, **self.details.sets)
-        self._labelling.submit(job, lambda step: self._add_labels(step.value, shown, name))
+        self.details.find_objects(partial(self._add_labels, shown, name))
 
-    def _add_labels(self, found: Any, shown: Source, name: str) -> None:
-        if found is None:
-            return
+    def _add_labels(self, shown: Source, name: str, found: Objects) -> None:
         selected = set(self.viewer.layers.selection)
-        table = {"features": found.table()} if isinstance(found, Objects) else {}
-        labels = found.labels if isinstance(found, Objects) else found
-        place = embedded(labels, shown.layer, shown.selection)
-        layer = self.viewer.add_labels(name=name, **place, **table)
+        found = found.of_size(self.model.min_size)
+        place = embedded(found.labels, shown.layer, shown.selection)
+        layer = self.viewer.add_labels(name=name, features=found.table, **place)
 
         def undo() -> None:
             if layer in self.viewer.layers:
@@ -279,21 +267,21 @@ class ExplorerController(DockController):
         code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{shown.name!r}: curve}}"
         return shown.name, result_of(curve, shown.request), code
 
-    def save_table(self, path: str) -> None:
-        """Write the curve as CSV or Parquet; see `write_columns`."""
+    def table(self) -> dict[str, ArrayLike]:
+        """Columns of the curve, and of the Betti curves as far as they are known."""
         curve = self.model.curve
         if curve is None:
             raise ValueError("There is no curve yet.")
         columns: dict[str, ArrayLike] = {
             "threshold": curve.thresholds,
-            "euler_characteristic": curve.values,
+            "euler_number": curve.values,
         }
         for name, betti in (("b", self.model.betti), ("lasting_b", self.model.lasting_betti)):
             if betti is not None and (name == "b" or self.model.min_persistence):
                 places = np.searchsorted(betti.thresholds, curve.thresholds)
                 columns |= {f"{name}{k}": at[places] for k, at in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
-        write_columns(path, columns, self.facts)
+        return columns
 
 
 def _first_threshold(curve: Curve, layer: Any) -> float:

@@ -11,7 +11,7 @@ from dask import array as da
 from dask.array.core import normalize_chunks, slices_from_chunks
 from dask.delayed import delayed
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, find_objects, generate_binary_structure, label
+from scipy.ndimage import binary_dilation, find_objects
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
@@ -27,7 +27,6 @@ __all__ = [
     "compute_histogram",
     "count_all",
     "find_critical_points",
-    "label_components",
     "surroundings",
 ]
 
@@ -198,21 +197,6 @@ def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
     if np.count_nonzero(counts) < 2:
         return float(middles[counts.argmax()])
     return float(threshold_otsu(hist=(counts, middles)))
-
-
-def label_components(
-    field: Field, threshold: float, *, superlevel: bool, connectivity: int | None
-) -> Iterator[Step]:
-    """Label the components of the set of a field at a threshold.
-
-    Data that are not in memory give one label for all of the set, as lazily as they are.
-    """
-    inside = field.inside(threshold, superlevel)
-    if is_lazy(field.data):
-        yield Step(inside.astype(np.uint8))
-    else:
-        structure = generate_binary_structure(inside.ndim, connectivity or inside.ndim)
-        yield Step(label(inside, structure)[0])
 
 
 def surroundings(labels: Array, number: int) -> tuple[tuple[int, ...], NDArray[np.bool_]] | None:

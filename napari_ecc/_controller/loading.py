@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-import queue
-import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -19,7 +17,7 @@ from dask.callbacks import Callback
 from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection, is_lazy
-from napari_ecc._workers import Step
+from napari_ecc._workers import Step, streamed
 
 __all__ = [
     "MOST_POINTS",
@@ -39,9 +37,6 @@ MOST_POINTS = 2**28
 """Largest number of points that are loaded into memory."""
 
 PIECE_POINTS = 2**22
-
-WAIT = 0.1
-"""Seconds to wait for a result before the caller can check whether it is cancelled."""
 
 WORKERS = max(1, (os.cpu_count() or 1) - 1)
 """Number of threads: one core is left for the user interface."""
@@ -99,10 +94,6 @@ def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
     return result
 
 
-class _StoppedError(Exception):
-    pass
-
-
 def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     """Compute delayed values with threads; shared blocks are read once.
 
@@ -111,42 +102,16 @@ def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     raised again.
     """
     wanted = list(parts)
-    results: queue.SimpleQueue[Any] = queue.SimpleQueue()
     positions = {part.key: position for position, part in enumerate(wanted)}
-    stopped = threading.Event()
 
-    def on_result(key: Any, value: Any, *_: Any) -> None:
-        if stopped.is_set():
-            raise _StoppedError
-        if key in positions:
-            results.put((positions[key], value))
+    def work(put: Callable[[Any], None]) -> None:
+        def on_result(key: Any, value: Any, *_: Any) -> None:
+            put((positions[key], value) if key in positions else None)
 
-    def work() -> None:
-        try:
-            with Callback(posttask=on_result):
-                compute(wanted, scheduler="threads", num_workers=WORKERS)
-        except _StoppedError:
-            pass
-        except Exception as error:
-            results.put(error)
+        with Callback(posttask=on_result):
+            compute(wanted, scheduler="threads", num_workers=WORKERS)
 
-    thread = threading.Thread(target=work, name="ecc-blocks", daemon=True)
-    thread.start()
-    try:
-        missing = len(positions)
-        while missing:
-            try:
-                result = results.get(timeout=WAIT)
-            except queue.Empty:
-                yield None
-                continue
-            if isinstance(result, Exception):
-                raise result
-            missing -= 1
-            yield result
-    finally:
-        stopped.set()
-        thread.join()
+    return streamed(work, joined=True)
 
 
 @cache

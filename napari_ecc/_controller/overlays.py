@@ -20,6 +20,7 @@ from napari_ecc._workers import Job, Runner, Step
 
 __all__ = [
     "LOWERS",
+    "OUTLINE",
     "RAISES",
     "LabelsOverlay",
     "Overlay",
@@ -27,9 +28,11 @@ __all__ = [
     "SetOverlay",
     "colours_of_effects",
     "embedded",
+    "look_of_outlines",
     "look_of_sets",
 ]
 
+OUTLINE = "#ff9f43"
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
 LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
@@ -199,12 +202,21 @@ def look_of_sets() -> dict[str, Any]:
     return {name: settings.get(name, default) for name, default in defaults.items()}
 
 
-class LabelsOverlay(Overlay):
-    """Points of a selection that a job finds, as a Labels layer of one colour."""
+def look_of_outlines() -> dict[str, Any]:
+    """Return colour and opacity of outlines."""
+    return {"colour": OUTLINE, "opacity": 0.9}
 
-    def __init__(self, viewer: Any, description: str) -> None:
+
+class LabelsOverlay(Overlay):
+    """Points of a selection that a job finds, as a Labels layer of one colour.
+
+    `look` returns its colour and opacity: `look_of_sets` or `look_of_outlines`.
+    """
+
+    def __init__(self, viewer: Any, name: str, look: Callable[[], dict[str, Any]]) -> None:
         super().__init__(viewer)
-        self.runner = Runner(description)
+        self._name, self._look = name, look
+        self.runner = Runner(name)
 
     def clear(self) -> None:
         """Find and show nothing."""
@@ -217,10 +229,6 @@ class LabelsOverlay(Overlay):
         layer: Any,
         selection: Selection,
         spacing: ArrayLike,
-        *,
-        name: str,
-        colour: str,
-        opacity: float,
     ) -> None:
         """Show what a job finds: where a bool array begins, see `embedded`, and the array."""
 
@@ -228,14 +236,15 @@ class LabelsOverlay(Overlay):
             if step.value is None:
                 return
             start, inside = step.value
+            look = self._look()
             self._show(
                 layer,
                 self._viewer.add_labels,
                 embedded(inside.astype(np.uint8), layer, selection, spacing, start),
-                name=name,
-                opacity=opacity,
+                name=self._name,
+                opacity=look["opacity"],
                 blending="translucent_no_depth",
-                colormap=DirectLabelColormap(color_dict={1: colour, None: "transparent"}),
+                colormap=DirectLabelColormap(color_dict={1: look["colour"], None: "transparent"}),
             )
 
         self.runner.submit(job, show)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.ndimage import generate_binary_structure, label
 
 import ecc_core as ecc
 from napari_ecc._controller.fields import Field
+from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import WORKERS
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.persistence import Classes
@@ -26,24 +28,24 @@ PAIRED = 1 << 22
 class Objects(NamedTuple):
     """Components of a set that last, the oldest first."""
 
-    labels: NDArray[np.int32]  # from 1 on, 0 elsewhere
-    births: NDArray[np.float64]
-    deaths: NDArray[np.float64]  # where they merge with an older one; infinite if they do not
-    points: NDArray[np.int64]  # where they are born
-    elders: NDArray[np.int64]  # label of the object that they merge with, or 0
-    sizes: NDArray[np.int64]  # numbers of points
+    labels: Any  # from 1 on, 0 elsewhere
+    table: pd.DataFrame | None
+    """A row for each, as features of a Labels layer: ``index`` (its label), ``birth``, ``death``
+    (where it merges with an older one; infinite if it does not), ``merges_with`` (the label of that
+    one, or 0) and ``points`` (their number). None where births and deaths are not computed."""
 
-    def table(self) -> pd.DataFrame:
-        """Features of a Labels layer."""
-        return pd.DataFrame(
-            {
-                "index": np.arange(1, len(self.births) + 1),
-                "birth": self.births,
-                "death": self.deaths,
-                "merges_with": self.elders,
-                "points": self.sizes,
-            }
-        )
+    def of_size(self, least: int) -> Objects:
+        """Those of at least so many points, with new labels; all of data that are not in memory."""
+        if least <= 1 or is_lazy(self.labels):
+            return self
+        sizes = np.bincount(self.labels.ravel())
+        sizes[0] = 0
+        number = np.where(sizes >= least, np.cumsum(sizes >= least), 0).astype(np.int32)
+        table = self.table
+        if table is not None:
+            table = table[sizes[1:] >= least].reset_index(drop=True)
+            table = table.assign(index=table.index + 1, merges_with=number[table["merges_with"]])
+        return Objects(number[self.labels], table)
 
 
 def can_be_paired(field: Field) -> bool:
@@ -62,7 +64,19 @@ def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iter
 
 
 def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> Iterator[Step]:
-    """Find the `Objects` of a field at a threshold, of at least some persistence."""
+    """Find the `Objects` of a field at a threshold, of at least some persistence.
+
+    All of those of large data are found, and one for all of the set of data that are not in memory,
+    as lazily as they are.
+    """
+    if is_lazy(field.data):
+        yield Step(Objects(field.inside(threshold, sets["superlevel"]).astype(np.uint8), None))
+        return
+    if not can_be_paired(field):
+        inside = field.inside(threshold, sets["superlevel"])
+        structure = generate_binary_structure(inside.ndim, sets["connectivity"] or inside.ndim)
+        yield Step(Objects(label(inside, structure)[0], None))
+        return
     yield from prepared("classes", field.data)
     found = yield from apart(
         partial(
@@ -93,6 +107,11 @@ def _objects(found: ecc.PersistentRegions, threshold: float) -> Objects:
     number = np.zeros(len(births) + 1, np.int32)
     number[1:][alive] = np.arange(1, alive.sum() + 1)
     labels = number[roots][found.labels]
-    elders = number[found.merged_into[alive]].astype(np.int64)
-    sizes = np.bincount(labels.ravel(), minlength=int(alive.sum()) + 1)[1:]
-    return Objects(labels, births[alive], deaths[alive], found.birth_points[alive], elders, sizes)
+    columns = {
+        "index": np.arange(1, alive.sum() + 1),
+        "birth": births[alive],
+        "death": deaths[alive],
+        "merges_with": number[found.merged_into[alive]].astype(np.int64),
+        "points": np.bincount(labels.ravel(), minlength=int(alive.sum()) + 1)[1:],
+    }
+    return Objects(labels, pd.DataFrame(columns))

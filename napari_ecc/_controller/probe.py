@@ -11,14 +11,13 @@ import numpy as np
 from napari.components._viewer_mouse_bindings import double_click_to_zoom
 
 from napari_ecc._controller.details import Details
-from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.fields import Field, surroundings
 from napari_ecc._controller.links import Links
-from napari_ecc._controller.overlays import LabelsOverlay
+from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
 from napari_ecc._controller.persistence import Objects, find_objects
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["ObjectProbe"]
 
@@ -28,11 +27,9 @@ class ObjectProbe:
 
     def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
         self._viewer, self._model, self._details = viewer, model, details
-        self._objects: Objects | None = None
         self._place: tuple[int, ...] | None = None
-        self._outline = LabelsOverlay(viewer, "Outline of an object")
-        self._finding = Runner("Objects")
-        self.runners = [self._finding, self._outline.runner]
+        self._outline = LabelsOverlay(viewer, "chosen component", look_of_outlines)
+        self.runners = [self._outline.runner]
         self._links = Links()
         events = model.events
         changes = events.threshold, events.min_persistence, events.classes
@@ -53,8 +50,7 @@ class ObjectProbe:
             callbacks[callbacks.index(old)] = new
 
     def _forget(self, *_: Any) -> None:
-        self._finding.cancel()
-        self._objects = None
+        self._details.forget_objects()
         self._model.pointed = ""
         self._outline.clear()
 
@@ -70,51 +66,39 @@ class ObjectProbe:
 
     def _on_move(self, _: Any, event: Any) -> None:
         self._place = self._point(event)
-        if self._objects is not None or self._place is None:
-            self._tell()
-        elif (
-            (field := self._details.field)
-            and self._model.classes is not None
-            and not self._finding.running
-        ):
-            least = self._model.min_persistence
-            job = partial(find_objects, field, self._model.threshold, least, **self._details.sets)
-            self._finding.submit(job, self._on_objects)
+        if self._place is None:
+            self._model.pointed = ""
+        elif self._model.classes is not None and not self._details.finding:
+            self._details.find_objects(self._tell)
 
-    def _on_objects(self, step: Step) -> None:
-        if step.value is not None:
-            self._objects = step.value
-            self._tell()
+    def _row(self, objects: Objects | None) -> Any:
+        """What is known of the object under the mouse, or None."""
+        if objects is None or objects.table is None or self._place is None:
+            return None
+        label = int(objects.labels[self._place])
+        return objects.table.iloc[label - 1] if label else None
 
-    def _label(self) -> int:
-        """The label of the object under the mouse, or 0."""
-        if self._objects is None or self._place is None:
-            return 0
-        return int(self._objects.labels[self._place])
-
-    def _tell(self) -> None:
-        label, objects = self._label(), self._objects
-        if not label or objects is None:
+    def _tell(self, objects: Objects) -> None:
+        row = self._row(objects)
+        if row is None or objects.table is None:
             self._model.pointed = ""
             return
-        birth, death, elder = (
-            column[label - 1] for column in (objects.births, objects.deaths, objects.elders)
-        )
-        words = f"{objects.sizes[label - 1]:,} points, born at {formatted(birth)}, "
-        if math.isinf(death):
+        words = f"{int(row['points']):,} points, born at {formatted(row['birth'])}, "
+        if math.isinf(row["death"]):
             self._model.pointed = f"{words}never merges"
             return
-        older = formatted(objects.births[elder - 1])
-        self._model.pointed = f"{words}merges at {formatted(death)} with the one born at {older}"
+        older = formatted(objects.table["birth"].iloc[int(row["merges_with"]) - 1])
+        merge = formatted(row["death"])
+        self._model.pointed = f"{words}merges at {merge} with the one born at {older}"
 
     def _on_double_click(self, viewer: Any, event: Any) -> None:
         """Move the threshold to where the object merges; elsewhere do what napari does."""
         self._place = self._point(event)
-        label = self._label()
-        if not label or self._objects is None:
+        row = self._row(self._details.objects)
+        if row is None:
             double_click_to_zoom(viewer, event)
-        elif math.isfinite(self._objects.deaths[label - 1]):
-            self._model.threshold = float(self._objects.deaths[label - 1])
+        elif math.isfinite(row["death"]):
+            self._model.threshold = float(row["death"])
 
     def outline(self, index: int) -> None:
         """Outline a component of the diagram, just before it merges with an older one."""
@@ -127,9 +111,8 @@ class ObjectProbe:
         least = min(self._model.min_persistence, float(classes.persistence[index]))
         point = tuple(classes.birth_points[index].tolist())
         job = partial(_outlined, field, float(threshold), least, point, **self._details.sets)
-        look: dict[str, Any] = {"name": "chosen component", "colour": COLOUR, "opacity": 0.9}
         selection = source.selection
-        self._outline.find(job, source.layer, selection, selection.spacing, **look)
+        self._outline.find(job, source.layer, selection, selection.spacing)
 
 
 def _outlined(

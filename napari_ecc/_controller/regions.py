@@ -11,7 +11,6 @@ from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 
 from napari_ecc._controller.code import call
-from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layer_choice import LayerChoice
@@ -25,8 +24,7 @@ from napari_ecc._controller.measuring import (
     named_curves,
     rows_of,
 )
-from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.overlays import LabelsOverlay
+from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
@@ -68,7 +66,7 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._marker = LabelsOverlay(viewer, "Selected object")
+        self._marker = LabelsOverlay(viewer, "selected object", look_of_outlines)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
@@ -205,13 +203,12 @@ class RegionController(DockController):
         known = None if labels is None else self._frames.get(str(self.part_in_view(labels)))
         return [] if known is None else [known[1]()]
 
-    def save_table(self, path: str) -> None:
-        """Write a row for each object as CSV or Parquet; see `write_columns`."""
+    def table(self) -> dict[str, ArrayLike]:
+        """Columns with a row for each object."""
         regions = self.model.regions
         if regions is None:
             raise ValueError("Nothing has been measured yet.")
-        columns: dict[str, ArrayLike] = {"label": regions.labels, **feature_columns(regions)}
-        write_columns(path, columns, self.facts)
+        return {"label": regions.labels, **feature_columns(regions)}
 
     def _known(self) -> str:
         if self.model.regions is None:
@@ -256,9 +253,8 @@ class RegionController(DockController):
             return
         selection = selection_of(layer, self.part_in_view(layer))
         level = fitting_level(selection, layer.name)
-        look: dict[str, Any] = {"name": "selected object", "colour": COLOUR, "opacity": 0.9}
         job = partial(outline, level, label)
-        self._marker.find(job, layer, selection, level.spacing, **look)
+        self._marker.find(job, layer, selection, level.spacing)
         if layer.selected_label != label:
             layer.selected_label = label
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
-from napari.layers import Labels
-from numpy.typing import NDArray
+from pandas import DataFrame
 from psygnal import Signal
 
-import ecc_core as ecc
+from ecc_core import EulerCurve
 from napari_ecc._controller.code import call
+from napari_ecc._controller.curves import Request, compute_curves, request_of
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
-    as_indexable,
     axis_name,
     contrast_limits,
     levels_of,
@@ -23,50 +22,13 @@ from napari_ecc._controller.layers import (
     problem_with,
     selection_of,
 )
-from napari_ecc._controller.loading import (
-    describe,
-    device_name,
-    fitting_level,
-    to_device,
-    to_host,
-)
-from napari_ecc._controller.output import long_columns, write_columns
-from napari_ecc._model.series import Index, Key, SeriesModel
+from napari_ecc._controller.loading import describe, device_name
+from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
 __all__ = ["SeriesController"]
 
 SETTINGS = ("scope", "axis", "superlevel", "connectivity", "n_thresholds", "range")
-
-
-class Frames(NamedTuple):
-    """The arguments of a series."""
-
-    data: Any
-    wanted: list[tuple[Key, Index]]
-    n_thresholds: int
-    options: dict[str, Any]
-
-
-Found = list[tuple[Key, NDArray[np.int64]]]
-
-
-def compute_frames(frames: Frames) -> Iterator[Step]:
-    """Compute the curves one by one; each step yields all curves found so far."""
-    found: Found = []
-    for key, index in frames.wanted:
-        frame = np.asarray(frames.data[index])
-        image, axes = to_device(frame), range(frame.ndim)
-        values = ecc.euler_curve(image, frames.n_thresholds, axis=axes, **frames.options).values
-        found.append((key, to_host(values)))
-        yield Step(found, len(found), len(frames.wanted))
-
-
-def fitting_frames(layer: Any, frame: Part) -> Any:
-    """Return the data of a layer at the finest level whose frames fit in memory."""
-    level = fitting_level(selection_of(layer, frame), layer.name).number
-    data = as_indexable(levels_of(layer)[level])
-    return data != 0 if isinstance(layer, Labels) else data
 
 
 class SeriesController(DockController):
@@ -101,24 +63,23 @@ class SeriesController(DockController):
     def _start(self) -> None:
         model = self.model
         self._reshape()
-        wanted = [(model.key(index), index) for index in model.missing()]
+        wanted = {model.key(index): self._request(index) for index in model.missing()}
         if not wanted:
             self.runner.cancel()
             self._tell()
             return
-        taken = 0
-
-        def on_step(step: Step) -> None:
-            nonlocal taken
-            if step.value is not None:
-                model.store(step.value[taken : step.done])
-                taken = step.done
-                self._tell()
-
-        data = fitting_frames(self._layer, self._frame)
-        frames = Frames(data, wanted, model.n_thresholds, self._options())
-        self.runner.submit(lambda: compute_frames(frames), on_step)
+        self.runner.submit(partial(compute_curves, wanted), self._on_step)
         self._tell()
+
+    def _on_step(self, step: Step) -> None:
+        self.model.store({key: curve.values for key, curve in step.value.items()})
+        self._tell()
+
+    def _request(self, frame: Index) -> Request:
+        layer, model = self._layer, self.model
+        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
+        selection = selection_of(layer, self._part_at(frame))
+        return request_of(layer, selection, thresholds=model.thresholds, range=model.range, **sets)
 
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
@@ -130,23 +91,25 @@ class SeriesController(DockController):
         model = self.model
         if not model.shape:
             return []
-        options = {**self._options(), "nan": None}
-        options |= {"axis": model.axis, "part": self._frame, "thresholds": model.n_thresholds}
+        options = {
+            "axis": model.axis,
+            "part": self._frame,
+            "thresholds": model.n_thresholds,
+            "range": model.range,
+            "superlevel": model.superlevel,
+            "connectivity": model.connectivity,
+        }
         return [call("t, chi", "frame_curves", self._layer, **options)]
 
-    def save_table(self, path: str) -> None:
-        """Write a row for each known frame and threshold; see `write_columns`.
-
-        The column ``complete`` is false where frames are missing.
-        """
+    def table(self) -> DataFrame:
+        """A row for each known frame and threshold; ``complete`` is false if frames are missing."""
         table = self.model.table()
         frames = np.flatnonzero(~np.isnan(table).any(axis=1))
         if frames.size == 0:
             raise ValueError("There is no curve yet.")
-        rows = {"frame": frames}
-        columns = long_columns(rows, "threshold", self.model.thresholds, table[frames])
-        columns["complete"] = np.full(table[frames].size, frames.size == len(table))
-        write_columns(path, columns, self.facts)
+        curves = EulerCurve(self.model.thresholds, table[frames].astype(np.int64)).to_pandas()
+        curves.insert(0, "frame", frames[curves.pop("batch_0")])
+        return curves.assign(complete=frames.size == len(table))
 
     @property
     def _frame_ndim(self) -> int:
@@ -155,15 +118,10 @@ class SeriesController(DockController):
     @property
     def _frame(self) -> Part:
         """The frame in view."""
-        return (*self.model.index, *(slice(None),) * self._frame_ndim)
+        return self._part_at(self.model.index)
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "range": self.model.range,
-            "connectivity": self.model.connectivity,
-            "superlevel": self.model.superlevel,
-            "nan": "omit",
-        }
+    def _part_at(self, frame: Index) -> Part:
+        return (*frame, *(slice(None),) * self._frame_ndim)
 
     def _known(self) -> str:
         return f"{self.model.length - len(self.model.missing())} of {self.model.length} frames"

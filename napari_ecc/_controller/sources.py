@@ -1,4 +1,4 @@
-"""Requests for the explorer's curve, and which of them are quick enough for the main thread."""
+"""Requests for the explorer's curve."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._controller.warming import prepared
 from napari_ecc._workers import Step
 
-__all__ = ["QuickCurves", "Source"]
-
-AT_ONCE = 0.02
-"""Seconds below which a curve is computed in the main thread: redrawing takes longer than that."""
+__all__ = ["Source"]
 
 
 class Source(NamedTuple):
@@ -54,28 +51,3 @@ class Source(NamedTuple):
         """A statement that calls one of `napari_ecc.actions` on the same part."""
         part = self.selection.where
         return call(target, action, self.layer, **self.options, part=part, **options)
-
-
-class QuickCurves:
-    """Remembers which kinds of curves are quick, from the times of earlier ones.
-
-    A kernel that has not been compiled yet is therefore never run in the main thread.
-    """
-
-    def __init__(self) -> None:
-        self._sizes: dict[tuple[Any, ...], int] = {}
-
-    def include(self, source: Source) -> bool:
-        """Whether a curve need not be computed in another thread."""
-        request = source.request
-        return request.in_memory and request.size <= self._sizes.get(request.kind, 0)
-
-    def learn(self, source: Source) -> None:
-        """Take note of the time of a curve that has been computed."""
-        request = source.request
-        if not request.in_memory:
-            return
-        if source.progress.seconds > AT_ONCE:
-            self._sizes.pop(request.kind, None)
-        else:
-            self._sizes[request.kind] = max(request.size, self._sizes.get(request.kind, 0))

@@ -136,6 +136,7 @@ class ExplorerModel:
     show_diagram: bool = False  # whether births and deaths are wanted below the curve
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
+    min_size: int = 0  # points of the least object that is labelled
     curve: Curve | None = None
     betti: BettiCurves | None = None
     """Of all classes, at the thresholds of the curve; None while they are counted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -81,7 +81,7 @@ class SeriesModel:
             *frame,
         )
 
-    def store(self, curves: Iterable[tuple[Key, NDArray[np.int64]]]) -> None:
+    def store(self, curves: Mapping[Key, NDArray[np.int64]]) -> None:
         """Store curves."""
         self.rows.update(curves)
         self.stored.emit()

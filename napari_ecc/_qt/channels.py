@@ -33,17 +33,14 @@ class ChannelExplorer(Panel):
     """Choose a threshold of each of two channels in a map of their Euler characteristic."""
 
     dock = ChannelController
+    title = "Two channels"
     about = "Two channels at every pair of thresholds."
-    guide = """\
-<p>A place of the map is a threshold of each channel; its colour is the Euler characteristic of the
-points that are in both sets.</p>
-<p>Click or drag in the map: the points in both sets are shown in the canvas.</p>"""
 
     def _fill(self) -> None:
         self.map = HeatMap("second", "first")
         self.readout = QLabel()
         self.readout.setWordWrap(True)
-        self.save = Saver(self, "surface.csv", self.controller.save_table, self.map)
+        self.save = Saver(self, "surface.csv", self.controller.table, self.map)
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_form(SETTINGS, self.model, title="Settings")
@@ -52,8 +49,8 @@ points that are in both sets.</p>
         self.overlay = self.add_form(OVERLAY, self.model)
         self.add_actions(
             form.buttons(
-                save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
-                copy=("Copy Python", "The call that gives the map", self.copy_python),
+                save=self.save.button(),
+                copy=self.copy_button,
             )
         )
 
@@ -73,7 +70,7 @@ points that are in both sets.</p>
     def _show_surface(self) -> None:
         surface = self.model.surface
         if surface is None:
-            self.map.clear()
+            self.map.show_nothing()
         else:
             self._show_names()
             first, second, values = surface

@@ -12,7 +12,7 @@ from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
 from napari_ecc._qt import form
-from napari_ecc._qt.painted import PALETTE
+from napari_ecc._qt.canvas import PALETTE
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver, attempt
@@ -42,17 +42,8 @@ class CurveComparison(Panel):
     """Compare curves, and test whether two groups differ."""
 
     dock = CompareController
+    title = "Compare"
     about = "Curves of layers, frames and groups."
-    guide = """\
-<p>Add the curves of the selected layers, of all frames of the image, or the one that the Euler
-explorer shows. They are computed with the explorer's settings.</p>
-<p>Curves are grouped by a pattern for their names, such as <tt>control|drug</tt>, or by a column:
-of the features of objects, or of a table that you join, with a column <tt>name</tt>,
-<tt>layer</tt>, <tt>frame</tt> or <tt>index</tt>. Of two groups the difference of the means is shown
-and tested by permutation: p is the share of regroupings that are at least as far apart.</p>
-<p>The curves of a test must be independent, such as one curve for each well or animal. Cells or
-frames of the same one resemble each other, and p is then far too small. In Python,
-<tt>ecc_core.features.permutation_test</tt> takes their wells or animals as <tt>units</tt>.</p>"""
 
     def _fill(self) -> None:
         controller = self.controller
@@ -73,12 +64,12 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
-        self.save_curves = Saver(self, "curves.csv", controller.save_curves, self.plot)
-        self.save_table = Saver(self, "table.csv", controller.save_table)
+        self.save_curves = Saver(self, "curves.csv", controller.curves_table, self.plot)
+        self.save_table = Saver(self, "table.csv", controller.table)
         self.actions = form.buttons(
-            curves=("Save curves…", "CSV, Parquet, PNG or SVG", self.save_curves.ask),
-            table=("Save table…", "A row for each curve, CSV or Parquet", self.save_table.ask),
-            copy=("Copy Python", "The calls that give the comparison", self.copy_python),
+            curves=self.save_curves.button("Save curves…"),
+            table=self.save_table.button("Save table…"),
+            copy=self.copy_button,
         )
         self.add(self.sources)
         self.add(self.others)

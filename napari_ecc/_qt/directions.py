@@ -51,21 +51,15 @@ class DirectionExplorer(Panel):
     """Turn a direction, and see the curve of an object swept along it."""
 
     dock = DirectionController
+    title = "Directions"
     about = "The object, swept along a direction."
-    guide = """\
-<p>The set at the threshold is swept along a direction. The curve is, for every height, the
-Euler characteristic of the part that has been swept; the heat map has a row for every
-direction.</p>
-<p>Click or drag in the curve: the height is marked in the canvas.</p>
-<p>Type an angle, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
-and objects are those of the dock Threshold.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("height", "χ")
         self.map = HeatMap("height", "azimuth °")
         controller = self.controller
-        self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
-        self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
+        self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
+        self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
         self.form = self.add_form(CHOICES, self.explorer, self.model)
         self.settings = self.add_form(SETTINGS, self.model, self.explorer, title="Settings")
         self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
@@ -76,9 +70,9 @@ and objects are those of the dock Threshold.</p>"""
         self.add(self.map, stretch=1)
         self.add_actions(
             form.buttons(
-                curve=("Curve…", "Save as CSV, Parquet, PNG or SVG", self.save_curve.ask),
-                transform=("Transform…", "Save as CSV, Parquet or PNG", self.save_transform.ask),
-                copy=("Copy Python", "The calls that give what is shown", self.copy_python),
+                curve=self.save_curve.button("Curve…"),
+                transform=self.save_transform.button("Transform…"),
+                copy=self.copy_button,
             )
         )
 
@@ -139,7 +133,7 @@ and objects are those of the dock Threshold.</p>"""
     def _show_transform(self) -> None:
         transform = self.model.transform
         if transform is None:
-            self.map.clear()
+            self.map.show_nothing()
         else:
             rows = 360 * np.arange(len(transform.directions)) / len(transform.directions)
             self.map.set_values(transform.values, transform.heights, rows)

@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from magicgui.widgets import FloatSpinBox, Slider
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._model.levels import formatted
 from napari_ecc._qt import form
-from napari_ecc._qt.painted import rgb
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
@@ -26,6 +25,7 @@ __all__ = ["EulerExplorer"]
 
 MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
+ALL = -1e300, 1e300
 STEPS = 500
 """Positions of the slider of the persistence."""
 
@@ -50,11 +50,18 @@ CHOICES = {
         form.check("show_diagram", "Diagram", "Births and deaths, where a click shows what"),
     ),
 }
+LEVELS = {
+    title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", *ALL, 1))
+    for title, name, tip in (("t", "t", "Threshold"), ("at least", "least", "Least persistence"))
+}
 SETTINGS = {
     "Region": (form.choice("roi", "Restrict the image to a Shapes or Labels layer"),),
     "Connect": (form.CONNECTIVITY,),
     "Thresholds": (form.whole_number("bins", "Number of thresholds", 2, 65536),),
     "Smoothing": (form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, 0.5),),
+    "Smallest": (
+        form.whole_number("min_size", "Points of the least object of Make Labels", 0, 2**31 - 1),
+    ),
     "Window": (form.number("window_percent", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
 }
 OVERLAYS = {
@@ -74,30 +81,26 @@ class EulerExplorer(Panel):
     """Drag a threshold over the Euler characteristic curve, and see the set and its topology."""
 
     dock = ExplorerController
+    title = "Threshold"
+    more_settings = ("threshold", "min_persistence")
     about = "Components and holes at every threshold."
-    guide = """\
-<p>The curve is the Euler characteristic χ of the set at every threshold: in 2-D components
-minus holes, in 3-D components minus tunnels plus cavities.</p>
-<p>Drag the line, click in the plot, or press the arrow keys, Home and End (Shift: larger
-steps). The overlay in the canvas is the set at the threshold. Mouse wheel: stretch the
-vertical axis; double click: show all of it.</p>
-<p><i>at least</i> leaves out what does not last: components and holes whose values of birth and
-death differ by less. Point at an object in the canvas to read where it is born and merges; a double
-click moves the threshold there.</p>
-<p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
-far.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
         self.diagram = Scatter()
         self.changes, self.object = QLabel(), QLabel()
         self.changes.setWordWrap(True)
-        self.save = Saver(self, "curve.csv", self.controller.save_table, self.plot)
+        self.save = Saver(self, "curve.csv", self.controller.table, self.plot)
         self.form = self.add_form(CHOICES, self.model)
         self.add(self.plot, stretch=2)
         self.add(self.diagram, stretch=2)
-        self.slider, self.value = self._level("t", "Threshold")
-        self.least, self.least_value = self._level("at least", "Least persistence")
+        levels = self.add_form(LEVELS)
+        self.slider, self.value, self.least, self.least_value = (
+            levels[name] for name in ("t", "t_value", "least", "least_value")
+        )
+        for field in (self.value, self.least_value):
+            field.native.setSpecialValueText("none")
+            field.native.setFixedWidth(96)
         self.offer_least = form.buttons(
             accept=("", "Leave out what does not last", self._accept),
         )
@@ -114,23 +117,6 @@ far.</p>"""
         window.setSuffix(" %")
         self.actions, self.outputs = self._actions()
         self.add_actions(self.actions, self.outputs)
-
-    def _level(self, title: str, tip: str) -> tuple[Slider, FloatSpinBox]:
-        """A slider with a field for the value."""
-        slider = Slider(min=0, max=1, readout=False, tooltip=tip)
-        value = FloatSpinBox(min=-1e300, max=1e300, tooltip=f"{tip}, to be typed")
-        value.native.setKeyboardTracking(False)
-        value.native.setSpecialValueText("none")
-        value.native.setFixedWidth(96)
-        row, text = QHBoxLayout(), QLabel(title)
-        text.setBuddy(value.native)
-        for widget in (slider, value):
-            form.named(widget.native, tip)
-        row.addWidget(text)
-        row.addWidget(slider.native, stretch=1)
-        row.addWidget(value.native)
-        self.add(row)
-        return slider, value
 
     def _one_line(self, label: QLabel) -> None:
         """Add a line of fixed size, because a new layout of the window at every move is slow."""
@@ -161,7 +147,6 @@ far.</p>"""
         history = self.controller.session.history
         labels_tip = "A Labels layer of the components that are counted, with a table"
         recompute_tip = "Compute the curve again, after a change of the data in place"
-        save_tip = "The curve as CSV, Parquet, PNG or SVG"
         return form.buttons(
             SHORTCUTS,
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
@@ -169,8 +154,8 @@ far.</p>"""
             recompute=("Recompute", recompute_tip, self.controller.refresh),
         ), form.buttons(
             SHORTCUTS,
-            save=("Save…", save_tip, self.save.ask),
-            copy=("Copy Python", "The call that gives this curve", self.copy_python),
+            save=self.save.button(),
+            copy=self.copy_button,
         )
 
     def _connect(self) -> None:
@@ -212,7 +197,7 @@ far.</p>"""
                 field.native.setDecimals(self._digits)
                 field.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
-        self.plot.repaint()  # at once, before napari draws the layers
+        self.plot.viewport().repaint()  # at once, before napari draws the layers
 
     @property
     def _digits(self) -> int:
@@ -318,7 +303,7 @@ far.</p>"""
         self.diagram.setVisible(self.model.show_diagram)
         classes, curve = self.model.classes, self.model.curve
         if classes is None or curve is None or not self.model.show_diagram:
-            self.diagram.set_points(np.zeros((0, 2)), np.zeros((0, 4)), [], ("", ""))
+            self.diagram.show_nothing()
             return
         some = slice(0, MOST_CLASSES)
         births, deaths = classes.births[some], classes.deaths[some]
@@ -330,7 +315,7 @@ far.</p>"""
             + (f"dies at {formatted(death)}" if math.isfinite(death) else "never dies")
             for kind, birth, death in zip(kinds, births.tolist(), deaths.tolist(), strict=True)
         ]
-        shades = np.array([rgb(BETTI_COLOURS[k]) for k in dimensions]).reshape(-1, 4)
+        shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
 
     def _pick_class(self, index: int) -> None:

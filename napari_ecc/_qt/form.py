@@ -12,13 +12,22 @@ from magicgui.widgets import (
     Container,
     FloatSlider,
     FloatSpinBox,
-    Label,
     LineEdit,
     PushButton,
+    Slider,
     SpinBox,
 )
 from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtWidgets import QAbstractSlider, QAbstractSpinBox, QComboBox, QDoubleSpinBox
+from qtpy.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QWidget,
+)
 
 from napari_ecc._controller.links import Links
 
@@ -32,10 +41,10 @@ __all__ = [
     "buttons",
     "check",
     "choice",
-    "named",
     "number",
     "optional_number",
     "slider",
+    "steps",
     "text",
     "whole_number",
 ]
@@ -84,13 +93,18 @@ def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
     return Field(name, FloatSlider, {"tooltip": tip, "min": low, "max": high})
 
 
+def steps(name: str, tip: str) -> Field:
+    """A slider over the indices of something, without a number."""
+    return Field(name, Slider, {"tooltip": tip, "min": 0, "max": 1, "readout": False})
+
+
 def text(name: str, tip: str) -> Field:
     """A line of text, which is applied when editing is finished."""
     return Field(name, LineEdit, {"tooltip": tip})
 
 
-Rows = Mapping[str, Sequence[Field | str]]
-"""Fields of each row by the text before them; strings become labels between the widgets."""
+Rows = Mapping[str, Sequence[Field]]
+"""Fields of each row by the text before them."""
 
 SCOPE = choice(
     "scope",
@@ -109,42 +123,38 @@ CONNECTIVITY = choice(
 )
 
 
-class Form(Container[Any]):
+class Form(QWidget):
     """Rows of widgets."""
 
     def __init__(self, rows: Rows) -> None:
+        super().__init__()
         self._fields: dict[str, Field] = {}
         self._widgets: dict[str, Any] = {}
-        self._followed: set[str] = set()
-        self._rows: dict[str, Any] = {}
+        self.models: dict[str, Any] = {}
+        """The model of each field that is followed."""
+        self.offered: set[str] = set()
+        """Fields whose choices depend on the layers."""
+        self._rows: dict[str, QHBoxLayout] = {}
         self._quiet = _QuietWheel()
-        super().__init__(
-            widgets=[self._row(label, row) for label, row in rows.items()], labels=False
-        )
-        self._titles = [row[0].native for label, row in zip(rows, self, strict=True) if label]
-        _tighten(self.native.layout())
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return the widget of a field."""
-        return self._widgets[key] if isinstance(key, str) else super().__getitem__(key)
-
-    def _row(self, label: str, row: Sequence[Field | str]) -> Any:
-        row = [label, *row] if label else row
-        widgets = [Label(value=at) if isinstance(at, str) else self._made(at) for at in row]
-        if label and isinstance(row[1], Field):
-            widgets[0].native.setBuddy(widgets[1].native)
-        box = Container(widgets=widgets, layout="horizontal", labels=False)
-        self._rows.update({at.name: box for at in row if isinstance(at, Field)})
-        layout = box.native.layout()
+        layout = self._layout = QFormLayout(self)
+        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         _tighten(layout)
-        for position, part in enumerate(row):
-            layout.setStretch(position, 0 if isinstance(part, str) else 1)
-        return box
+        for label, fields in rows.items():
+            row, title = QHBoxLayout(), QLabel(label)
+            for field in fields:
+                row.addWidget(self._made(field).native, 1)
+                self._rows[field.name] = row
+            title.setBuddy(self[fields[0].name].native)
+            layout.addRow(*([title, row] if label else [row]))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the widget of a field."""
+        return self._widgets[name]
 
     def _made(self, field: Field) -> Any:
         widget = field.widget(name=field.name, **field.options)
         native = widget.native
-        for part in named(native, field.options["tooltip"]):
+        for part in _named(native, field.options["tooltip"]):
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             part.installEventFilter(self._quiet)
             if isinstance(part, QAbstractSpinBox):
@@ -159,14 +169,9 @@ class Form(Container[Any]):
         self._fields[field.name], self._widgets[field.name] = field, widget
         return widget
 
-    def align(self) -> None:
-        """Align the labels of the rows to the widest one."""
-        for title in self._titles:
-            title.setMinimumWidth(max(at.sizeHint().width() for at in self._titles))
-
     def set_visible(self, name: str, visible: bool) -> None:
         """Show or hide the row of a widget."""
-        self._rows[name].visible = visible
+        self._layout.setRowVisible(self._rows[name], visible)
 
     def set_range(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
         """Set the bounds of a slider; `whole` for integers."""
@@ -181,8 +186,8 @@ class Form(Container[Any]):
     def follow(self, model: Any, links: Links, but: Collection[str] = ()) -> None:
         """Synchronise widgets with fields of a model, both ways, except `but`."""
         for name in self._widgets:
-            if name not in self._followed and name not in but and hasattr(model, name):
-                self._followed.add(name)
+            if name not in self.models and name not in but and hasattr(model, name):
+                self.models[name] = model
                 self._tie(name, model, links)
 
     def _tie(self, name: str, model: Any, links: Links) -> None:
@@ -198,6 +203,7 @@ class Form(Container[Any]):
 
     def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
         """Set the choices of a combo box and its current value."""
+        self.offered.add(name)
         pairs = choices if isinstance(choices, Mapping) else {text: text for text in choices}
         self._fields[name] = self._fields[name]._replace(choices=pairs)
         widget = self._widgets[name]
@@ -230,7 +236,7 @@ class Form(Container[Any]):
                 widget.native.setCurrentIndex(-1)
 
 
-def named(native: Any, name: str) -> list[Any]:
+def _named(native: Any, name: str) -> list[Any]:
     """Return a widget with its sliders and spin boxes, which are called so by screen readers."""
     parts = [native, *native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
     for part in parts:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_info
@@ -12,6 +15,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QApplication,
     QDockWidget,
+    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -19,16 +23,17 @@ from qtpy.QtWidgets import (
     QProgressBar,
     QScrollArea,
     QSizePolicy,
+    QTextBrowser,
     QVBoxLayout,
-    QWhatsThis,
     QWidget,
 )
 from superqt import QCollapsible
 
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
+from napari_ecc._qt.canvas import Plot, colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.painted import PaintedWidget, colours_of
+from napari_ecc._qt.saving import Saver, attempt
 
 __all__ = ["Panel"]
 
@@ -37,6 +42,8 @@ ROOM = 620
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
 PREPARING, COMPUTING = "Preparing, first use only …", "Computing …"
+GUIDE_SIZE = 620, 640
+PICTURE = r"!\[.*?\]\(.*?\)"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
 
@@ -50,15 +57,16 @@ class Panel(QWidget):
 
     dock: Any  # the class of its controller
     about: str
-    guide: str  # what the user does in this dock, shown by the help link
+    title: str  # its heading in the guide
+    more_settings: tuple[str, ...] = ()
+    """Fields of the model that are saved as settings beside those of the forms."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
         self.controller = controller = self.dock(napari_viewer)
         self.model = controller.model
         self.explorer = controller.session.explorer
-        self._forms: list[Form] = []
-        self._plots: list[PaintedWidget] = []
+        self._plots: list[Plot] = []
         self._sections: list[QCollapsible] = []
         self._links = Links()
         self._ends = [controller.close, self._links.close]
@@ -76,12 +84,15 @@ class Panel(QWidget):
         self._build()
         self.show(self.show_empty, controller.images.names_changed)
         self.show(self.show_subject, controller.subject_changed)
-        self._links.add(self._make_canvas_current, controller.viewer.layers.events.removed)
+        self._links.add(self._make_canvas_current, controller.viewer.layers.events.removing)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._fill()
         self._connect()
-        self._plots = self.findChildren(PaintedWidget)
+        self._plots = self.findChildren(Plot)
+        for plot in self._plots:
+            saver = Saver(self, "picture.png", None, plot)
+            plot.picture_wanted.connect(partial(Saver.ask, saver))  # holds it
         self.show(self.show_state, self.model.events.status, controller.subject_changed)
         self.work.changed.connect(self.show_state)
         self.show(self._set_colours, controller.viewer.events.theme)
@@ -97,7 +108,7 @@ class Panel(QWidget):
     def _build(self) -> None:
         self._about = QLabel()
         self._about.setWordWrap(True)
-        self._about.linkActivated.connect(lambda _: self.show_guide())
+        self._about.linkActivated.connect(self._follow_link)
         inside = QWidget()
         inside.setLayout(self._content)
         self._content.setContentsMargins(0, 0, 6, 0)
@@ -136,14 +147,20 @@ class Panel(QWidget):
         section = QCollapsible(title)
         section.setDuration(0)
         section.layout().setContentsMargins(0, 0, 0, 0)
-        section.addWidget(form.native)
+        section.addWidget(form)
         section.toggleButton().setAccessibleName(title)
         self._sections.append(section)
         return section
 
     def show_guide(self) -> None:
-        """Show how to use this dock."""
-        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self.guide, self)
+        """Show the section of the guide about this dock in a window."""
+        browser = QTextBrowser(self)
+        browser.setWindowFlag(Qt.WindowType.Dialog)
+        browser.setWindowTitle(f"Guide: {self.title}")
+        browser.setOpenExternalLinks(True)
+        browser.setMarkdown(section_of_guide(self.title))
+        browser.resize(*GUIDE_SIZE)
+        browser.show()
 
     def changeEvent(self, event: Any) -> None:
         """Follow the theme's colours."""
@@ -153,10 +170,8 @@ class Panel(QWidget):
             self._show_triangles()
 
     def showEvent(self, event: Any) -> None:
-        """Align the forms once the style is known."""
+        """Draw triangles once the style is known."""
         super().showEvent(event)
-        for form in self._forms:
-            form.align()
         self._show_triangles()
 
     def _show_triangles(self) -> None:
@@ -166,8 +181,47 @@ class Panel(QWidget):
 
     def _show_about(self) -> None:
         colour = self.palette().text().color().name()
-        link = f"<a href='#' style='color: {colour}'>Help</a>"
-        self._about.setText(f"{self.about} {link}")
+        links = {"guide": "Help", "save": "Save settings", "load": "Load settings"}
+        texts = [f"<a href='{at}' style='color: {colour}'>{text}</a>" for at, text in links.items()]
+        self._about.setText(f"{self.about}<br>{' · '.join(texts)}")
+
+    def _follow_link(self, link: str) -> None:
+        """Show the guide, or ask for a file to save the settings to or to load them from."""
+        kinds = "Settings (*.json)"
+        if link == "guide":
+            self.show_guide()
+        elif link == "save":
+            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
+            if path:
+                attempt(partial(self.save_settings, path))
+        else:
+            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
+            if path:
+                attempt(partial(self.load_settings, path))
+
+    def _settings(self) -> dict[str, Any]:
+        """The model of each setting: what the forms show, but for layers and what is in them."""
+        models = dict.fromkeys(self.more_settings, self.model)
+        for form in self.findChildren(Form):
+            models |= {k: model for k, model in form.models.items() if k not in form.offered}
+        return models
+
+    def save_settings(self, path: str) -> None:
+        """Write the settings as JSON."""
+        values = {name: getattr(model, name) for name, model in self._settings().items()}
+        text = json.dumps({"dock": self.title, **values}, indent=1)
+        Path(path).write_text(text, encoding="utf-8")
+
+    def load_settings(self, path: str) -> None:
+        """Read settings of this dock; a ValueError says that they are not."""
+        models, values = self._settings(), json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(values, dict) or values.pop("dock", None) != self.title:
+            raise ValueError(f"{path}: these are not settings of the dock {self.title}")
+        unknown = sorted(set(values) - set(models))
+        if unknown:
+            raise ValueError(f"{path}: the dock {self.title} has no settings {unknown}")
+        for name, value in values.items():
+            setattr(models[name], name, tuple(value) if isinstance(value, list) else value)
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -180,9 +234,9 @@ class Panel(QWidget):
         return str(self.model.status)
 
     @property
-    def main(self) -> PaintedWidget:
+    def main(self) -> Plot:
         """The plot that shows the state."""
-        plot: PaintedWidget = getattr(self, "map", None) or self.plot
+        plot: Plot = getattr(self, "map", None) or self.plot
         return plot
 
     def show_state(self) -> None:
@@ -204,11 +258,15 @@ class Panel(QWidget):
             QApplication.clipboard().setText(code)
         show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
 
+    @property
+    def copy_button(self) -> tuple[str, str, Callable[[], None]]:
+        """Text, tooltip and callback of the button that copies the code."""
+        return "Copy Python", "The code that gives what is shown", self.copy_python
+
     def follow(self, form: Form, *models: Any, but: Collection[str] = ()) -> Form:
         """Connect a form to models until the panel is closed, but for some widgets."""
         for model in models:
             form.follow(model, self._links, but)
-        self._forms.append(form)
         return form
 
     def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
@@ -367,6 +425,18 @@ class _Column(QScrollArea):
         if event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return bool(super().eventFilter(widget, event))
+
+
+def section_of_guide(title: str) -> str:
+    """Return a section of the guide as Markdown, without pictures.
+
+    The guide is ``docs/napari.md`` of the repository, and a file beside the plugin in the wheel.
+    """
+    package = Path(__file__).parents[1]
+    places = package / "guide.md", package.parent / "docs" / "napari.md"
+    text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return f"## {title}\n{re.sub(PICTURE, '', section)}"
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:

@@ -7,30 +7,24 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from qtpy.QtCore import QPointF, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QColor
 
 from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES, Histogram
-from napari_ecc._qt.axes import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    Frame,
-    nice_ticks,
-    paint_axes,
-    symlog_ticks,
-)
-from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
+from napari_ecc._model.levels import formatted
+from napari_ecc._qt.canvas import PALETTE, Plot, symlog
 
 __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
 
 BETTI_COLOURS = PALETTE[1:4]
 
-TOP = 10
 LINEAR = 50
 """Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
+MANY = 8192
+"""Points of a curve above which only some are drawn, as many as can be seen."""
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
 
@@ -46,9 +40,16 @@ class Line(NamedTuple):
     dashed: bool = False
     label: str = ""  # for the legend; "" leaves the curve out of it
 
-    def shade(self, colours: PlotColours) -> QColor:
-        """The colour in those of a theme."""
-        return QColor(getattr(colours, self.colour, self.colour))
+    def corners(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The ends of its steps."""
+        x, y = np.repeat(self.x, 2), np.repeat(self.y, 2)
+        return (x[:-1], y[1:]) if self.superlevel else (x[1:], y[:-1])
+
+    def value_at(self, x: float) -> float:
+        """Its value at a place within its ends."""
+        side: Any = "left" if self.superlevel else "right"
+        place = int(np.searchsorted(self.x, x, side=side)) - (not self.superlevel)
+        return float(self.y[min(max(place, 0), len(self.y) - 1)])
 
 
 def betti_lines(curves: BettiCurves) -> list[Line]:
@@ -60,11 +61,8 @@ def betti_lines(curves: BettiCurves) -> list[Line]:
     ]
 
 
-class CurvePlot(PaintedWidget):
+class CurvePlot(Plot):
     """Curves over thresholds, one of which can be dragged.
-
-    The curves are drawn once into a pixmap; a drag only redraws the line. The mouse wheel
-    stretches the vertical axis about zero, a double click shows all again.
 
     Signals
     -------
@@ -76,23 +74,26 @@ class CurvePlot(PaintedWidget):
         End by more than there are.
     """
 
-    pictures = (".png", ".svg")
     threshold_moved = Signal(float)
     stepped = Signal(int)
 
     def __init__(self, x_label: str, y_label: str) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._labels = (x_label, y_label)
-        self.setAccessibleName(f"{y_label} by {x_label}")
         self._lines: tuple[Line, ...] = ()
-        self._bounds = (0.0, 1.0, 0.0, 1.0)
-        self._threshold: float | None = None
-        self._band: tuple[float, float] | None = None
         self._bars: Histogram | None = None
-        self._backdrop: QPixmap | None = None
+        self._threshold: float | None = None
         self._dragging = False
-        self._stretch = 1.0
+        super().__init__(x_label, y_label, whole=True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(f"{y_label} by {x_label}")
+        self._curves: list[Any] = []
+        self._zero, self._marker = pg.InfiniteLine(angle=0), pg.InfiniteLine()
+        self._shade = pg.LinearRegionItem(movable=False, pen=pg.mkPen(None))
+        self._histogram = pg.PlotCurveItem(pen=pg.mkPen(None))
+        for item in (self._histogram, self._zero, self._shade, self._marker):
+            self.addItem(item, ignoreBounds=True)
+        for item in (self._shade, self._marker):
+            item.setZValue(10)
+            item.hide()
 
     @property
     def empty(self) -> bool:
@@ -112,7 +113,7 @@ class CurvePlot(PaintedWidget):
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
         self._lines = tuple(line for line in lines if len(line.x))
-        self._set_bounds()
+        self._redraw()
 
     def set_bars(self, bars: Histogram | None) -> None:
         """Draw a histogram behind the curves, as high as the plot; None draws none."""
@@ -121,64 +122,54 @@ class CurvePlot(PaintedWidget):
 
     def set_x_label(self, label: str) -> None:
         """Change the title of the horizontal axis."""
-        self._labels = (label, self._labels[1])
-        self._redraw()
+        self.setLabel("bottom", label)
 
     def set_threshold(self, threshold: float | None) -> None:
         """Move the line; None or NaN hides it."""
         hidden = threshold is None or math.isnan(threshold)
         self._threshold = None if hidden else threshold
-        self.update()
+        self._marker.setVisible(not hidden)
+        if not hidden:
+            self._marker.setValue(threshold)
 
     def set_band(self, band: tuple[float, float] | None) -> None:
         """Shade the thresholds between two values, or none."""
-        self._band = band
-        self.update()
+        self._shade.setVisible(band is not None)
+        if band is not None:
+            self._shade.setRegion(band)
 
     def position_of(self, x: float) -> float:
         """Return the horizontal pixel of a threshold."""
-        return float(self._frame(QRectF(self.rect())).px(x))
-
-    def paintEvent(self, event: Any) -> None:
-        """Draw the curves, from the pixmap if nothing changed, and the line."""
-        if self._backdrop is None:
-            ratio = self.devicePixelRatioF()
-            self._backdrop = QPixmap(self.size() * ratio)
-            self._backdrop.setDevicePixelRatio(ratio)
-            painter = QPainter(self._backdrop)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setFont(self.font())
-            self._paint_curves(painter, QRectF(self.rect()), self._colours)
-            painter.end()
-        painter = QPainter(self)
-        painter.drawPixmap(0, 0, self._backdrop)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_threshold(painter, QRectF(self.rect()), self._colours)
-        painter.end()
-
-    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
-        self._paint_curves(painter, area, colours)
-        self._paint_threshold(painter, area, colours)
+        return float(self.pixels(x, 0.0)[0])
 
     def mousePressEvent(self, event: Any) -> None:
         """Start a drag; a click moves the line there."""
-        if event.button() == Qt.MouseButton.LeftButton and self._lines:
+        if event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+        elif self._lines:
             self._dragging = True
-            self.threshold_moved.emit(self._x_at(event))
+            self.threshold_moved.emit(self.place_of(event)[0])
 
     def mouseMoveEvent(self, event: Any) -> None:
-        """Drag the line, or show that it can be dragged."""
+        """Drag the line, or tell the value under the mouse and that the line can be dragged."""
         if self._dragging:
-            self.threshold_moved.emit(self._x_at(event))
+            self.threshold_moved.emit(self.place_of(event)[0])
             return
+        super().mouseMoveEvent(event)
         x = event.position().x()
         near = self._threshold is not None and abs(self.position_of(self._threshold) - x) < GRAB
         shape = Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
+        self.setToolTip(self._readout(self.place_of(event)[0]))
 
     def mouseReleaseEvent(self, event: Any) -> None:
         """End a drag."""
         self._dragging = False
+        super().mouseReleaseEvent(event)
+
+    def _readout(self, x: float) -> str:
+        """The value of the uppermost curve."""
+        return f"{x:.4g}: {formatted(self._lines[-1].value_at(x))}" if self._lines else ""
 
     def keyPressEvent(self, event: Any) -> None:
         """Move the line by the arrow keys, Home and End."""
@@ -195,92 +186,59 @@ class CurvePlot(PaintedWidget):
         else:
             self.stepped.emit(step)
 
-    def wheelEvent(self, event: Any) -> None:
-        """Zoom the vertical axis, at most out to the whole curve."""
-        turns = event.angleDelta().y() / 120
-        self._stretch = min(max(self._stretch * 1.25**turns, 1.0), 1e6)
-        self._set_bounds()
-
-    def mouseDoubleClickEvent(self, event: Any) -> None:
-        """Show all of the curves again."""
-        self._stretch = 1.0
-        self._set_bounds()
-
-    def _set_bounds(self) -> None:
-        x0, x1, y0, y1 = _bounds(self._lines)
-        self._bounds = (x0, x1, y0 / self._stretch, y1 / self._stretch)
-        self._redraw()
-
-    def _frame(self, area: QRectF) -> Frame:
-        plot = area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
-        return Frame(plot, self._bounds, log=self._logarithmic)
-
-    @property
-    def _logarithmic(self) -> bool:
-        """Whether values differ too much for a linear axis."""
-        return self._bounds[3] - self._bounds[2] > LINEAR
-
-    def _x_at(self, event: Any) -> float:
-        frame = self._frame(QRectF(self.rect()))
-        low, high = self._bounds[:2]
-        return min(max(frame.x(event.position().x()), low), high)
+    def _legend(self) -> Sequence[tuple[str, QColor]]:
+        return [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
 
     def _redraw(self) -> None:
-        self._backdrop = None
-        self.update()
+        accent, shade = (self._colours.named("accent") for _ in range(2))
+        shade.setAlpha(48)
+        self._marker.setPen(pg.mkPen(accent, width=2))
+        self._shade.setBrush(shade)
+        self._zero.setPen(self._colours.axis)
+        if self._lines:
+            self._draw()
+        self._write()
 
-    def _paint_curves(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
-        painter.fillRect(area, QColor(colours.background))
-        frame = self._frame(area)
-        if not self._lines:
-            self._paint_message(painter, area.adjusted(16, 8, -16, -8), colours)
-            return
-        most = max(2, int(frame.plot.height() / 45))
-        ticks = nice_ticks(frame.y0, frame.y1, most, whole=True)
-        if self._logarithmic:
-            ticks = symlog_ticks(frame.y0, frame.y1, most)
-        paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
-        painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
-        if self._bars is not None:
-            _paint_bars(painter, frame, self._bars, colours)
-        for line in self._lines:
-            pen = QPen(line.shade(colours), line.width)
-            pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
-            if line.dashed:
-                pen.setStyle(Qt.PenStyle.DashLine)
-            painter.setPen(pen)
-            painter.drawPolyline(_polyline(line, frame))
-        painter.setClipping(False)
-        texts = [(line.label, line.shade(colours)) for line in self._lines if line.label]
-        corner = frame.plot.adjusted(6, 2, -6, 0)
-        for text, colour in texts:
-            painter.setPen(colour)
-            top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-            painter.drawText(corner, top, text)
-            corner.setTop(corner.top() + painter.fontMetrics().height())
-        self._paint_note(painter, corner, colours)
+    def _draw(self) -> None:
+        x0, x1, y0, y1 = _bounds(self._lines)
+        log = self._axes["left"].log = y1 - y0 > LINEAR
+        scale: Any = symlog if log else np.asarray
+        self.set_bounds(x0, x1, *scale((y0, y1)))
+        self._draw_bars(*scale((y0, y1)))
+        while len(self._curves) > len(self._lines):
+            self.removeItem(self._curves.pop())
+        for place, line in enumerate(self._lines):
+            x, y = line.corners()
+            style = Qt.PenStyle.DashLine if line.dashed else Qt.PenStyle.SolidLine
+            pen = pg.mkPen(self._colours.named(line.colour), width=line.width, style=style)
+            self._curve(place, many=x.size > MANY).setData(x, scale(y), pen=pen)
 
-    def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
-        if self._threshold is None or not self._lines:
+    def _curve(self, place: int, *, many: bool) -> Any:
+        """The item of a curve, which is made anew only for another number of points."""
+        kind = pg.PlotDataItem if many else pg.PlotCurveItem
+        if place < len(self._curves) and type(self._curves[place]) is kind:
+            return self._curves[place]
+        for item in self._curves[place:]:
+            self.removeItem(item)
+        item = kind()
+        if many:
+            item.setDownsampling(auto=True, method="peak")
+        self._curves[place:] = [item]
+        self.addItem(item, ignoreBounds=True)
+        return item
+
+    def _draw_bars(self, low: float, high: float) -> None:
+        """Draw square roots of the counts, so that a large background does not hide the rest."""
+        bars, shade = self._bars, self._colours.named("axis")
+        self._histogram.setVisible(bars is not None)
+        if bars is None:
             return
-        frame = self._frame(area)
-        colour = QColor(colours.accent)
-        if self._band is not None:
-            low, high = (frame.px(x) for x in self._band)
-            shade = QColor(colour)
-            shade.setAlpha(48)
-            band = QRectF(low, frame.plot.top(), max(high - low, 1.0), frame.plot.height())
-            painter.fillRect(band & frame.plot, shade)
-        painter.setPen(QPen(colour, 2))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        x = frame.px(self._threshold)
-        if frame.plot.left() - 1 <= x <= frame.plot.right() + 1:
-            painter.drawLine(QPointF(x, frame.plot.top()), QPointF(x, frame.plot.bottom()))
+        shade.setAlpha(70)
+        heights = low + np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * (high - low)
+        self._histogram.setData(bars.edges, heights, stepMode="center", fillLevel=low, brush=shade)
 
 
 def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
-    if not lines:
-        return (0.0, 1.0, 0.0, 1.0)
     x0 = min(float(line.x[0]) for line in lines)
     x1 = max(float(line.x[-1]) for line in lines)
     y0 = min(0.0, *(float(np.min(line.y)) for line in lines))
@@ -288,33 +246,3 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
     return (x0 - half, x1 + half, y0 - room * (y0 < 0), y1 + room)
-
-
-def _paint_bars(painter: QPainter, frame: Frame, bars: Histogram, colours: PlotColours) -> None:
-    """Draw square roots of the counts, so that a large background does not hide the rest."""
-    shade = QColor(colours.axis)
-    shade.setAlpha(70)
-    heights = np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * frame.plot.height()
-    left = frame.px(bars.edges)
-    for start, end, height in zip(left[:-1], left[1:], heights, strict=True):
-        bar = QRectF(start, frame.plot.bottom() - height, end - start, height)
-        painter.fillRect(bar, shade)
-
-
-def _polyline(line: Line, frame: Frame) -> QPolygonF:
-    """Return the corners of the line in pixels, at most four per pixel column."""
-    x, y = frame.px(np.asarray(line.x, float)), frame.py(np.asarray(line.y, float))
-    x, y = np.repeat(x, 2), np.repeat(y, 2)
-    x, y = (x[:-1], y[1:]) if line.superlevel else (x[1:], y[:-1])
-    if x.size > 8 * frame.plot.width():
-        x, y = _thin(x, y)
-    return QPolygonF([QPointF(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
-
-
-def _thin(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Keep the first, smallest, largest and last point of each pixel column."""
-    x, y = np.asarray(x), np.asarray(y)
-    start = np.flatnonzero(np.diff(np.floor(x), prepend=-np.inf))
-    end = np.append(start[1:], x.size) - 1
-    corners = (y[start], np.minimum.reduceat(y, start), np.maximum.reduceat(y, start), y[end])
-    return np.repeat(x[start], 4), np.stack(corners, axis=1).ravel()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from qtpy.QtGui import QColor
 
 from napari_ecc._controller.regions import RegionController
 from napari_ecc._qt import form
@@ -61,17 +62,13 @@ class RegionExplorer(Panel):
     """Measure the objects of a Labels layer, and compare them."""
 
     dock = RegionController
+    title = "Objects"
     about = "Pattern and shape of each object."
-    guide = """\
-<p><i>Measure</i> gives the curve of the image inside each object, and the transform of its
-shape, as if the object stood alone. They become columns of the layer's features.</p>
-<p>Click an object in the canvas or a point of the scatter plot: the same object is selected
-everywhere. Draw around points to put their objects in a class, a column of the features.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = Scatter()
-        self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
+        self.save = Saver(self, "regions.csv", self.controller.table, self.plot)
         self.actions = self._actions()
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_form(SETTINGS, self.model, title="Settings")
@@ -85,8 +82,8 @@ everywhere. Draw around points to put their objects in a class, a column of the 
         return form.buttons(
             measure=("Measure", "Curves and transforms of all objects", self.controller.measure),
             undo=("Undo", "Undo the last change to layers", history.undo),
-            save=("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self.save.ask),
-            copy=("Copy Python", "The call that gives the table", self.copy_python),
+            save=self.save.button(),
+            copy=self.copy_button,
         )
 
     def _connect(self) -> None:
@@ -119,13 +116,14 @@ everywhere. Draw around points to put their objects in a class, a column of the 
     def _show_points(self) -> None:
         regions = self.model.regions
         if regions is None:
-            self.scatter.set_points(np.zeros((0, 2)), np.zeros((0, 4)), [], ("", ""))
+            self.scatter.show_nothing()
             return
         basis = self.model.basis if regions.curves is not None else "transforms"
         scores, shares = regions.components[basis]
         first, second = (f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares))
         texts = [f"Label {label}" for label in regions.labels.tolist()]
-        self.scatter.set_points(scores, self.controller.colours(), texts, (first, second))
+        shades = [QColor.fromRgbF(*shade) for shade in self.controller.colours().tolist()]
+        self.scatter.set_points(scores, shades, texts, (first, second))
         self._mark_point()
         self._show_classes()
 

@@ -10,6 +10,9 @@ from typing import Any
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QFileDialog
 
+from napari_ecc._controller.output import write_columns
+from napari_ecc._qt.canvas import PICTURES
+
 __all__ = ["Saver", "attempt"]
 
 FILTERS = {
@@ -17,42 +20,54 @@ FILTERS = {
     ".parquet": "Parquet table (*.parquet)",
     ".png": "PNG picture (*.png)",
     ".svg": "SVG drawing (*.svg)",
+    ".pdf": "PDF drawing (*.pdf)",
 }
+
+
+TABLES = (".csv", ".parquet")
 
 
 class Saver:
     """Saves a result as a table, or as a picture of a plot. The suffix decides.
 
-    `name` is proposed for the file, and `write` writes the table to a path.
+    `name` is proposed for the file, and `table` returns the table, or raises a ValueError.
     """
 
     def __init__(
-        self, panel: Any, name: str, write: Callable[[str], None], plot: Any = None
+        self, panel: Any, name: str, table: Callable[[], Any] | None, plot: Any = None
     ) -> None:
-        self._panel, self._name, self._write, self._plot = panel, name, write, plot
-        self._pictures: tuple[str, ...] = () if plot is None else plot.pictures
+        self._panel, self._name, self._table, self._plot = panel, name, table, plot
+        self._pictures = () if plot is None else PICTURES
+        self._suffixes = (*(() if table is None else TABLES), *self._pictures)
+
+    def button(self, text: str = "Save…") -> tuple[str, str, Callable[[], None]]:
+        """Text, tooltip and callback of a button that asks for a file."""
+        kinds = ", ".join(suffix[1:].upper() for suffix in self._suffixes)
+        return text, f"A file of one of the types {kinds}", self.ask
 
     def ask(self) -> None:
         """Ask for a file and save to it."""
-        suffixes = (".csv", ".parquet", *self._pictures)
-        filters = {suffix: FILTERS[suffix] for suffix in suffixes}
+        filters = {suffix: FILTERS[suffix] for suffix in self._suffixes}
         title = f"Save {self._name}"
         path, chosen = QFileDialog.getSaveFileName(
             self._panel, title, self._name, ";;".join(filters.values())
         )
-        if path and not path.lower().endswith(suffixes):
+        if path and not path.lower().endswith(self._suffixes):
             known = [suffix for suffix, text in filters.items() if text == chosen]
-            path += (known or suffixes)[0]
+            path += (known or self._suffixes)[0]
         if path:
             self(path)
 
     def __call__(self, path: str) -> None:
         """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
         path = path if Path(path).suffix else f"{path}.csv"
+        facts = self._panel.controller.facts
+        done = False
         if path.lower().endswith(self._pictures):
-            done = attempt(partial(self._plot.save, path, self._panel.controller.facts))
-        else:
-            done = attempt(partial(self._write, path))
+            done = attempt(partial(self._plot.save, path, facts))
+        elif self._table is not None:
+            table = self._table
+            done = attempt(lambda: write_columns(path, table(), facts))
         if done:
             show_info(f"Saved {path}")
 

@@ -39,16 +39,14 @@ class SeriesExplorer(Panel):
     """See how the curve changes in time, over channels or through a stack."""
 
     dock = SeriesController
+    title = "Series"
+    more_settings = ("range",)
     about = "The curve of every frame."
-    guide = """\
-<p>A row of the map is the Euler characteristic curve of a frame. Click or drag in the map to
-move to a frame; the curve above is that of the frame in view.</p>
-<p>All frames have the same thresholds. Rows that are not known yet are grey.</p>"""
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
-        self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
+        self.save = Saver(self, "series.csv", self.controller.table, self.map)
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_form(SETTINGS, self.model, title="Settings")
         self.add(self.plot, stretch=2)
@@ -57,8 +55,8 @@ move to a frame; the curve above is that of the frame in view.</p>
         self.add_actions(
             form.buttons(
                 limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
-                save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
-                copy=("Copy Python", "The call that gives the map", self.copy_python),
+                save=self.save.button(),
+                copy=self.copy_button,
             )
         )
 
@@ -100,7 +98,7 @@ move to a frame; the curve above is that of the frame in view.</p>
             frames = np.arange(model.length, dtype=np.float64)
             self.map.set_values(model.table(), model.thresholds, frames)
         else:
-            self.map.clear()
+            self.map.show_nothing()
         self._show_cursor()
 
     def _axis_name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from ecc_core import BettiCurves, EulerCurve
 from napari_ecc._controller.curves import (
     Request,
     compute_curve,
+    compute_curves,
     frames_of,
     request_of,
     result_of,
@@ -18,7 +20,6 @@ from napari_ecc._controller.curves import (
 from napari_ecc._controller.fields import count_all
 from napari_ecc._controller.layers import Part, checked_part, contrast_limits, selection_of
 from napari_ecc._controller.persistence import find_classes
-from napari_ecc._controller.series import Frames, compute_frames, fitting_frames
 from napari_ecc._workers import result
 
 if TYPE_CHECKING:
@@ -248,23 +249,14 @@ def frame_curves(
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
     part = checked_part(layer, part or planes)
     low, high = range or contrast_limits(layer)
-    options = {
-        "range": (low, high),
-        "superlevel": superlevel,
-        "connectivity": connectivity,
-        "nan": "omit",
+    sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
+    levels = np.linspace(low, high, thresholds)
+    wanted = {
+        name: request_of(layer, selection_of(layer, frame), thresholds=levels, **sets)
+        for name, frame in frames_of(layer, part, axis).items()
     }
-    wanted: list[Any] = [((), frame) for frame in frames_of(layer, part, axis).values()]
-    data = fitting_frames(layer, part)
-    ndim = sum(isinstance(at, slice) for at in part)
-    found = result(compute_frames(Frames(data, wanted, thresholds, options)))
-    return EulerCurve(
-        np.linspace(low, high, thresholds),
-        np.stack([chi for _, chi in found]),
-        connectivity=connectivity or ndim,
-        superlevel=superlevel,
-        ndim=ndim,
-    )
+    found = list(result(compute_curves(wanted)).values())
+    return cast(EulerCurve, replace(found[0], values=np.stack([curve.values for curve in found])))
 
 
 def _requested(

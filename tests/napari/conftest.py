@@ -125,7 +125,8 @@ def move_mouse(qapp):
         "hover": (QEvent.Type.MouseMove, none, none),
     }
 
-    def move(widget, at, kind="hover"):
+    def move(plot, at, kind="hover"):
+        widget = getattr(plot, "viewport", lambda: plot)()
         where = QPointF(*at)
         window = widget.mapToGlobal(where)
         name, button, buttons = kinds[kind]

@@ -37,7 +37,7 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_pat
     first, second = smooth(40, 60), smooth(40, 60, dtype=np.float32, seed=1)
     viewer, panel = channels(first, second, scale=(2, 1))
     assert_surface_of(panel, first, second)
-    area = panel.map.map_area()
+    area = panel.map.area()
     at = (area.left() + 0.3 * area.width(), area.top() + 0.6 * area.height())
     drag_mouse(panel.map, at)
     settle(qtbot, panel)
@@ -69,7 +69,7 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_pat
         panel.save(str(tmp_path / name))
     assert all(message.startswith("Saved") for message in messages)
     table = pd.read_csv(tmp_path / "surface.csv", comment="#")
-    assert_array_equal(table["euler_characteristic"], panel.model.surface.values.ravel())
+    assert_array_equal(table["euler_number"], panel.model.surface.values.ravel())
     panel.overlay["show_both"].value = False
     qtbot.waitUntil(lambda: not overlays(viewer), timeout=TIMEOUT)
     viewer.window.remove_dock_widget(panel)

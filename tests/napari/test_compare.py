@@ -119,7 +119,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     table = pd.read_csv(tmp_path / "curves.csv", comment="#")
     assert set(table["group"]) == {"a", "b"}
     chosen = table[table["name"] == "b 4"]
-    assert_array_equal(chosen["euler_characteristic"], panel.model.curves["b 4"].values)
+    assert_array_equal(chosen["euler_number"], panel.model.curves["b 4"].values)
     assert "# result: a (n = 3) and b (n = 3)" in (tmp_path / "curves.csv").read_text()
     panel.save_table(str(tmp_path / "table.parquet"))
     assert len(pd.read_parquet(tmp_path / "table.parquet")) == 6

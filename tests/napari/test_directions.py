@@ -11,10 +11,10 @@ from qtpy.QtCore import Qt
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
-from napari_ecc import actions
-from napari_ecc._controller import direction_sweep, loading
+from napari_ecc import _workers, actions
+from napari_ecc._controller import loading
 from napari_ecc._controller.direction_overlays import NAME
-from napari_ecc._qt.painted import colours_of
+from napari_ecc._qt.canvas import colours_of
 
 
 def smooth(*shape, seed=0):
@@ -210,7 +210,7 @@ def test_slice_and_data(directions, qtbot):
 
 def test_only_the_newest_direction_counts(directions, qtbot, monkeypatch):
     """Curves that take long come from a worker, which leaves out those that nobody waits for."""
-    monkeypatch.setattr(direction_sweep, "AT_ONCE", 0.0)
+    monkeypatch.setattr(_workers, "AT_ONCE", 0.0)
     image = smooth(64, 64)
     _, panel = directions(image)
     curves = []
@@ -224,10 +224,12 @@ def test_only_the_newest_direction_counts(directions, qtbot, monkeypatch):
 
 
 def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
-    monkeypatch.setattr(direction_sweep, "AT_ONCE", 10.0)
+    monkeypatch.setattr(_workers, "AT_ONCE", 10.0)
     image = smooth(64, 64)
     viewer, panel = directions(image)
     (shown,) = [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
+    panel.model.turn(60)
+    settle(qtbot, panel)
     sliced = []
     shown.events.set_data.connect(sliced.append)
     panel.model.turn(120)
@@ -381,11 +383,11 @@ def test_saving(directions, tmp_path, messages):
         panel.save_transform(str(tmp_path / name))
     assert all(message.startswith("Saved") for message in messages)
     curve = pd.read_csv(tmp_path / "curve.csv", comment="#")
-    assert_array_equal(curve["euler_characteristic"], panel.model.curve.values)
+    assert_array_equal(curve["euler_number"], panel.model.curve.values)
     table = pd.read_parquet(tmp_path / "transform.parquet")
-    assert list(table) == ["u_y", "u_x", "height", "euler_characteristic"]
-    assert_array_equal(table["euler_characteristic"], panel.model.transform.values.ravel())
-    assert_array_equal(table["u_x"][::128], panel.model.directions[:, 1])
+    assert list(table) == ["direction", "direction_0", "direction_1", "height", "euler_number"]
+    assert_array_equal(table["euler_number"], panel.model.transform.values.ravel())
+    assert_array_equal(table["direction_1"][::128], panel.model.directions[:, 1])
     panel.save_curve(str(tmp_path / "curve.xlsx"))
     assert ".csv" in messages[-1]
     panel.save_transform(str(tmp_path / "absent" / "t.csv"))

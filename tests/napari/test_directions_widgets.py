@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 pytest.importorskip("qtpy.QtWidgets", exc_type=ImportError)
 
 from qtpy.QtCore import QPointF
-from qtpy.QtGui import QImage
+from qtpy.QtGui import QImage, QPainter
 
+from napari_ecc._qt.canvas import PAPER
 from napari_ecc._qt.heatmap import HeatMap, colour_indices
-from napari_ecc._qt.painted import PAPER
 
 
 @pytest.fixture
@@ -19,13 +19,17 @@ def heat(qtbot):
     widget = HeatMap("height", "azimuth")
     qtbot.addWidget(widget)
     widget.resize(400, 300)
+    with qtbot.waitExposed(widget, timeout=TIMEOUT):
+        widget.show()
     return widget
 
 
 def drawn(widget):
     """The widget's pixels in full depth, whatever that of the display is."""
     picture = QImage(widget.size(), QImage.Format.Format_ARGB32)
-    widget.render(picture)
+    painter = QPainter(picture)
+    widget.render(painter)
+    painter.end()
     return picture
 
 
@@ -39,7 +43,7 @@ def test_colours_of_values():
 def test_pixels_of_the_map(heat):
     heat.set_colours(PAPER)
     heat.set_values(np.array([[-5.0, 0], [np.nan, 5]]), np.array([0.0, 1]), np.array([0.0, 1]))
-    picture, area = drawn(heat), heat.map_area()
+    picture, area = drawn(heat), heat.area()
 
     def colour(x, y):
         at = area.left() + x * area.width(), area.top() + y * area.height()
@@ -58,24 +62,24 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     heat.set_values(values, columns, rows)
     seen = []
     heat.picked.connect(seen.append)
-    x = heat.map_area().center().x()
+    x = heat.area().center().x()
     drag_mouse(heat, *[(x, heat.position_of(row)) for row in (0, 90, 200)], (x, 299))
-    assert_allclose(seen, [0, 90, 200, 270])
-    assert heat.readout() == ""  # below the map
-    with qtbot.waitExposed(heat, timeout=TIMEOUT):
-        heat.show()
+    assert_allclose(seen, [0, 90, 200, 270], atol=1e-9)
+    assert heat.toolTip() == ""
     move_mouse(heat, (x, heat.position_of(180)))
-    assert heat.readout() == "(0, 180): χ = 12"
-    corner = heat.map_area().bottomRight() - QPointF(3, 3)
+    assert heat.toolTip() == "(0, 180): χ = 12"
+    corner = heat.area().bottomRight() - QPointF(3, 3)
     move_mouse(heat, (corner.x(), corner.y()))
-    assert heat.readout().endswith("not yet known")
+    assert heat.toolTip().endswith("not yet known")
+    move_mouse(heat, (x, 299))  # below the map
+    assert heat.toolTip() == ""
     heat.set_marker(45)
     assert heat.marker == 45
-    assert_allclose(heat.position_of(45), heat.map_area().top() + heat.map_area().height() / 4)
+    assert_allclose(heat.position_of(45), heat.area().top() + heat.area().height() / 4, atol=0.5)
 
 
 def test_an_empty_map_says_why(heat, drag_mouse):
-    heat.clear()
+    heat.show_nothing()
     heat.set_state("nothing here")
     seen = []
     heat.picked.connect(seen.append)

@@ -6,7 +6,15 @@ from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QImage, QWheelEvent
-from qtpy.QtWidgets import QApplication, QDockWidget, QLabel, QPushButton, QWidget
+from qtpy.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QFileDialog,
+    QLabel,
+    QPushButton,
+    QTextBrowser,
+    QWidget,
+)
 from scipy.ndimage import label
 
 import ecc_core as ecc
@@ -187,3 +195,48 @@ def test_plots_keep_ticks_and_titles(explorer, qtbot, height):
     assert brightest(range(2, 20), range(height)) > 150  # title of the vertical axis
     assert brightest(range(60, 350), range(height - 20, height)) > 150
     assert brightest(range(60, 350), range(height - 36, height - 22)) > 150  # ticks
+
+
+def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages, monkeypatch):
+    viewer, panel = explorer(np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8))
+    model, path = panel.model, str(tmp_path / "settings.json")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (path, ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
+    model.connectivity, model.sigma, model.threshold, model.show_betti = 1, 1.5, 21.0, True
+    panel._about.linkActivated.emit("save")
+    model.connectivity, model.sigma, model.threshold, model.show_betti = None, 0.0, 7.0, False
+    panel._about.linkActivated.emit("load")
+    assert (model.connectivity, model.sigma, model.show_betti) == (1, 1.5, True)
+    assert model.threshold == 21
+    assert messages == []
+    _, series = open_panel("Series", viewer=viewer)
+    series._about.linkActivated.emit("load")
+    assert "not settings of the dock Series" in messages[-1]
+    series.model.range = 3.0, 9.0
+    series._about.linkActivated.emit("save")
+    series.model.range = 0.0, 1.0
+    series._about.linkActivated.emit("load")
+    assert series.model.range == (3.0, 9.0)
+    text = (tmp_path / "settings.json").read_text().replace("n_thresholds", "colour")
+    (tmp_path / "settings.json").write_text(text)
+    series._about.linkActivated.emit("load")
+    assert "has no settings ['colour']" in messages[-1]
+
+
+@pytest.mark.parametrize("dock", DOCKS)
+def test_help_is_a_section_of_the_guide(open_panel, dock):
+    _, panel = open_panel(dock)
+    panel._about.linkActivated.emit("guide")
+    (shown,) = panel.findChildren(QTextBrowser)
+    text = shown.toPlainText()
+    assert text.startswith(dock)
+    assert len(text) > 500
+    assert not any(text.count(f"\n{other}\n") for other in DOCKS)
+    shown.close()
+
+
+def test_every_plot_offers_its_picture(open_panel, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "a.pdf"), ""))
+    _, panel = open_panel("Threshold")
+    panel.diagram.picture_wanted.emit()
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")

@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter, label
 
 import ecc_core as ecc
-from napari_ecc._controller import sources
+from napari_ecc import _workers
 
 
 def drag(drag_mouse, panel, to):
@@ -50,7 +50,7 @@ def test_two_dimensional_image(explorer, qtbot):
 
 def test_a_curve_known_to_be_quick_comes_at_once(explorer, qtbot, monkeypatch):
     """Others come from a worker: of another image, and those that are slow the first time."""
-    monkeypatch.setattr(sources, "AT_ONCE", 60.0)
+    monkeypatch.setattr(_workers, "AT_ONCE", 60.0)
     viewer, panel = explorer(smooth(60, 80), name="image")
     runner = panel.controller.runner
     for superlevel in (False, True):
@@ -62,7 +62,7 @@ def test_a_curve_known_to_be_quick_comes_at_once(explorer, qtbot, monkeypatch):
     panel.model.image = "smaller"
     assert runner.running
     settle(qtbot, panel)
-    monkeypatch.setattr(sources, "AT_ONCE", 0.0)
+    monkeypatch.setattr(_workers, "AT_ONCE", 0.0)
     panel.model.superlevel = False  # the last one to be quick
     settle(qtbot, panel)
     panel.model.superlevel = True
@@ -144,7 +144,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     panel.overlays["show_changes"].value = True
     peak = float(panel.model.curve.thresholds[np.argmax(panel.model.curve.values)])
     where = QPoint(round(panel.plot.position_of(peak)), panel.plot.height() // 2)
-    qtbot.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=where)
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=where)
     settle(qtbot, panel)
     (points,) = [layer for layer in overlays(viewer) if layer.name == "changes at t"]
     low, high = panel.controller.details.window()

@@ -30,7 +30,7 @@ def request(*levels, **changes):
     settings = {
         "read_mask": None,
         "bounds": (0.0, 39.0),
-        "bins": 256,
+        "thresholds": 256,
         "superlevel": True,
         "connectivity": None,
         "sigma": (0.0,) * levels[-1].ndim,

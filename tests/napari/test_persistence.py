@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import generate_binary_structure, label
 from skimage.data import coins
 
+from napari_ecc._controller import persistence
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.persistence import find_classes, find_objects
 from napari_ecc._workers import result
@@ -88,14 +89,37 @@ def test_objects_are_the_components_that_last(superlevel, connectivity):
         expected = list(objects_of(image, threshold, least, superlevel, structure))
         assert expected
         found = result(find_objects(Field(image, None), threshold, least, **sets))
-        assert len(found.births) == len(expected)
+        assert len(found.table) == len(expected)
         for inside, birth, death in expected:
             number = found.labels[inside][0]
             assert_array_equal(found.labels == number, inside)
-            row = found.table().iloc[number - 1]
+            row = found.table.iloc[number - 1]
             assert (row["index"], row["points"]) == (number, inside.sum())
             assert (row["birth"], row["death"]) == (birth, death)
             assert (row["merges_with"] == 0) == np.isinf(death)
+
+
+@pytest.mark.parametrize("pairable", [True, False])
+def test_small_objects_are_left_out(monkeypatch, pairable):
+    """Labels and the table are those of the others, in the same order."""
+    if not pairable:
+        monkeypatch.setattr(persistence, "PAIRED", 0)
+    image = np.zeros((9, 9), np.uint8)
+    image[1:3, 1:3], image[1, 3] = 9, 5  # one object, in which another one could end
+    image[5:8, 5:8], image[8, 0] = 7, 8
+    found = result(find_objects(Field(image, None), 4, 0, superlevel=True, connectivity=1))
+    assert found.of_size(1) is found
+    large = found.of_size(2)
+    assert sorted(np.bincount(large.labels.ravel())[1:].tolist()) == [5, 9]
+    for number in (1, 2):
+        inside = large.labels == number
+        assert np.unique(found.labels[inside]).size == 1
+        assert (large.table is None) == (not pairable)
+        if pairable:
+            row = large.table.iloc[number - 1]
+            assert (row["index"], row["points"]) == (number, inside.sum())
+            assert row["birth"] == image[inside].max()
+            assert row["merges_with"] in (0, 1)
 
 
 def wait_for_classes(qtbot, panel):

@@ -7,9 +7,8 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor, QWheelEvent
 from qtpy.QtWidgets import QApplication
 
-from napari_ecc._qt.axes import nice_ticks, tick_label
-from napari_ecc._qt.painted import PAPER, colours_of
-from napari_ecc._qt.plot import CurvePlot, Line, _thin
+from napari_ecc._qt.canvas import PAPER, Axis, colours_of, symlog
+from napari_ecc._qt.plot import CurvePlot, Line
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def plot(qtbot):
 def column(widget, x):
     """Names of the colours in a column of pixels."""
     picture = widget.grab().toImage()
-    return {picture.pixelColor(round(x), y).name() for y in range(picture.height())}
+    return {picture.pixelColor(int(x), y).name() for y in range(picture.height())}
 
 
 def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
@@ -41,7 +40,7 @@ def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
     assert plot.cursor().shape() == Qt.CursorShape.SplitHCursor
     move_mouse(plot, end)
     assert plot.cursor().shape() == Qt.CursorShape.ArrowCursor
-    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(1, 100))
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(1, 100))
     assert moved[-1] == 0
 
 
@@ -57,42 +56,58 @@ def test_line_is_drawn_where_the_threshold_is(plot):
 
 def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
     drawn = []
-    monkeypatch.setattr(plot, "_paint_curves", lambda *_: drawn.append(1))
+    monkeypatch.setattr(plot, "_draw", lambda: drawn.append(1))
     for t in range(5):
         plot.set_threshold(float(t))
-        plot.repaint()
+        plot.set_band((t, t + 1))
     assert drawn == []
     plot.set_lines([Line(np.arange(3.0), np.arange(3))])
-    plot.repaint()
     assert drawn == [1]
 
 
-def test_wheel_stretches_the_vertical_axis(plot, qtbot):
+def test_the_wheel_zooms(plot, qtbot):
     """The wheel moves the curve's end out of the plot, a double click brings it back."""
     squares = Line(np.arange(11.0), np.arange(11) ** 2, colour="#ff0000", width=3)
     plot.set_lines([squares])
 
-    def last_step_is_shown():
+    def shown():
         picture = plot.grab().toImage()
-        x = round(plot.position_of(9.5))
-        column = [picture.pixelColor(x, y) for y in range(picture.height())]
-        return any(colour.red() - colour.green() > 150 for colour in column)
+        colours = [
+            picture.pixelColor(x, y)
+            for x in range(picture.width())
+            for y in range(picture.height() // 3)
+        ]
+        return any(colour.red() - colour.green() > 150 for colour in colours)
 
-    assert last_step_is_shown()
-    for turns in (120, 240, -120):
-        QApplication.sendEvent(plot, wheel(plot, turns))
-    assert not last_step_is_shown()
+    assert shown()
+    for turns in (600, 120, -120):
+        QApplication.sendEvent(plot.viewport(), wheel(plot, turns))
+    assert not shown()
+    plot.set_lines([squares._replace(y=squares.y + 1)])
+    assert not shown()
     for _ in range(9):
-        QApplication.sendEvent(plot, wheel(plot, -120))
-    assert last_step_is_shown()
-    QApplication.sendEvent(plot, wheel(plot, 600))
-    assert not last_step_is_shown()
-    qtbot.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
-    assert last_step_is_shown()
+        QApplication.sendEvent(plot.viewport(), wheel(plot, -120))
+    assert shown()
+    QApplication.sendEvent(plot.viewport(), wheel(plot, 600))
+    assert not shown()
+    qtbot.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
+    assert shown()
+    QApplication.sendEvent(plot.viewport(), wheel(plot, 600))
+    plot.set_lines([squares._replace(x=squares.x + 100)])  # of another image
+    assert shown()
+
+
+def test_the_value_under_the_mouse(plot, move_mouse):
+    for superlevel, value in ((False, 9), (True, 16)):
+        plot.set_lines([Line(np.arange(11.0), np.arange(11) ** 2, superlevel)])
+        move_mouse(plot, (plot.position_of(3.5), 100))
+        t, _, chi = plot.toolTip().partition(": ")
+        assert float(t) == pytest.approx(3.5, abs=0.05)
+        assert chi == str(value)
 
 
 def wheel(widget, turn):
-    at = QPointF(200, 100)
+    at = QPointF(200, 250)
     return QWheelEvent(
         at,
         widget.mapToGlobal(at),
@@ -112,57 +127,50 @@ def test_message_instead_of_curves(plot, qtbot):
     assert plot.grab().toImage() != before
     moved = []
     plot.threshold_moved.connect(moved.append)
-    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
     assert moved == []
 
 
 def test_another_suffix_is_refused(plot, tmp_path):
-    with pytest.raises(ValueError, match=r"`path` must end with .png or .svg, got 'curve.gif'"):
+    with pytest.raises(ValueError, match=r"must end with one of .png, .svg, .pdf, got 'curve.gif'"):
         plot.save(tmp_path / "curve.gif")
 
 
-def test_a_thinned_line_covers_the_same_pixels():
-    rng = np.random.default_rng(0)
-    x, y = np.sort(rng.uniform(0, 50, 10_000)), rng.standard_normal(10_000)
-    thin_x, thin_y = _thin(x, y)
-    assert thin_x.size == 4 * 50
-    for pixel in range(50):
-        here, there = y[np.floor(x) == pixel], thin_y[np.floor(thin_x) == pixel]
-        assert there.min() == here.min()
-        assert there.max() == here.max()
-        assert (there[0], there[-1]) == (here[0], here[-1])
+def test_steps_hold_to_the_side_of_the_set():
+    x, y = np.array([0.0, 1, 3]), np.array([5, 7, 9])
+    for superlevel, expected in ((False, [5, 5, 7, 7, 9]), (True, [5, 7, 7, 9, 9])):
+        across, up = Line(x, y, superlevel).corners()
+        assert across.tolist() == ([0, 0, 1, 1, 3] if superlevel else [0, 1, 1, 3, 3])
+        assert up.tolist() == expected
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "most", "expected"),
+    ("whole", "low", "high", "texts"),
     [
-        (0, 255, 6, [0, 50, 100, 150, 200, 250]),
-        (-0.31, 0.42, 4, [-0.2, 0, 0.2, 0.4]),
-        (0, 1e6, 2, [0, 5e5, 1e6]),
-        (3, 3, 4, [3]),
-        (0, float("inf"), 4, []),
+        (False, 0, 1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (True, 0, 2, ["0", "1", "2"]),
+        (True, -20, 20, ["−20", "−10", "0", "10", "20"]),  # noqa: RUF001
+        (False, 0, 1e6, ["0", "200k", "400k", "600k", "800k", "1000k"]),
+        (False, 0, 4e7, ["0", "10M", "20M", "30M", "40M"]),
     ],
 )
-def test_ticks(low, high, most, expected):
-    assert np.allclose(nice_ticks(low, high, most), expected)
+def test_ticks(whole, low, high, texts):
+    axis = Axis("left", whole=whole)
+    spacing, ticks = axis.tickValues(low, high, 250)[0]
+    assert axis.tickStrings(ticks, 1.0, spacing) == texts
 
 
-def test_whole_ticks():
-    assert nice_ticks(0, 2, 9, whole=True) == [0, 1, 2]
+def test_ticks_of_a_logarithmic_axis():
+    axis = Axis("left")
+    axis.log = True
 
+    def texts(low, high, size):
+        ((spacing, ticks),) = axis.tickValues(symlog(low), symlog(high), size)
+        return axis.tickStrings(ticks, 1.0, spacing)
 
-@pytest.mark.parametrize(
-    ("value", "span", "text"),
-    [
-        (0, 1, "0"),
-        (250_000, 1e6, "250k"),
-        (-20, 100, "\N{MINUS SIGN}20"),
-        (2.5e6, 4e7, "2.5M"),
-        (0.125, 1, "0.125"),
-    ],
-)
-def test_tick_labels(value, span, text):
-    assert tick_label(value, span) == text
+    assert texts(-12, 2000, 400) == ["−10", "−1", "0", "1", "10", "100", "1000"]  # noqa: RUF001
+    assert texts(-12, 2000, 130) == ["0", "100"]
+    assert texts(0, 3, 200) == ["0", "1"]
 
 
 def test_colours_are_told_apart_in_both_themes():

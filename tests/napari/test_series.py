@@ -23,13 +23,13 @@ def movie(*shape):
 def counted(monkeypatch):
     """Indices of the frames whose curves are computed."""
     frames = []
-    compute = series_controller.compute_frames
+    compute = series_controller.compute_curves
 
-    def count(job):
-        frames.extend(index for _, index in job.wanted)
-        return compute(job)
+    def count(wanted):
+        frames.extend(key[6:] for key in wanted)
+        return compute(wanted)
 
-    monkeypatch.setattr(series_controller, "compute_frames", count)
+    monkeypatch.setattr(series_controller, "compute_curves", count)
     return frames
 
 
@@ -99,7 +99,7 @@ def test_time_series(series, qtbot, qapp, counted, tmp_path, messages, drag_mous
         panel.save(str(tmp_path / name))
     assert all(message.startswith("Saved") for message in messages)
     table = pd.read_parquet(tmp_path / "series.parquet")
-    assert_array_equal(table["euler_characteristic"], panel.model.table().ravel())
+    assert_array_equal(table["euler_number"], panel.model.table().ravel())
     assert_array_equal(table["frame"], np.repeat(np.arange(7), 128))
     assert_allclose(table["threshold"][:128], panel.model.thresholds)
     viewer.theme = "light"

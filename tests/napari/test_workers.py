@@ -192,16 +192,22 @@ def test_a_job_in_this_thread_replaces_the_running_one(runner, qtbot, messages):
         go.wait(TIMEOUT / 1000)
         yield Step("slow")
 
-    def broken():
-        yield Step("begun")
-        raise ValueError("no luck")
+    def quick():
+        yield Step("quick")
+        if wrong:
+            raise ValueError("no luck")
 
+    wrong = False
+    runner.submit(quick, results.append, "kind")
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    results.clear()
     runner.submit(slow, results.append)
-    runner.run(lambda: iter([Step("quick")]), results.append)
+    runner.submit(quick, results.append, "kind")
     assert results == [Step("quick")]
     go.set()
     qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
     assert results == [Step("quick")]
-    runner.run(broken, results.append)
+    wrong = True
+    runner.submit(quick, results.append, "kind")
     assert failed == ["no luck"]
     assert messages == []

@@ -62,9 +62,9 @@ def source_files() -> set[str]:
     }
 
 
-def test_wheel_holds_the_packages_and_nothing_else(distribution):
+def test_wheel_holds_the_packages_the_guide_and_nothing_else(distribution):
     packages = {f for f in distribution.wheel_files if ".dist-info/" not in f}
-    assert packages == source_files()
+    assert packages == source_files() | {"napari_ecc/guide.md"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= packages
 
 

@@ -1,0 +1,342 @@
+"""What all plots have in common: axes, colours of napari's theme, a state, and saved pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyqtgraph as pg
+from napari.utils.theme import get_theme
+from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
+from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter
+from qtpy.QtWidgets import (
+    QApplication,
+    QFrame,
+    QGraphicsTextItem,
+    QMenu,
+    QProgressBar,
+    QSizePolicy,
+)
+
+__all__ = ["PALETTE", "PAPER", "PICTURES", "Axis", "Plot", "PlotColours", "colours_of", "symlog"]
+
+LEFT, BOTTOM = 56, 40
+"""Width and height of axes in pixels, so that plots below each other have the same abscissa."""
+MARGIN = 8
+ROOM = 12
+"""Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
+LOWEST = 180
+"""Minimum height of a plot in pixels."""
+EXPORT_SIZE = QSize(640, 400)
+SCALE = 3
+"""Pixels of a PNG file per pixel of the screen."""
+PICTURES = (".png", ".svg", ".pdf")
+"""Suffixes of pictures."""
+
+
+class PlotColours(NamedTuple):
+    """Colours of a plot, as ``#rrggbb``."""
+
+    background: str
+    axis: str
+    text: str
+    curve: str
+    faint: str
+    accent: str
+
+    def named(self, colour: str) -> QColor:
+        """The colour of one of these names, or of a code."""
+        return QColor(getattr(self, colour, colour))
+
+
+PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
+"""Colours of saved figures: black on white."""
+
+PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
+"""Colours of groups and classes, for any background (Okabe and Ito)."""
+
+ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
+ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}
+
+
+def colours_of(theme: str) -> PlotColours:
+    """Colours that go with a napari theme, such as "dark"."""
+    found = get_theme(theme)
+    light = sum(found.background.as_rgb_tuple()[:3]) > 3 * 128
+    return PlotColours(
+        background=found.background.as_hex("long"),
+        axis=found.highlight.as_hex("long"),
+        text=found.text.as_hex("long"),
+        faint=found.foreground.as_hex("long"),
+        **(ON_LIGHT if light else ON_DARK),
+    )
+
+
+def symlog(values: Any) -> Any:
+    """Logarithms of 1 + |value| with the sign of the value."""
+    return np.sign(values) * np.log1p(np.abs(values))
+
+
+class Axis(pg.AxisItem):
+    """An axis of numbers such as 250k; with `log`, coordinates are those of `symlog`."""
+
+    def __init__(self, side: str, *, whole: bool = False) -> None:
+        super().__init__(side)
+        self.log, self._whole = False, whole
+        self.enableAutoSIPrefix(False)
+
+    def tickSpacing(self, low: float, high: float, size: float) -> Any:
+        """Distances of ticks: of whole numbers at least 1."""
+        levels = super().tickSpacing(low, high, size)
+        return [(max(step, 1.0), 0.0) for step, _ in levels[:1]] if self._whole else levels[:2]
+
+    def tickValues(self, low: float, high: float, size: float) -> Any:
+        """Coordinates of ticks: with `log` those of zero and of powers of ten, or some of them."""
+        if not self.log:
+            return super().tickValues(low, high, size)
+        digits, space = (high - low) / np.log(10), size / (high - low)
+        step = max(1, math.ceil(digits / max(2, size // 36)))
+        powers = 10.0 ** np.arange(0, math.ceil(digits) + 1, step)
+        room = ROOM if self.orientation == "left" else 2 * ROOM
+        powers = powers[symlog(powers) * space >= room]
+        ticks = symlog(np.concatenate([-powers[::-1], [0], powers]))
+        return [(1.0, ticks[(ticks >= low) & (ticks <= high)])]
+
+    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
+        """Write the numbers."""
+        numbers = np.asarray(values, dtype=np.float64)
+        if self.log:
+            numbers = np.sign(numbers) * np.round(np.expm1(np.abs(numbers)))
+        return [_written(number) for number in numbers.tolist()]
+
+
+def _written(number: float) -> str:
+    suffix = ""
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= 10 * size:
+            number, suffix = number / size, prefix
+            break
+    return f"{number:.4g}{suffix}".replace("-", "\N{MINUS SIGN}")
+
+
+class Plot(pg.PlotWidget):
+    """The base class of plots: what is drawn, or why there is nothing, and what it is not.
+
+    The mouse wheel zooms, the middle button moves what is drawn, and a double click shows all of it
+    again. What the left button does is up to the plot.
+    """
+
+    preferred = QSize(360, 240)
+    """What `sizeHint` returns."""
+    picture_wanted = Signal()
+    """The user wants to save the picture."""
+
+    def __init__(self, x_label: str = "", y_label: str = "", *, whole: bool = False) -> None:
+        self._axes = {"bottom": Axis("bottom"), "left": Axis("left", whole=whole)}
+        super().__init__(axisItems=self._axes, background=PAPER.background)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMinimumHeight(LOWEST)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+        for widget in (self, self.viewport()):
+            widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAntialiasing(True)
+        self._item = self.getPlotItem()
+        self._item.hideButtons()
+        self._item.setMenuEnabled(False)
+        self._item.layout.setContentsMargins(0, MARGIN, MARGIN, 2)
+        self._axes["left"].setWidth(LEFT)
+        self._axes["bottom"].setHeight(BOTTOM)
+        self.setLabels(bottom=x_label, left=y_label)
+        self._view = self._item.getViewBox()
+        self._bounds = (0.0, 1.0, 0.0, 1.0)
+        self._colours = PAPER
+        self._state = ""
+        self._text, self._written = QGraphicsTextItem(), ""
+        self._text.setZValue(100)
+        self.scene().addItem(self._text)
+        self._bar = QProgressBar(self)
+        self._bar.setRange(0, 0)
+        self._bar.setTextVisible(False)
+        self._bar.hide()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        raise NotImplementedError
+
+    def sizeHint(self) -> QSize:
+        """Preferred size."""
+        return self.preferred
+
+    def set_colours(self, colours: PlotColours) -> None:
+        """Apply the colours of a theme."""
+        self._colours = colours
+        self.setBackground(colours.background)
+        for axis in self._axes.values():
+            axis.setPen(colours.axis)
+            axis.setTextPen(colours.text)
+        self._redraw()
+
+    def set_bounds(self, x0: float, x1: float, y0: float, y1: float) -> None:
+        """Set the range of both axes, and show all of it unless the user has zoomed in."""
+        (a, b), (c, d) = self._view.viewRange()
+        zoomed = not np.allclose((a, b, c, d), self._bounds) and (x0, x1) == self._bounds[:2]
+        if (x0, x1, y0, y1) == self._bounds:
+            return
+        self._bounds = (x0, x1, y0, y1)
+        self._view.setLimits(xMin=x0, xMax=x1, yMin=y0, yMax=y1)
+        if not zoomed:
+            self.show_all()
+
+    def show_all(self) -> None:
+        """Leave the zoom."""
+        x0, x1, y0, y1 = self._bounds
+        self._view.setRange(xRange=(x0, x1), yRange=(y0, y1), padding=0)
+
+    def mouseDoubleClickEvent(self, event: Any) -> None:
+        """Show all again."""
+        self.show_all()
+
+    def contextMenuEvent(self, event: Any) -> None:
+        """Offer the picture."""
+        menu = QMenu(self)
+        clipboard = QApplication.clipboard()
+        menu.addAction("Copy picture", lambda: clipboard.setPixmap(self.grab()))
+        menu.addAction("Save picture…", self.picture_wanted.emit)
+        menu.exec(event.globalPos())
+
+    def pixels(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Where coordinates of the axes are on the widget."""
+        self._item.layout.activate()
+        self._view.updateMatrix()
+        to = self._view.childGroup.sceneTransform()
+        return to.m11() * x + to.dx(), to.m22() * y + to.dy()
+
+    def area(self) -> QRectF:
+        """Where what is drawn is on the widget, without the axes."""
+        return self._view.sceneBoundingRect()
+
+    def place_of(self, event: Any) -> tuple[float, float]:
+        """Coordinates of the mouse, within the bounds."""
+        at = self._view.mapSceneToView(event.position())
+        x0, x1, y0, y1 = self._bounds
+        return min(max(at.x(), x0), x1), min(max(at.y(), y0), y1)
+
+    @property
+    def state(self) -> str:
+        """The text of `set_state`."""
+        return self._state
+
+    def set_state(self, text: str, *, busy: bool = False) -> None:
+        """Set why there is nothing to draw, or what the picture is not; `busy` adds a bar.
+
+        The text is drawn in the middle, or at the right of the picture, also of saved ones.
+        """
+        self._state = text
+        self._bar.setVisible(busy)
+        self._write()
+
+    def _legend(self) -> Sequence[tuple[str, QColor]]:
+        """Lines of text at the right, and their colours."""
+        return ()
+
+    def _write(self) -> None:
+        """Write the legend and the state."""
+        self._item.setVisible(not self.empty)
+        lines = [] if self.empty else [*self._legend()]
+        lines += [(self._state, self._colours.named("text" if self.empty else "accent"))]
+        align = "center" if self.empty else "right"
+        html = "".join(
+            f"<div align='{align}' style='color: {colour.name()}'>{escape(text)}</div>"
+            for text, colour in lines
+            if text
+        )
+        if html != self._written:
+            self._text.setHtml(html)
+            self._written = html
+        self._text.setTextWidth(self.width() - LEFT - 2 * MARGIN)
+        high = self._text.boundingRect().height()
+        self._text.setPos(
+            LEFT / 2 + MARGIN if self.empty else LEFT,
+            (self.height() - high) / 2 if self.empty else self.area().top(),
+        )
+        width = min(160, self.width() // 2)
+        self._bar.setGeometry((self.width() - width) // 2, self.height() // 2 + 24, width, 6)
+
+    def resizeEvent(self, event: Any) -> None:
+        """Draw in the new size."""
+        super().resizeEvent(event)
+        if hasattr(self, "_bar") and not self.closed:  # called by the constructor, too
+            self._write()
+
+    def _redraw(self) -> None:
+        """Draw everything anew."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
+        """Save the plot, on white, to a file of one of the suffixes `PICTURES`.
+
+        `facts` become texts of a PNG file, or the description of an SVG or a PDF file. Raises
+        ValueError for another suffix, OSError if the file cannot be written.
+        """
+        path, facts = Path(path), facts or {}
+        suffix = path.suffix.lower()
+        if suffix not in PICTURES:
+            wanted = ", ".join(PICTURES)
+            raise ValueError(f"`path` must end with one of {wanted}, got {path.name!r}")
+        device = DEVICES[suffix](path, facts)
+        size, colours = self.size(), self._colours
+        self.resize(EXPORT_SIZE)
+        self.resizeEvent(None)
+        self.set_colours(PAPER)
+        painter = QPainter(device)
+        drawn = painter.isActive()
+        if drawn:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self.render(painter, QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
+            painter.end()
+        self.set_colours(colours)
+        self.resize(size)
+        if not drawn or (suffix == ".png" and not device.save(str(path))):
+            raise OSError(f"{path} cannot be written")
+
+
+def _new_image(_: Path, facts: Mapping[str, str]) -> Any:
+    """An image to draw on, finer than the screen, with texts that are saved in the file."""
+    image = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
+    image.setDevicePixelRatio(SCALE)
+    for name, text in facts.items():
+        image.setText(name, text)
+    return image
+
+
+def _new_svg(path: Path, facts: Mapping[str, str]) -> Any:
+    """An SVG file to draw on, with texts as its description."""
+    from qtpy.QtSvg import QSvgGenerator
+
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(EXPORT_SIZE)
+    generator.setViewBox(QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
+    generator.setTitle("Euler characteristic curve")
+    generator.setDescription("\n".join(f"{name}: {text}" for name, text in facts.items()))
+    return generator
+
+
+def _new_pdf(path: Path, facts: Mapping[str, str]) -> Any:
+    """A PDF file of one page to draw on, with texts as what created it."""
+    writer = QPdfWriter(str(path))
+    writer.setResolution(72)
+    writer.setPageSize(QPageSize(QSizeF(EXPORT_SIZE), QPageSize.Unit.Point))
+    writer.setPageMargins(QMarginsF())
+    writer.setTitle("Euler characteristic curve")
+    writer.setCreator("\n".join(f"{name}: {text}" for name, text in facts.items()))
+    return writer
+
+
+DEVICES = {".png": _new_image, ".svg": _new_svg, ".pdf": _new_pdf}
