@@ -11,7 +11,15 @@ __all__ = ["count_groups"]
 
 @kernel()
 def count_groups(
-    keys: Any, labels: Any, groups: Any, sizes: Any, span: Any, every: Any, histograms: Any
+    keys: Any,
+    labels: Any,
+    groups: Any,
+    sizes: Any,
+    span: Any,
+    every: Any,
+    latest: Any,
+    kept: Any,
+    histograms: Any,
 ) -> None:
     """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
 
@@ -19,27 +27,28 @@ def count_groups(
     or 0 for points in no region, which surround the image. `groups` (kinds, points) are the
     distances of the points of a group from its lowest corner, and `sizes` (kinds,) how many there
     are. If `every`, a group enters with the last of its points, if all are in one region. Otherwise
-    it enters with its first point in each region.
+    it enters with its first point in each region, which counts for the first of these points.
+    `latest` and `kept` are scratch memory for keys and numbers of regions, 0 where none is counted.
     """
-    for place in range(span[0], span[1]):
-        for kind in range(groups.shape[0]):
-            size = sizes[kind]
-            for first in range(size):
-                at = place + groups[kind, first]
-                region, key = labels[at], keys[at]
-                found = region > 0
-                for other in range(size):
-                    at = place + groups[kind, other]
-                    same = labels[at] == region
-                    if every:
-                        found = found and same
-                        key = max(key, keys[at])
-                    elif same:
-                        found = found and other >= first  # each region once
-                        key = min(key, keys[at])
-                    if not found:
-                        break
-                if found:
-                    histograms[region - 1, kind, key] += 1
+    count = span[1] - span[0]
+    for kind in range(groups.shape[0]):
+        for first in range(1 if every else sizes[kind]):
+            start = span[0] + groups[kind, first]
+            own, key = labels[start : start + count], keys[start : start + count]
+            for i in range(count):
+                latest[i], kept[i] = key[i], own[i]
+            for other in range(sizes[kind]):
+                start = span[0] + groups[kind, other]
+                region, key = labels[start : start + count], keys[start : start + count]
                 if every:
-                    break
+                    for i in range(count):
+                        kept[i] = kept[i] if region[i] == own[i] else kept.dtype.type(0)
+                        latest[i] = max(latest[i], key[i])
+                else:
+                    for i in range(count):
+                        same = region[i] == own[i]
+                        kept[i] = kept.dtype.type(0) if same and other < first else kept[i]
+                        latest[i] = min(latest[i], key[i]) if same else latest[i]
+            for i in range(count):
+                if kept[i]:
+                    histograms[kept[i] - 1, kind, latest[i]] += 1

@@ -30,7 +30,7 @@ Values = NDArray[np.int64]
 
 MOST_POINTS = 8  # of a group
 WORD = 64  # elements that loaders may write behind a row
-PLACES = 1 << 16  # that a thread takes at a time
+PLACES = 1 << 12  # that are compared at once
 
 
 def cell_counts(
@@ -120,9 +120,10 @@ def region_cell_counts(
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
+        tables = points.keys, points.labels, offsets, groups[:, 0, 3]
+        memory = [np.empty(PLACES, array.dtype) for array in (points.keys, points.labels)]
         for span in queue:
-            tables = offsets, groups[:, 0, 3]
-            count_groups(points.keys, points.labels, *tables, span, cells.every, histograms)
+            count_groups(*tables, span, cells.every, *memory, histograms)
         return histograms
 
     last = points.keys.size - int(offsets.max())
@@ -160,8 +161,8 @@ class _Points(NamedTuple):
         shown = Source((labels != 0).reshape(shape), "mask")
         depth, height, width = values.shape
         strides = ((height + 1) * (width + WORD), width + WORD)
-        start = sum(strides) + 1  # behind the lowest corners of groups around the first point
-        size = start + (depth + 1) * strides[0]
+        start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
+        size = start + depth * strides[0] + start
         keys = np.empty(size, plan.key_dtype)
         box = Block((0, 0, 0), (depth, height, width))
         nan, _ = load_box(plan, values, shown, box, keys, start, strides)
