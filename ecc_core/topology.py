@@ -211,14 +211,14 @@ def betti_curves(
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
     facts = {**curve_facts(filtration), "units": value_units(image)}
-    if least > 0:
-        return replace(_lasting_curves(request, thresholds, least), units=facts["units"])
-    backend = _numbers(request, "betti_curves")
+    backend = _numbers(request, "persistence_pairs" if least > 0 else "betti_curves")
+    filtered: dict[str, Any] = {"least": least} if least > 0 else {}
+    filtered |= request.options
     if request.levels.exact:
-        found = backend.exact_betti_curves(request.images, filtration, **request.options)
+        found = backend.exact_betti_curves(request.images, filtration, **filtered)
         return BettiCurves(*map(origin.wrap, found), **facts)
     at = request.thresholds()
-    values = backend.betti_curves(request.images, at, filtration, **request.options)
+    values = backend.betti_curves(request.images, at, filtration, **filtered)
     request.warn_if_missed(at, values)
     counts = request.spread(values, filtration.classes, at.size)
     return BettiCurves(origin.thresholds(thresholds, at), counts, **facts)
@@ -417,18 +417,17 @@ def persistence_pairs(
     batch = request.geometry.batch
     if math.prod(batch) != 1:
         raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {batch}")
-    return replace(_pairs(request, 0, dimension, least), units=value_units(image))
+    return replace(_pairs(request, dimension, least), units=value_units(image))
 
 
-def _pairs(request: Request, index: int, dimension: Any, least: float) -> PersistencePairs:
-    """Return the pairs of one image of a batch that last at least so long."""
-    origin, filtration, one = request.origin, request.filtration, slice(index, index + 1)
+def _pairs(request: Request, dimension: Any, least: float) -> PersistencePairs:
+    """Return the pairs of one image that last at least so long."""
+    origin, filtration = request.origin, request.filtration
     numbers = _numbers(request, "persistence_pairs")
-    array = request.images[index]
+    array = request.images[0]
     array = as_booleans(array) if array.dtype.kind == "b" else array
-    mask = None if request.mask is None else request.mask[one]
-    asked, options = _dimensions(dimension, filtration), {"mask": mask, "workers": request.workers}
-    found = numbers.persistence_pairs(array[None], asked, filtration, **options)
+    asked = _dimensions(dimension, filtration)
+    found = numbers.persistence_pairs(array[None], asked, filtration, **request.options)
     births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
     counts, essential = [len(born) for born, _ in found], deaths < 0
     flat, native = array.reshape(-1), array.dtype.newbyteorder("=")
@@ -457,21 +456,6 @@ def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.in
     found[:, 0] = rest
     found[points < 0] = -1
     return found
-
-
-def _lasting_curves(request: Request, thresholds: Any, least: float) -> BettiCurves:
-    """Return the Betti curves of the classes of each image that last at least so long."""
-    origin, facts = request.origin, curve_facts(request.filtration)
-    pairs = [_pairs(request, i, None, least) for i in range(len(request.images))]
-    if request.levels.exact:
-        return BettiCurves(*map(origin.wrap, pairs[0].betti_curves("exact")), **facts)
-    at = request.thresholds()
-    values = np.zeros((len(pairs), request.filtration.classes, at.size), np.int64)
-    for counts, part in zip(values, pairs, strict=True):
-        counts[:] = part.betti_curves(at).values
-    request.warn_if_missed(at, values)
-    spread = request.spread(values, *values.shape[1:])
-    return BettiCurves(origin.thresholds(thresholds, at), spread, **facts)
 
 
 def _numbers(request: Request, name: str) -> Any:

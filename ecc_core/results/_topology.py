@@ -301,10 +301,12 @@ class PersistencePairs(DiagramResult[ArrayT]):
             host.births, host.deaths, check_persistence(min_persistence)
         )
         ends = np.where(host.essential, host.births, host.deaths)
-        levels = np.unique(np.concatenate([host.births[kept], ends[kept]]))
         asked = parse_thresholds(given_on_host(thresholds), None)
-        at = levels if asked.exact else asked.over(partial(_finite_range, host.births, ends), ())
-        grid = round_to_levels(at, levels.dtype, self.superlevel)
+        if asked.exact:
+            at = _distinct(np.concatenate([host.births[kept], ends[kept]]))
+        else:
+            at = asked.over(partial(_finite_range, host.births, ends), ())
+        grid = round_to_levels(at, ends.dtype, self.superlevel)
         values = np.zeros((len(rows), at.size), np.int64)
         for k, span in rows.items():
             alive, dies = kept[span], (kept & ~host.essential)[span]
@@ -365,6 +367,12 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if self.dimension is not None:
             return diagram
         return [diagram[rows] for rows in self._rows().values()]
+
+
+def _distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values, increasing; NumPy 2.4 does not sort float16 on all processors."""
+    wide = np.float32 if values.dtype == np.float16 else values.dtype
+    return np.unique(values.astype(wide)).astype(values.dtype)
 
 
 def _finite_range(births: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, Any]:

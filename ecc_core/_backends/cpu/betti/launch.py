@@ -13,15 +13,17 @@ from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
-from ecc_core._backends.cpu.betti.order import entry_values, stable_order
+from ecc_core._backends.cpu.betti.order import distinct, entry_values, stable_order
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
-from ecc_core._backends.cpu.betti.torus import never_of, torus_curves, torus_pairs
+from ecc_core._backends.cpu.betti.torus import never_of, torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
+from ecc_core._request.persistence import lasting
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
@@ -50,15 +52,17 @@ def betti_curves(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    least: float = 0,
 ) -> Values:
     """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64.
 
-    (batch, d + 1, n) for periodic images.
+    (batch, d + 1, n) for periodic images. Counts only classes that last for at least `least`.
     """
     count, ndim = image.shape[0], filtration.ndim
+    if least > 0 or filtration.boundary.wraps:
+        options: dict[str, Any] = {"mask": mask, "workers": workers}
+        return _counted_curves(image, thresholds, filtration, least, **options)
     result = np.zeros((count, ndim, thresholds.size), np.int64)
-    if filtration.boundary.wraps:
-        return torus_curves(image, thresholds, filtration, mask=mask, workers=workers)
     if result.size == 0 or image.size == 0:
         return result
     euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
@@ -152,25 +156,90 @@ def cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
     return -reached if kind.complement else reached
 
 
+def _counted_curves(
+    image: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    least: float,
+    *,
+    mask: Array | None,
+    workers: int | None,
+) -> Values:
+    """Count the births and deaths of classes that last, as :func:`betti_curves` does.
+
+    If all of them do, one of the Betti numbers follows from the Euler characteristic.
+    """
+    count, classes = image.shape[0], filtration.classes
+    result = np.zeros((count, classes, thresholds.size), np.int64)
+    if result.size == 0 or image.size == 0:
+        return result
+    known = [k for k in range(classes) if least > 0 or k != 1]
+    plan = rank_plans(image.dtype, thresholds, filtration, masked=False, points=image[0].size)[-1]
+
+    def each(queue: Iterator[int]) -> None:
+        for i in queue:
+            own = slice(i, i + 1)
+            options = {"mask": None if mask is None else mask[own], "workers": alone}
+            found = _lasting(image[own], known, filtration, least, **options)
+            for k, (births, deaths) in zip(known, found, strict=True):
+                result[i, k] = _entered(births, plan) - _entered(deaths, plan)
+
+    together = 1 if count == 1 else worker_count(workers, image.size, 1)
+    alone = workers if together == 1 else 1
+    share(range(count), each, together)
+    if least == 0:
+        euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
+        signs = (-1) ** np.arange(classes)
+        result[:, 1] = (result * signs[:, None]).sum(axis=1) - euler
+    return result
+
+
+def _lasting(
+    image: Array, dimensions: Sequence[int], filtration: Filtration, least: float, **options: Any
+) -> Iterator[tuple[Array, Array]]:
+    """Give the values at which classes that last are born and die, for each dimension."""
+    flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
+    for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
+        born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
+        dies = deaths >= 0
+        if least > 0:
+            lasts = lasting(born, died, least)
+            born, dies = born[lasts | ~dies], dies & lasts
+        yield born, died[dies]
+
+
+def _entered(values: Array, plan: Plan) -> Values:
+    """Count the values that have entered at each threshold."""
+    keys = scratch.take("ranks", values.size, plan.key_dtype)
+    box = Block((0, 0, 0), (1, 1, values.size))
+    load_box(plan, Source(values[None, None]), None, box, keys, 0, (0, 0))
+    counts = np.bincount(keys, minlength=plan.top + 1)
+    entered: Values = np.concatenate([[0], np.cumsum(counts)])[plan.entered]
+    return entered
+
+
 def exact_betti_curves(
     image: Array,
     filtration: Filtration,
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    least: float = 0,
 ) -> tuple[Array, Values]:
     """Return the levels at which Betti numbers of an image (batch of 1) change, and the numbers."""
     image = as_booleans(image) if image.dtype.kind == "b" else image
     options: dict[str, Any] = {"mask": mask, "workers": workers}
-    levels = [launch.exact_curve(image, filtration, **options)[0]]
-    flat, outer = image.reshape(-1), sorted({0, filtration.ndim - 1, filtration.classes - 1})
-    for births, deaths in persistence_pairs(image, outer, filtration, **options):
-        levels += [flat[births], flat[deaths[deaths >= 0]]]
-    found = np.unique(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
-    values = betti_curves(image, found, filtration, **options)[0]
+    levels, dimensions = [], list(range(filtration.classes))
+    if least == 0:  # the others change where these or the Euler characteristic do
+        levels.append(launch.exact_curve(image, filtration, **options)[0])
+        dimensions = [k for k in dimensions if k != 1 or filtration.ndim == 2]
+    for values in _lasting(image, dimensions, filtration, least, **options):
+        levels += values
+    found, _ = distinct(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
+    curves = betti_curves(image, found, filtration, **options, least=least)[0]
     order = slice(None, None, -1 if filtration.superlevel else 1)
-    jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
-    return found[jumps], values[:, jumps]
+    jumps = np.diff(curves[:, order], prepend=0, axis=1)[:, order].any(axis=0)
+    return found[jumps], curves[:, jumps]
 
 
 def persistence_pairs(
@@ -237,8 +306,8 @@ def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> t
 def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
     """Return values of the same order for which there is a wider dtype, if points are masked."""
     if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-        ranks = np.unique(values, return_inverse=True)[1]
-        values = ranks.reshape(values.shape).astype(np.uint32)
+        native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
+        values = distinct(native)[1].reshape(values.shape)
     return values, shown
 
 

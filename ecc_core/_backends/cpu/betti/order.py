@@ -12,7 +12,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.sources import scratch
 
-__all__ = ["entry_order", "entry_values", "sort_keys", "stable_order"]
+__all__ = ["distinct", "entry_order", "entry_values", "sort_keys", "stable_order"]
 
 Array = NDArray[Any]
 
@@ -42,6 +42,20 @@ def stable_order(values: Array) -> Array:
         values = values + values.dtype.type(0)  # no -0.0
         values[np.isnan(values)] = np.nan  # without a sign
     return sort_keys(ordered_keys(values))
+
+
+def distinct(values: Array) -> tuple[Array, Array]:
+    """Return the distinct native values, increasing, and the number of each value among them.
+
+    As ``numpy.unique``, which is slower, and in NumPy 2.4 wrong for float16 on some processors.
+    """
+    order = stable_order(values)
+    ordered = values[order]
+    first = np.ones(order.size, np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    numbers = np.empty(order.size, np.uint32)
+    numbers[order] = np.cumsum(first) - 1
+    return ordered[first], numbers
 
 
 def sort_keys(keys: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Betti curves and persistence of periodic images, which are functions on a torus.
+"""Persistence of periodic images, which are functions on a torus.
 
 Components are joined point by point, in the order in which points enter. Each point of a tree knows
 across which sides of the image the path to its parent leads, in three bits, one for each axis. An
@@ -12,26 +12,21 @@ that the complement loses is one of dimension d - 1 that begins and never ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.order import entry_order
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import as_booleans
-from ecc_core._request.levels import count_entered, round_to_levels
 
-__all__ = ["never_of", "torus_curves", "torus_pairs"]
+__all__ = ["never_of", "torus_pairs"]
 
 Array = NDArray[Any]
 Points = NDArray[np.int64]
@@ -73,44 +68,6 @@ def _thin_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Poi
     parts = [loops] + [components] * (3 - rest.ndim)
     births, deaths = map(np.concatenate, zip(*parts, strict=True))
     return births, deaths
-
-
-def torus_curves(
-    image: Array,
-    thresholds: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
-) -> NDArray[np.int64]:
-    """Betti numbers of each image of a batch at sorted thresholds: (batch, d + 1, n) int64.
-
-    One of them follows from the Euler characteristic.
-    """
-    ndim = filtration.ndim
-    image = as_booleans(image) if image.dtype.kind == "b" else image
-    native = image.dtype.newbyteorder("=")
-    levels = round_to_levels(thresholds, native, filtration.superlevel)
-    values = np.zeros((len(image), ndim + 1, thresholds.size), np.int64)
-    if image.size == 0 or thresholds.size == 0:
-        return values
-    euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
-    known = [k for k in (0, 2, 3) if k <= ndim]
-
-    def each(queue: Iterator[int]) -> None:
-        for i in queue:
-            never = never_of(image[i], None if mask is None else mask[i])
-            flat = image[i].reshape(-1)
-            for k in known:
-                births, deaths = torus_pairs(image[i], never, k, filtration)
-                deaths = deaths[deaths >= 0]
-                born, died = (flat[p[~never[p]]].astype(native) for p in (births, deaths))
-                values[i, k] = count_entered(born, levels) - count_entered(died, levels)
-
-    share(range(len(image)), each, worker_count(workers, image.size, 1))
-    signs = (-1) ** np.arange(ndim + 1)
-    values[:, 1] = (values * signs[:, None]).sum(axis=1) - euler
-    return values
 
 
 def never_of(image: Array, shown: Array | None) -> NDArray[np.bool_]:
