@@ -116,7 +116,6 @@ def _launch(
     elif "float" in variant.element:
         flag = cupy.zeros(2, np.int64)
         addresses = [flag.data.ptr, flag.data.ptr + 8]
-        flag = flag[:1]
     else:
         addresses = []
     given = [(points + place, result.data.ptr) for place, result in results]

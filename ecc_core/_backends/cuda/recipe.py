@@ -14,7 +14,6 @@ from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
-from ecc_core._backends.cuda.plans import SPARE_BYTES, Plan, copies_within
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
@@ -43,6 +42,8 @@ TABLE_COPIES_BYTES = {"lines": 3200, "pairs2d": 3200, "pairs3d": 5120}  # of tab
 # Least copies of tables that gain anything, and most.
 TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (16, 32), PIECES: (4, 32)}
 MOST_LINE_COPIES = 16  # of the lines of pieces
+SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
+SAMPLES_A_COPY = 256  # of a warp, at least
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
 CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
@@ -71,6 +72,17 @@ SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
 BINS_A_LINE = 4  # of 16 words
+
+
+class Plan(NamedTuple):
+    """A kernel, its macros beside those of every kernel, and how its blocks work."""
+
+    source: str
+    options: dict[str, int]
+    tiling: Tiling
+    copies: int
+    shared: int
+    grid: tuple[int, ...] | None = None
 
 
 class Recipe(NamedTuple):
@@ -228,7 +240,7 @@ def _pairs(
             samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
             resident = RESIDENT_WARPS[source] // tiling.warps
             room = 4 * rules.codes * copies + _left_of_step(shared, resident, device)
-            more = copies_within(4 * rules.codes, room, samples)
+            more = _copies_within(4 * rules.codes, room, samples)
             copies, shared = more, shared + 4 * rules.codes * (more - copies)
         grid = None if deep else (tiling.blocks, layout.images)
         return Plan(source, options, tiling, copies, shared, grid)
@@ -280,7 +292,7 @@ def _pair_memory(
     assert rules.pair is not None
     warps = tiling.warps
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
-    copies = copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
+    copies = _copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 0
     repeated = 1
@@ -289,7 +301,7 @@ def _pair_memory(
         room = min(TABLE_COPIES_BYTES[source] * warps, left)
         least, most = TABLE_COPIES[rules.pair]
         one = rules.table + rules.pieces
-        repeated = min(copies_within(one, room, samples, SAMPLES_A_TABLE), most)
+        repeated = min(_copies_within(one, room, samples, SAMPLES_A_TABLE), most)
         repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table + min(repeated, MOST_LINE_COPIES) * rules.pieces
     options = {"BINS": rules.pair, "TABLE_COPIES": repeated}
@@ -316,7 +328,7 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
     fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
-    copies = copies_within(4 * rules.codes, room, samples)
+    copies = _copies_within(4 * rules.codes, room, samples)
     shared = fixed + 4 * rules.codes * copies
     grid = None if deep else (tiling.blocks, layout.images)
     return Plan(source, options, tiling, copies, shared, grid)
@@ -329,3 +341,12 @@ def _left_of_step(shared: int, resident: int, device: int) -> int:
     """
     whole = shared_limit(device) + BLOCK_BYTES
     return max(whole - resident * (shared + SPARE_BYTES), 0) % CACHE_STEP // resident
+
+
+def _copies_within(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:
+    """Return how often something of `one` bytes is kept in shared memory, within `room` bytes.
+
+    There is at most one copy for `each` samples of a warp, so that it pays to make them.
+    """
+    most = min(32, max(1, samples // each), room // one)
+    return 1 << (max(1, most).bit_length() - 1)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
@@ -38,14 +39,16 @@ class _Order(NamedTuple):
         The axes of the image in the order in which samples are visited.
     shape : tuple of int
         Of the codes (images, *spatial), with what is added to rows.
-    strides, sizes : tuple of int
-        Of the codes, in the order in which samples are visited, along four axes and three.
+    along : int
+        Which codes are next to each other.
+    codes : array
+        The kernel's Codes, without addresses.
     """
 
     axes: tuple[int, ...]
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    sizes: tuple[int, ...]
+    along: int
+    codes: NDArray[Any]
 
 
 @lru_cache(maxsize=1024)
@@ -72,7 +75,10 @@ def _order(
         steps[axis] = step
         step *= padded[axis]
     lead, whole = 3 - ndim, (shape[0], *(padded[axis] for axis in order))
-    return _Order((0, *axes), whole, (step, *[0] * lead, *steps), (*[1] * lead, *padded))
+    named = zip(("depth", "height", "width"), (*[1] * lead, *padded), strict=True)
+    strides = (step, *[0] * lead, *steps)
+    along = ALONG_ROWS if strides[3] == 1 else ALONG_COLUMNS if strides[2] == 1 else ALONG_NEITHER
+    return _Order((0, *axes), whole, along, CODES(strides=strides, **dict(named)))
 
 
 def codes_of(
@@ -96,26 +102,21 @@ def codes_of(
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = view._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
-    *_, down, across = order.strides
-    along = ALONG_ROWS if across == 1 else ALONG_COLUMNS if down == 1 else ALONG_NEITHER
-    vector = along != ALONG_NEITHER
+    vector = order.along != ALONG_NEITHER
     samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
-    if along == ALONG_COLUMNS:
+    if order.along == ALONG_COLUMNS:
         samples = _by_four_rows(samples)
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
     codes = cupy.empty(order.shape, element)
     flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
-    place = CODES(
-        data=codes.data.ptr,
-        strides=order.strides,
-        **dict(zip(("depth", "height", "width"), order.sizes, strict=True)),
-        first=bytes_do and variant.superlevel,
-        not_finite=0 if flag is None else flag.data.ptr,
-    )
+    place = order.codes.copy()
+    place[CODES.word("data")] = codes.data.ptr
+    place[CODES.word("not_finite")] = 0 if flag is None else flag.data.ptr
+    place.view(np.int32)[CODES.half("first")] = bytes_do and variant.superlevel
     shared, where = table_memory(prepared.rules)
-    macros = {"CODE": ELEMENTS[element], "ALONG": along, "REPEAT": int(repeat), **where}
+    macros = {"CODE": ELEMENTS[element], "ALONG": order.along, "REPEAT": int(repeat), **where}
     samples.launch("recode", "recode", macros, place, prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
 

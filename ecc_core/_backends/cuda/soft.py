@@ -91,7 +91,9 @@ def values(
     shown = None if mask is None else mask.expand(shape)
     heights = None
     if direction_terms is not None:  # axes that the image does not have have the height 0
-        heights = torch.nn.functional.pad(direction_terms.double(), (4 - len(shape), 0))
+        absent = 4 - len(shape)
+        heights = direction_terms.new_zeros(absent + len(direction_terms), dtype=torch.float64)
+        heights[absent:] = direction_terms
     tensors = image, shown, heights, found
     addresses = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
     strides = None if shown is None else shown.stride()

@@ -33,9 +33,9 @@ __all__ = [
     "window_words",
 ]
 
-SCAN = Struct("soft_scan.cu", "Work")
-SMALL = Struct("soft_small.cu", "Work")
-GATHER = Struct("soft_gather.cu", "Work")
+SCAN = Struct("soft_scan.cu", "ScanWork")
+SMALL = Struct("soft_small.cu", "SmallWork")
+GATHER = Struct("soft_gather.cu", "GatherWork")
 TOTALS = Struct("soft_levels.cuh", "Totals")
 ELEMENTS = {
     torch.float16: "Half",

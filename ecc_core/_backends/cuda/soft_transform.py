@@ -19,7 +19,7 @@ from ecc_core._backends.soft import Projected
 __all__ = ["by_orthant", "gradients_by_orthant", "projection_gradients", "projections"]
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
-POINTS = Struct("soft_project.cu", "Points")
+POINTS = Struct("soft_project.cu", "ProjectedPoints")
 FIELDS = "weights", "vectors", "levels", "sharpness"
 THREADS = 128
 CHUNKS = 64  # of points, at most

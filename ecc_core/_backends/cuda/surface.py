@@ -21,7 +21,7 @@ from ecc_core._request.image import image_named
 
 __all__ = ["surface"]
 
-PAIRS = Struct("surface.cu", "Pairs")
+PAIRS = Struct("surface.cu", "Surface")
 THREADS = 256
 PLACES = 4  # columns of a thread
 CHUNK = (4, 64)  # least and most slices that a thread takes in a row

@@ -26,7 +26,7 @@ __all__ = ["find_regions", "region_transforms"]
 Floats = NDArray[np.float64]
 
 LABELS, CORNERS, MEASURES = (
-    Struct("transform_regions.cu", name) for name in ("Labels", "Corners", "Measures")
+    Struct("transform_regions.cu", name) for name in ("Labels", "RegionCorners", "Measures")
 )
 
 

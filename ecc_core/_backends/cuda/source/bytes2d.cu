@@ -6,7 +6,7 @@
 
 // The rows from `begin` to `end`, of which the first ones have been asked for, from row `y` on.
 __device__ __forceinline__ void scan(const Image& image, int left, int y, int begin, int end,
-                                     Room room, Feed& feed, const Counter& count) {
+                                     Room room, SlicedFeed& feed, const SlicedCounter& count) {
     const auto ask = [&](unsigned to) {
         feed.advance(product(kRows, feed.row));
         feed.rest -= kRows;
@@ -19,7 +19,7 @@ __device__ __forceinline__ void scan(const Image& image, int left, int y, int be
     Border border_p(feed, room.rows(room.here));
     if (y + kRows <= end) ask(room.there);
     for (; y < end; y += kRows) {
-        const Place place(y, image.height - 1 - y, left, image.width);
+        const SlicedPlace place(y, image.height - 1 - y, left, image.width);
         const Sides beyond = outside(left, image.width);
         plane right[kLaneWidth], maxima[kLaneWidth], below[kLaneWidth];
         Numbers3 flat[kLaneWidth];
@@ -57,9 +57,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int begin = tiling.first + down * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last), y = max(begin - 1, 0);
     const Room room(memory, warp);
-    Feed feed(image, image.data + index * image.batch, left, y);
+    SlicedFeed feed(image, image.data + index * image.batch, left, y);
     if (begin < end) feed.ask(room.at(room.here));  // on its way while counts are cleared
     const Histogram histogram = histogram_of(memory, bins, result, index);
-    if (begin < end) scan(image, left, y, begin, end, room, feed, Counter(histogram));
+    if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(histogram));
     finish(histogram, result, index, false);
 }

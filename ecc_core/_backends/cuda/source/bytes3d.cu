@@ -6,11 +6,11 @@
 #include "sliced.cuh"
 
 // A part of a column of slices.
-struct Unit {
+struct SlicedUnit {
     int left, y;            // first column and row
     int begin, end, start;  // slices that it owns, and the first one that it reads
 
-    __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
+    __device__ __forceinline__ SlicedUnit(const Image& image, const Tiling& tiling, int index)
         : left(index % tiling.across * kWarpWidth),
           y(index / tiling.across % tiling.down * (kRows - 2)),
           begin(tiling.first + index / (tiling.across * tiling.down) * tiling.chunk),
@@ -27,8 +27,8 @@ struct Unit {
 };
 
 // The slices of a unit, of which the first one has been asked for.
-__device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room room, Feed& feed,
-                                     const Counter& count) {
+__device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
+                                     const SlicedCounter& count) {
     const auto ask = [&](int s, unsigned to) {
         if (s >= image.depth) return;
         feed.advance(image.slice);
@@ -51,7 +51,7 @@ __device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room 
     Border border_p(feed, room.rows(room.here));
     ask(unit.start + 1, room.there);
     for (int s = unit.start; s < unit.end; ++s) {
-        const Place place(unit.y, feed.rest, unit.left, image.width);
+        const SlicedPlace place(unit.y, feed.rest, unit.left, image.width);
         const Sides beyond = outside(unit.left, image.width);
         plane right[kLaneWidth], maxima[kLaneWidth], below[kLaneWidth], behind[kLaneWidth];
         Numbers3 flat[kLaneWidth], deep[kLaneWidth];
@@ -110,22 +110,22 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int warp = uniform(threadIdx.x >> 5);
     const int warps = blockDim.x >> 5;
     const Room room(memory, warp);
-    const auto begin = [&](const Unit& unit) {
+    const auto begin = [&](const SlicedUnit& unit) {
         const Element* const first = image.data + index * image.batch + unit.start * image.slice;
-        Feed feed(image, first, unit.left, unit.y);
+        SlicedFeed feed(image, first, unit.left, unit.y);
         if (unit.some()) feed.ask(room.at(room.here));
         return feed;
     };
     // Warps take several units of channels, one after the other. Those of the last turn, which may be
     // few, are spread over all blocks.
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
-    Unit unit(image, tiling, i);
-    Feed feed = begin(unit);  // on its way while counts are cleared
+    SlicedUnit unit(image, tiling, i);
+    SlicedFeed feed = begin(unit);  // on its way while counts are cleared
     const Histogram histogram = histogram_of(memory, bins, result, index);
     while (unit.some()) {
-        scan(image, unit, room, feed, Counter(histogram));
+        scan(image, unit, room, feed, SlicedCounter(histogram));
         i += warps * result.blocks;
-        unit = Unit(image, tiling, i);
+        unit = SlicedUnit(image, tiling, i);
         feed = begin(unit);
     }
     finish(histogram, result, index, false);

@@ -2,16 +2,16 @@
 // recoded (recode.cu). A group is a set of corners of a unit cube, a bit for each corner; corners
 // are numbered by the sum of 1 for a step along the columns, 2 along the rows, 4 along the slices.
 //
-// A thread takes four places of the cube, from a first column on, and moves from slice to slice. It adds 1 without using the
+// A thread takes four places of the cube and moves from slice to slice. It adds 1 without using the
 // result, which the compiler turns into an instruction that combines lanes of the same address.
 //
 // Boxes of one or two points along each axis come in pairs of kinds, without and with an extent along
 // the columns. They are points and pairs of neighbours of one row, that of the greater (T: smaller) codes
 // of up to four rows. A pair belongs to the point by which it enters, so one addition counts a point in
 // the low half of a word, and its pairs in the high half.
+#include "codes.cuh"
 #include "device.cuh"
 
-typedef ECC_CODE Code;
 typedef ECC_LABEL Label;
 typedef unsigned long long Count;
 
@@ -71,12 +71,8 @@ struct Corners {
 };
 
 // Codes of four columns of a row, and of the column after them.
-struct Row {
+struct CellRow {
     int code[kPlaces + 1], region[kLabelled ? kPlaces + 1 : 1];
-};
-
-struct alignas(kPlaces * sizeof(Code)) Quad {
-    Code v[kPlaces];
 };
 
 // The index of a place, or -1 outside the image.
@@ -101,8 +97,8 @@ struct Line {
         labels = cells.labels + (long long)y * cells.width + place * cells.labels_slice;
     }
 
-    __device__ __forceinline__ Row read(const Cells& cells) {
-        Row row;
+    __device__ __forceinline__ CellRow read(const Cells& cells) {
+        CellRow row;
         const bool again = place == cells.depth;  // the first slice of a periodic image
         const bool there = inside && place >= 0 && place < cells.depth + cells.wraps;
         const Code* const from = again ? codes - cells.depth * cells.slice : codes;
@@ -110,7 +106,7 @@ struct Line {
         ++place, codes += cells.slice;
         if (kLabelled) labels += cells.labels_slice;
         if (there && whole) {
-            const Quad quad = *(const Quad*)(from + x);
+            const FourCodes quad = *(const FourCodes*)(from + x);
             const int next = index_of(cells, x + kPlaces, cells.width);
             row.code[kPlaces] = next < 0 ? cells.never_enters : (int)from[next] + kShift;
 #pragma unroll
@@ -135,7 +131,7 @@ struct Line {
     }
 };
 
-struct Counter {
+struct CellCounter {
     unsigned shared;  // address of the lane's copy
     Count* counts;
     int bins, never_enters;
@@ -152,7 +148,7 @@ struct Counter {
 
 // Adds the groups of a cube.
 struct Visit {
-    const Counter& counter;
+    const CellCounter& counter;
     const Corners& corners;
 
     template <unsigned group>
@@ -195,8 +191,8 @@ struct Visit {
 constexpr int kPair = 0x10000;
 template <bool every>
 struct VisitBoxes {
-    const Counter& counter;
-    const Row (&before)[2], (&after)[2];
+    const CellCounter& counter;
+    const CellRow (&before)[2], (&after)[2];
     const bool (&counts)[kPlaces];
     const int before_first;  // kPair if the first point has a pair with the column before the image
 
@@ -233,8 +229,8 @@ struct VisitBoxes {
     }
 };
 
-__device__ __forceinline__ void count(const Cells& cells, const Counter& counter, int x,
-                                      const Row (&before)[2], const Row (&after)[2]) {
+__device__ __forceinline__ void count(const Cells& cells, const CellCounter& counter, int x,
+                                      const CellRow (&before)[2], const CellRow (&after)[2]) {
     if constexpr (kPaired) {
         bool counts[kPlaces];
 #pragma unroll
@@ -252,7 +248,7 @@ __device__ __forceinline__ void count(const Cells& cells, const Counter& counter
         Corners corners;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-            const Row& row = (k & 4 ? after : before)[k >> 1 & 1];
+            const CellRow& row = (k & 4 ? after : before)[k >> 1 & 1];
             corners.code[k] = row.code[i + (k & 1)];
             if (kLabelled) corners.region[k] = row.region[i + (k & 1)];
         }
@@ -281,7 +277,7 @@ __device__ __forceinline__ void spill(const Cells& cells, int* shared, Count* co
 }
 
 // The cells of a unit of work: four places of a line, in some slices.
-__device__ __forceinline__ void count_unit(const Cells& cells, const Counter& counter, int image,
+__device__ __forceinline__ void count_unit(const Cells& cells, const CellCounter& counter, int image,
                                            long long unit) {
     const int down = cells.last[1] - cells.first[1];
     const long long line = unit / cells.across;
@@ -290,7 +286,7 @@ __device__ __forceinline__ void count_unit(const Cells& cells, const Counter& co
     const int begin = cells.first[0] + (int)(line / down) * cells.chunk;
     const int end = min(begin + cells.chunk, cells.last[0]);
     Line low(cells, image, y - 1, x, begin - 1), high(cells, image, y, x, begin - 1);
-    Row before[2], after[2];
+    CellRow before[2], after[2];
     before[0] = low.read(cells);
     if (kRows) before[1] = high.read(cells);
 #pragma unroll 2
@@ -312,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
     const unsigned copy = kShared ? threadIdx.x % (ECC_COPIES + !kShared) : 0;
     Count* const counts =
         cells.counts + (kLabelled ? 0 : (long long)image * All::kinds * cells.bins);
-    const Counter counter = {kShared ? shared_address(shared + copy) : 0, counts, cells.bins,
+    const CellCounter counter = {kShared ? shared_address(shared + copy) : 0, counts, cells.bins,
                              cells.never_enters};
     const int chunks = (cells.last[0] - cells.first[0] + cells.chunk - 1) / cells.chunk;
     const long long units =

@@ -46,14 +46,14 @@ struct Quadruple : Row {
 };
 
 // The columns of a lane.
-struct Lane {
+struct ScanLane {
     const Image& image;
     int x, width;
     bool before, behind;  // whether all of them are left of the image, or right of it
     plane owned;          // those that the warp owns
     plane first, last;    // the first and the last column of the image
 
-    __device__ __forceinline__ Lane(const Image& image, int left)
+    __device__ __forceinline__ ScanLane(const Image& image, int left)
         : image(image), x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(image.width) {
         const int lane = threadIdx.x & 31;
         before = x < 0, behind = x >= width;

@@ -6,7 +6,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.height + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across;
-    const Lane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
+    const ScanLane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
     const int index = (int)(rest / chunks);
     const int begin = (int)(rest - (long long)index * chunks) * to.chunk,
               end = min(begin + to.chunk, image.height);

@@ -15,7 +15,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.depth + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across, above = rest / to.down;
-    const Lane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
+    const ScanLane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);
     const int top = (int)(rest - above * to.down) * (kLaneRows - 1) - 1;
     const int index = (int)(above / chunks);
     const int begin = (int)(above - (long long)index * chunks) * to.chunk,

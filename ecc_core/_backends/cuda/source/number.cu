@@ -65,12 +65,12 @@ struct Loaded {
 };
 
 // The points of a slice, and the cells that reach back from them along y.
-struct Slice {
+struct NumberSlice {
     Word rows[kRows], pairs[kRows];
 };
 
-__device__ __forceinline__ Slice join(const Slice& a, const Slice& b) {
-    Slice both;
+__device__ __forceinline__ NumberSlice join(const NumberSlice& a, const NumberSlice& b) {
+    NumberSlice both;
 #pragma unroll
     for (int j = 0; j < kRows; ++j) {
         both.rows[j] = join(a.rows[j], b.rows[j]);
@@ -79,7 +79,7 @@ __device__ __forceinline__ Slice join(const Slice& a, const Slice& b) {
     return both;
 }
 
-struct Lane {
+struct NumberLane {
     const Bytes& image;
     const unsigned char* data;  // the lane's first column and row
     const unsigned char* left;  // the byte to the left of the warp's columns, or null
@@ -88,7 +88,7 @@ struct Lane {
     unsigned inside[kRows];     // points in the image
     unsigned kept, last_kept;   // points that are not left out: of a row, and of all rows at the end
 
-    __device__ __forceinline__ Lane(const Bytes& image, int index, int across, int down)
+    __device__ __forceinline__ NumberLane(const Bytes& image, int index, int across, int down)
         : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
         const int begin = across * lanes * 16, x = begin + place * 16;
@@ -125,13 +125,13 @@ struct Lane {
         return {own, join(own, (own << 1 & 0xFFFEFFFEu) | (carry & 0x00010001u))};
     }
 
-    __device__ __forceinline__ Slice slice(const Loaded& loaded) const {
+    __device__ __forceinline__ NumberSlice slice(const Loaded& loaded) const {
         unsigned before = 0;  // a bit for each row
         if (image.across > 1) {
             const bool set = left && (compare(image, loaded.left) & 0x80u);
             before = __ballot_sync(0xFFFFFFFFu, set);
         }
-        Slice slice;
+        NumberSlice slice;
 #pragma unroll
         for (int j = 0; j < kRows; ++j) {
             const unsigned low = bits_of(image, loaded.rows[j + 1]) >> 7;
@@ -150,7 +150,7 @@ struct Lane {
         return slice;
     }
 
-    __device__ __forceinline__ int count(const Slice& slice) const {
+    __device__ __forceinline__ int count(const NumberSlice& slice) const {
         int sum = 0;
 #pragma unroll
         for (int j = 0; j < kRows; ++j) {
@@ -163,11 +163,11 @@ struct Lane {
 };
 
 // The sum over slices from `begin` to `end`.
-__device__ __forceinline__ int sum_slices(const Lane& lane, int begin, int end) {
+__device__ __forceinline__ int sum_slices(const NumberLane& lane, int begin, int end) {
     Loaded loaded;
     lane.load(loaded, begin);
     if (kFlat) return lane.count(lane.slice(loaded));
-    Slice before = {};
+    NumberSlice before = {};
     if (begin > 0) {
         Loaded earlier;
         lane.load(earlier, begin - 1);
@@ -175,7 +175,7 @@ __device__ __forceinline__ int sum_slices(const Lane& lane, int begin, int end) 
     }
     int sum = 0;
     for (int s = begin; s < end; ++s) {
-        const Slice own = lane.slice(loaded);
+        const NumberSlice own = lane.slice(loaded);
         if (s + 1 < end) lane.load(loaded, s + 1);
         sum += lane.count(own) - lane.count(join(before, own));
         before = own;
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) number(const Bytes ima
     const int index = above / chunks, begin = (above - index * chunks) * image.chunk;
     int sum = 0;
     if (index < image.images) {
-        const Lane lane(image, index, rest - above * image.across, unit - rest * image.down);
+        const NumberLane lane(image, index, rest - above * image.across, unit - rest * image.down);
         sum = sum_slices(lane, begin, min(begin + image.chunk, image.depth));
         sum = image.sign * __reduce_add_sync(0xFFFFFFFFu, sum);
     }

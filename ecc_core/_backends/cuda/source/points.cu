@@ -26,7 +26,7 @@ __device__ __forceinline__ unsigned majority(unsigned a, unsigned b, unsigned c)
 
 // Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
 // C order.
-struct Pairs {
+struct PointPairs {
     unsigned bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
 
     __device__ __forceinline__ void see(int row, const Point& first, const Point& second) {
@@ -40,7 +40,7 @@ struct Pairs {
     __device__ __forceinline__ unsigned second() const {
         return kCubes ? ~(bits & bits >> 16) : bits & ~(bits >> 16);
     }
-    __device__ __forceinline__ Pairs of_left() const { return {__shfl_up_sync(kWarp, bits, 1)}; }
+    __device__ __forceinline__ PointPairs of_left() const { return {__shfl_up_sync(kWarp, bits, 1)}; }
 };
 
 // The samples of a lane in a slice, and those to the right of them.
@@ -57,7 +57,7 @@ struct Around {
 // Compares samples within a slice. `last` marks those whose neighbour in the slice before is in the same
 // region; `fresh` gets those whose neighbours to the right, above and in the slice before are in others.
 __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh) {
-    Pairs across = {0}, down = {0}, falling = {0}, rising = {0};
+    PointPairs across = {0}, down = {0}, falling = {0}, rising = {0};
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
         if (r > 0) across.see(r, s.own[r], s.right[r]);
@@ -66,7 +66,7 @@ __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, 
         rising.see(r, s.right[r], s.own[r + 1]);
     }
     fresh = ~(across.bits | down.bits << 1 | last);
-    const Pairs from_left = across.of_left(), from_above = falling.of_left(),
+    const PointPairs from_left = across.of_left(), from_above = falling.of_left(),
                 to_below = rising.of_left();
     return {from_above.second() << 1, down.second() << 1, rising.second() << 1,
             from_left.second(),       kAll,               across.first(),
@@ -78,7 +78,7 @@ __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, 
 // samples of both slices have the same group.
 __device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
                                         Around& before, unsigned& alike) {
-    Pairs here[3] = {}, right[3] = {}, left[3] = {};  // to the same row, to the row below, from the row below
+    PointPairs here[3] = {}, right[3] = {}, left[3] = {};  // to the same row, to the row below, from the row below
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
         if (r > 0) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourh
         left[2].see(r, s.right[r + 1], next.own[r]);
     }
     alike = here[0].bits;
-    Pairs from[3], to[3];  // those of the lane to the left
+    PointPairs from[3], to[3];  // those of the lane to the left
 #pragma unroll
     for (int k = 0; k < 3; ++k) from[k] = right[k].of_left(), to[k] = left[k].of_left();
     after = {to[2].first() << 1, here[2].first() << 1, right[2].first() << 1,
@@ -197,7 +197,7 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
 struct Sink {
     const Samples& samples;
     const Bins& bins;
-    const Counts& counts;
+    const RegionCounts& counts;
     Queue& queue;
     const unsigned rows;  // of the lane, within the image
     signed char* out;     // of the next slice, in the first row
@@ -254,9 +254,9 @@ struct Sink {
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     points(const Samples samples, const Points points, const Bins bins) {
-    __shared__ int owners[kRegions ? Counts::kMostRows : 1];
+    __shared__ int owners[kRegions ? RegionCounts::kMostRows : 1];
     __shared__ Queue queue;
-    const Counts counts(points, bins.count + 1, owners);
+    const RegionCounts counts(points, bins.count + 1, owners);
     if (kRegions) {
         counts.clear();
         __syncthreads();

@@ -150,14 +150,14 @@ extern __shared__ uint4 memory[];
 
 // The counts of a block. A label takes one of a few rows of bins in shared memory when it is first
 // counted; labels that find no free row are counted in global memory.
-struct Counts {
+struct RegionCounts {
     static constexpr int kMostRows = 64, kTries = 2;
     const Points& points;
     const int bins;
     int* const owners;  // the label of each row, or 0
     int* const rows;
 
-    __device__ __forceinline__ Counts(const Points& points, int bins, int* owners)
+    __device__ __forceinline__ RegionCounts(const Points& points, int bins, int* owners)
         : points(points), bins(bins), owners(owners), rows((int*)memory) {}
 
     __device__ __forceinline__ void clear() const {

@@ -2,13 +2,8 @@
 // Images of any type and strides, with masks, directions and any thresholds can thus be scanned by the
 // kernels for 8 and 16 bits.
 #include "bins.cuh"
+#include "codes.cuh"
 #include "samples.cuh"
-
-typedef ECC_CODE Code;
-
-struct alignas(4 * sizeof(Code) < 16 ? 4 * sizeof(Code) : 16) FourCodes {
-    Code v[4];
-};
 
 // Which codes are next to each other in memory: those of a row of samples, or those of a column.
 constexpr bool kAlongRows = ECC_ALONG == 0, kAlongColumns = ECC_ALONG == 1;

@@ -206,13 +206,13 @@ __device__ __forceinline__ void compare_below(const Column (&p)[kLaneWidth], con
 }
 
 // Position of a warp in the image.
-struct Place {
+struct SlicedPlace {
     plane top, bottom;  // the first and the last row of the image
     bool last;          // whether the lane has the last column, of the warp or of the image
     bool inside;        // whether the lane has any columns of the image
 
     // `rest`: rows from the first one of the warp to the last one of the image.
-    __device__ __forceinline__ Place(int y, int rest, int left, int width) {
+    __device__ __forceinline__ SlicedPlace(int y, int rest, int left, int width) {
         const int columns = width - left - lane_index() * kLaneWidth;
         top = y == 0 ? 0x80000000u : 0u;
         bottom = rest < kRows ? 0x80000000u >> rest : 0u;
@@ -231,7 +231,7 @@ struct Sides {
 // last bit; on return, what these rows give to the next ones.
 __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
                                         const plane (&below)[kLaneWidth], Sides sides,
-                                        Sides maxima_sides, const Place& place,
+                                        Sides maxima_sides, const SlicedPlace& place,
                                         Trits (&above)[kLaneWidth], Numbers3 (&out)[kLaneWidth]) {
     constexpr int end = kLaneWidth - 1;
     if (place.last) right[end] = sides.right, maxima[end] = maxima_sides.right;
@@ -255,7 +255,7 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
 }
 
 // Copies the rows of a warp to shared memory.
-struct Feed {
+struct SlicedFeed {
     const char *next, *left, *right;  // of the rows to ask for: the first row in the warp's columns,
                                       // and in the columns beside the warp
     int row, rest;                    // bytes from row to row; rows down to the last one
@@ -263,7 +263,7 @@ struct Feed {
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
 
     // From row `y` of a slice on, for a warp whose first column is `first`.
-    __device__ __forceinline__ Feed(const Image& image, const Element* slice, int first, int y)
+    __device__ __forceinline__ SlicedFeed(const Image& image, const Element* slice, int first, int y)
         : row((int)image.row), rest(image.height - 1 - y) {
         const char* const from = (const char*)slice + product(y, row);
         next = from + kChannels * first;
@@ -308,7 +308,7 @@ struct Border {
 
     // The borders of rows that have arrived, at shared address `rows`. The outer columns are those that
     // were loaded last.
-    __device__ __forceinline__ Border(const Feed& feed, unsigned rows) {
+    __device__ __forceinline__ Border(const SlicedFeed& feed, unsigned rows) {
         const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
         const pair outer = codes(feed.outer_left, feed.outer_right),
                    inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
@@ -353,11 +353,11 @@ __device__ __forceinline__ Border next_row(Border p) {
 }
 
 // Counts samples whose coefficient is not zero. Counts are by value, in units of 1/16.
-struct Counter {
+struct SlicedCounter {
     unsigned step;    // bytes from value to value
     unsigned counts;  // shared address of the lane's copy of the count of value 0
 
-    __device__ __forceinline__ explicit Counter(const Histogram& histogram)
+    __device__ __forceinline__ explicit SlicedCounter(const Histogram& histogram)
         : step(4u * histogram.copies),
           counts(shared_address(histogram.counts + histogram.lane_copy)) {
         if (kSigned) counts += 128 * step;

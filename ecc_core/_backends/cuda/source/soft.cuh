@@ -64,7 +64,7 @@ struct Windows {
 };
 
 // The position of a value relative to a window.
-struct Place {
+struct BinPlace {
     int slot;
     float offset;  // distance from the centre of the bin, in bins
     bool inside;
@@ -78,7 +78,7 @@ __device__ __forceinline__ int to_int(float rounded) {
 }
 
 // `window` is the first one whose end is greater than the value, or what get() returns if none is.
-__device__ __forceinline__ Place locate(float value, const Window& window, const Head& head) {
+__device__ __forceinline__ BinPlace locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
     const float rounded = fmaxf(place, 0.0f) + kRound;

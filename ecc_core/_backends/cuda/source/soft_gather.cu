@@ -8,8 +8,8 @@ typedef ECC_OUT Out;
 // which sum the gradients of thresholds and sharpness.
 constexpr bool kSmall = ECC_SMALL;
 
-struct Work {
-    Points points;
+struct GatherWork {
+    SoftPoints points;
     float* windows;
     const float* sharpness;  // used by kSmall
     const float2* table;     // (images, slots): value and slope per bin at the start of each bin
@@ -39,7 +39,7 @@ struct Lookup {
             return response(windows, totals.upstream, image, totals.levels, sharpness, v, 0.0f).x;
         if (kSmall && !table) return v;
         const Window window = head.count == 1 ? only : windows.get(windows.find(v));
-        const Place place = locate(v, window, head);
+        const BinPlace place = locate(v, window, head);
         const int slot = max(place.slot - 1, 0);
         const float u = place.offset + 0.5f;
         const float2 left = table[slot], right = table[slot + 1];
@@ -50,7 +50,7 @@ struct Lookup {
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    soft_gather(const Work work, const Totals totals) {
+    soft_gather(const GatherWork work, const Totals totals) {
     extern __shared__ uint4 memory[];
     if (kSmall && blockIdx.x < totals.blocks) {
         totals.write(blockIdx.x);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     }
     const Lookup lookup = {windows, head,   head.count == 1 ? windows.get(0) : Window(),
                            table,   totals, sharpness, index};
-    const Points points = work.points.of(index);
+    const SoftPoints points = work.points.of(index);
     Out* const out = work.out + index * points.count;
     for (int turn = block % work.blocks; turn < points.turns(); turn += work.blocks) {
         int c[kEach];

@@ -8,13 +8,13 @@ constexpr int kThreads = ECC_THREADS;
 constexpr int kEach = 8, kTurn = kThreads * kEach;  // points of a thread, and of a block, in a turn
 
 // Points of one image after the other.
-struct Points {
+struct SoftPoints {
     const Element* values;
     const signed char* coefficients;
     long long count;            // of an image
     const unsigned char* mask;  // or null
 
-    __device__ __forceinline__ Points of(int image) const {
+    __device__ __forceinline__ SoftPoints of(int image) const {
         const long long first = image * count;
         return {values + first, coefficients + first, count, mask ? mask + first : nullptr};
     }
@@ -42,7 +42,7 @@ struct Deposit {
     __device__ __forceinline__ void point(float v, int c) const {
         if (v >= __uint_as_float(0x7F800000u)) return;
         const Window window = head.count == 1 ? only : windows.get(windows.find(v));
-        const Place place = locate(v, window, head);
+        const BinPlace place = locate(v, window, head);
         if (!counts.has(place.slot)) return;
         counts.add(0, place.slot, c);
         if (!place.inside) return;
@@ -53,7 +53,7 @@ struct Deposit {
     }
 
     // Adds the points of a turn. Returns whether the thread has seen NaN.
-    __device__ __forceinline__ bool turn(const Points& points, int turn) const {
+    __device__ __forceinline__ bool turn(const SoftPoints& points, int turn) const {
         unsigned events = 0;
         bool nan = false;
 #pragma unroll

@@ -7,7 +7,7 @@
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
 
-struct Points {
+struct ProjectedPoints {
     const Real* weights;     // (images, orthants, points)
     const Real* vectors;     // (count, axes)
     const Real *levels, *sharpness;
@@ -48,9 +48,9 @@ __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 
 // The logistic function and its derivative.
-struct Logistic {
+struct Sigmoid {
     Real s, slope;
-    __device__ __forceinline__ explicit Logistic(Real z) {
+    __device__ __forceinline__ explicit Sigmoid(Real z) {
         const Real e = exponential(z < 0 ? z : -z), small = e / (1 + e);
         s = z < 0 ? small : 1 - small;
         slope = small * (1 - small);
@@ -60,7 +60,7 @@ struct Logistic {
 // One thread for each level: partial sums (chunks, 3, images, directions, levels) of the curves and of
 // their derivatives by the level and by the sharpness.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_project(const Points points, double* partial) {
+    soft_project(const ProjectedPoints points, double* partial) {
     __shared__ Real heights[kThreads], weights[kThreads];
     const int direction = blockIdx.y, image = blockIdx.z, images = gridDim.z;
     const long long begin = (long long)blockIdx.x * points.chunk,
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             for (int i = 0; i < kThreads; ++i) {
                 if (weights[i] == 0) continue;
                 const Real distance = level - heights[i];
-                const Logistic s(l * distance);
+                const Sigmoid s(l * distance);
                 a += weights[i] * s.s;
                 b += weights[i] * s.slope;
                 c += weights[i] * s.slope * distance;
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // One thread for each point of an image and orthant: the gradient of its weight.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_by_weights(const Points points, const Real* gradients, Real* out) {
+    soft_by_weights(const ProjectedPoints points, const Real* gradients, Real* out) {
     const int orthant = blockIdx.y, image = blockIdx.z;
     const long long point = (long long)blockIdx.x * kThreads + threadIdx.x;
     if (point >= points.points) return;
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                                           points.levels_count;
         Real sum = 0;
         for (int j = 0; j < points.levels_count; ++j)
-            sum += row[j] * Logistic(l * (points.levels[j] - height)).s;
+            sum += row[j] * Sigmoid(l * (points.levels[j] - height)).s;
         total += sum;
     }
     out[((long long)image * (1 << kAxes) + orthant) * points.points + point] = (Real)total;
@@ -139,7 +139,7 @@ __device__ __forceinline__ double block_sum(double value, double* scratch) {
 
 // Partial sums (chunks, images, directions, axes) of the gradient of the vectors.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    soft_by_vectors(const Points points, const Real* gradients, double* partial) {
+    soft_by_vectors(const ProjectedPoints points, const Real* gradients, double* partial) {
     __shared__ double scratch[kThreads / 32];
     const int direction = blockIdx.y, image = blockIdx.z;
     const long long begin = (long long)blockIdx.x * points.chunk,
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const Real height = points.height(direction, at);
         Real slope = 0;
         for (int j = 0; j < points.levels_count; ++j)
-            slope += gradients[j] * Logistic(l * (points.levels[j] - height)).slope;
+            slope += gradients[j] * Sigmoid(l * (points.levels[j] - height)).slope;
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis) sums[axis] -= weight * l * slope * at[axis];
     }

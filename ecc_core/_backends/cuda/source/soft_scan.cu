@@ -1,8 +1,8 @@
 // From images to the moments of their points in the slots of their values (see soft.cuh).
 #include "soft_points.cuh"
 
-struct Work {
-    Points points;
+struct ScanWork {
+    SoftPoints points;
     float* windows;
     long long* moments;  // (images, kMoments * slots + 1), zero at first: moment after moment, and
                          // whether there is a NaN
@@ -15,7 +15,7 @@ struct Work {
 };
 
 // In shared memory if all slots fit, and else in global memory.
-struct Counts {
+struct ScanCounts {
     int* counts;
     long long* moments;
     int slots, room;  // in use, and room for each image in global memory
@@ -51,7 +51,7 @@ struct Counts {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS) soft_scan(const Work work) {
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS) soft_scan(const ScanWork work) {
     extern __shared__ uint4 memory[];
     int* counts = (int*)memory;
     const int image = blockIdx.x / work.blocks;
@@ -60,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS) soft_scan(
     long long* moments = work.moments + (long long)image * (kMoments * work.slots + 1);
     const Window only = head.count == 1 ? windows.get(0) : Window();
     const bool shared = kMoments * head.slots <= work.room;
-    const Deposit<Counts> deposit = {
+    const Deposit<ScanCounts> deposit = {
         windows, head, only, work.scale, {counts, moments, head.slots, work.slots, shared}};
     if (shared)
         for (int i = threadIdx.x; i < kMoments * head.slots; i += kThreads) counts[i] = 0;
     __syncthreads();
-    const Points points = work.points.of(image);
+    const SoftPoints points = work.points.of(image);
     bool nan = false;
     int waiting = 0;
     for (int turn = blockIdx.x % work.blocks; turn < points.turns(); turn += work.blocks) {

@@ -3,8 +3,8 @@
 #include "soft_levels.cuh"
 #include "soft_points.cuh"
 
-struct Work {
-    Points points;
+struct SmallWork {
+    SoftPoints points;
     const float *thresholds, *sharpness;
     Curves out;
     float* windows;  // where to write them for the backward pass, or null
@@ -14,7 +14,7 @@ struct Work {
 };
 
 // The moments of some slots, in shared memory.
-struct Counts {
+struct SmallCounts {
     int* counts;
     int begin, room;
 
@@ -30,7 +30,7 @@ struct Counts {
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    soft_small(const Work work) {
+    soft_small(const SmallWork work) {
     extern __shared__ uint4 memory[];
     const int levels = work.levels, lane = threadIdx.x % 32;
     Evaluation* found = (Evaluation*)memory;  // of each level
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Head head = *windows.head;
     const Window only = head.count == 1 ? windows.get(0) : Window();
     const double l = work.sharpness[0];
-    const Points points = work.points.of(blockIdx.x);
+    const SoftPoints points = work.points.of(blockIdx.x);
     bool nan = false;
     // Usually all slots fit. Otherwise the image is scanned again for the next ones.
     for (int begin = 0; begin < head.slots; begin += work.room) {
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             for (int moment = 0; moment < kMoments; ++moment) counts[moment * work.room + slot] = 0;
         }
         __syncthreads();
-        const Deposit<Counts> deposit = {windows, head, only, work.scale, {counts, begin, work.room}};
+        const Deposit<SmallCounts> deposit = {windows, head, only, work.scale, {counts, begin, work.room}};
         for (int turn = 0; turn < points.turns(); ++turn) nan |= deposit.turn(points, turn);
         __syncthreads();
         for (int j = threadIdx.x / 32; j < levels; j += kThreads / 32) {

@@ -2,9 +2,9 @@
 // (docs/design/surface.md). A unit cube of points has one cell for each set of axes: the box that its
 // first corner spans along them. Sets of axes, and corners of the cube, are numbers with a bit for
 // each axis.
+#include "codes.cuh"
 #include "device.cuh"
 
-typedef ECC_CODE Code;
 typedef unsigned long long Count;
 
 constexpr int kAxes = ECC_FLAT ? 2 : 3, kCorners = 1 << kAxes;
@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned long long larger(unsigned long long a, unsig
 }
 
 // Images of two axes have slices of one row.
-struct Pairs {
+struct Surface {
     const Code* data[2];
     Count* counts;  // (images, levels + 1 of the first, levels + 1 of the second)
     int levels[2];
@@ -48,7 +48,7 @@ struct Pairs {
     int blocks, chunk, across;  // chunk: slices that a thread takes; across: threads along a row
 };
 
-struct Bins {
+struct SurfaceBins {
     unsigned shared;  // address
     Count* global;
     int second;
@@ -67,7 +67,7 @@ __device__ __forceinline__ constexpr int sign_of(int axes) {
 }
 
 // V: a cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
-__device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Bins& bins) {
+__device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) {
     bool left[kCorners];
 #pragma unroll
     for (int cell = 0; cell < kCorners; ++cell) left[cell] = true;
@@ -131,7 +131,7 @@ struct Orders {
 // other one by the other, and none comes before both of them together.
 template <int j, int i>
 __device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners], const Orders& orders,
-                                          const Bins& bins) {
+                                          const SurfaceBins& bins) {
     constexpr int least = i | j, rest = kCorners - 1 - least;
     constexpr unsigned both = 1u << i | 1u << j;
     const unsigned one = orders.first[j] & orders.second[i];
@@ -153,7 +153,7 @@ __device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners], const 
 }
 template <int j>
 __device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const Orders& orders,
-                                          const Bins& bins) {
+                                          const SurfaceBins& bins) {
     const int steps = signs<j>(orders.first[j] & orders.second[j] & ~(1u << j));
     bins.add_if(steps, cubes[j], steps);
     if constexpr (j > 0) add_joins<j, 0>(cubes, orders, bins);
@@ -161,7 +161,7 @@ __device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const 
 }
 
 // T: a cell enters on the staircase of its cubes.
-__device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const Bins& bins) {
+__device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const SurfaceBins& bins) {
     // Of equal ranks the cube of the least number comes first: at the beginning, each cube comes after
     // those of larger numbers.
     unsigned orders[kCorners];
@@ -182,17 +182,13 @@ __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const 
 }
 
 // The ranks of the point before four places of a row, and of the points at these places.
-struct Row {
+struct SurfaceRow {
     Ranks at[kPlaces + 1];
 };
 
-struct alignas(kPlaces * sizeof(Code)) Quad {
-    Code v[kPlaces];
-};
-
 // Reads a row of points from x - 1 on. Points outside have ranks that no threshold admits.
-__device__ __forceinline__ Row read(const Pairs& pairs, int image, int z, int y, int x) {
-    Row row;
+__device__ __forceinline__ SurfaceRow read(const Surface& pairs, int image, int z, int y, int x) {
+    SurfaceRow row;
     const int scale = kShared ? pairs.levels[1] + 1 : 1;
     const Ranks never = join(pairs.levels[0] * scale, pairs.levels[1]);
 #pragma unroll
@@ -205,7 +201,7 @@ __device__ __forceinline__ Row read(const Pairs& pairs, int image, int z, int y,
         return which ? found : found * scale;
     };
     if (pairs.width % kPlaces == 0 && x < pairs.width) {
-        const Quad one = *(const Quad*)(first + x), other = *(const Quad*)(second + x);
+        const FourCodes one = *(const FourCodes*)(first + x), other = *(const FourCodes*)(second + x);
         if (x > 0) row.at[0] = join(rank(0, first[x - 1]), rank(1, second[x - 1]));
 #pragma unroll
         for (int i = 0; i < kPlaces; ++i) row.at[i + 1] = join(rank(0, one.v[i]), rank(1, other.v[i]));
@@ -222,9 +218,9 @@ __device__ __forceinline__ Row read(const Pairs& pairs, int image, int z, int y,
 
 // Adds the cells of four places, between two slices. The loop is not unrolled: the code of one place is
 // long, and instructions of four would not stay in the cache.
-__device__ __forceinline__ void add(const Pairs& pairs, const Bins& bins, int x,
-                                    const Row (&before)[kLines], const Row (&after)[kLines]) {
-    Row rows[2 * kLines];
+__device__ __forceinline__ void add(const Surface& pairs, const SurfaceBins& bins, int x,
+                                    const SurfaceRow (&before)[kLines], const SurfaceRow (&after)[kLines]) {
+    SurfaceRow rows[2 * kLines];
 #pragma unroll
     for (int k = 0; k < kLines; ++k) rows[k] = before[k], rows[kLines + k] = after[k];
 #pragma unroll 1
@@ -250,13 +246,13 @@ __device__ __forceinline__ void add(const Pairs& pairs, const Bins& bins, int x,
 }
 
 // A thread takes four places of the last corner of a unit cube and moves from slice to slice.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Pairs pairs) {
+extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Surface pairs) {
     extern __shared__ uint4 memory[];
     const int image = blockIdx.x / pairs.blocks, block = blockIdx.x % pairs.blocks;
     const int second = pairs.levels[1] + 1, size = kShared ? (pairs.levels[0] + 1) * second : 0;
     Count* const counts = pairs.counts + (long long)image * (pairs.levels[0] + 1) * second;
     int* const shared = (int*)memory;
-    const Bins bins = {kShared ? opaque(shared_address(shared)) : 0, counts, second};
+    const SurfaceBins bins = {kShared ? opaque(shared_address(shared)) : 0, counts, second};
     for (int i = threadIdx.x; i < size; i += ECC_THREADS) shared[i] = 0;
     __syncthreads();
     const int down = kLines == 1 ? 1 : pairs.height + 1 - kFirst;
@@ -269,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Pairs pa
         const int y = kLines == 1 ? 0 : kFirst + (int)(line % down);
         const int begin = kFirst + (int)(line / down) * pairs.chunk;
         const int end = min(begin + pairs.chunk, pairs.depth + 1);
-        Row before[kLines], after[kLines];
+        SurfaceRow before[kLines], after[kLines];
 #pragma unroll
         for (int i = 0; i < kLines; ++i)
             before[i] = read(pairs, image, begin - 1, y - (kLines - 1) + i, x);

@@ -97,3 +97,11 @@ struct Pair {
         : here(cubes && !negative ? -1 : 0),
           far(cubes ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
 };
+
+// Where the cells of an orthant lie.
+struct Owner {
+    Pair z, y, x;
+
+    __device__ __forceinline__ Owner(int orthant, bool cubes)
+        : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
+};

@@ -15,14 +15,6 @@ constexpr int kTileRows = 32, kTileColumns = 64;
 constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// Where the cells of an orthant lie.
-struct Owner {
-    Pair z, y, x;
-
-    __device__ __forceinline__ Owner(int orthant, bool cubes)
-        : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
-};
-
 // A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
 // and `slices` ones.
 struct Tile {
@@ -31,7 +23,7 @@ struct Tile {
 
 // Cells of 64 points of a row that lie in a slice: the points, the edges along the last axis and along
 // the rows, and the squares.
-struct Cells {
+struct MaskCells {
     unsigned point[2], x[2], y[2], xy[2];
 };
 
@@ -70,8 +62,8 @@ struct Reader {
     }
 
     // The cells of the slice that has been loaded; none if the row does not exist.
-    __device__ __forceinline__ Cells cells(unsigned exists) const {
-        Cells found;
+    __device__ __forceinline__ MaskCells cells(unsigned exists) const {
+        MaskCells found;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const unsigned own = funnel(i, shift_here) & exists, other = funnel(3 + i, shift_here);
@@ -89,10 +81,10 @@ struct Reader {
 };
 
 // Coefficients of 64 points, from -2 to 1: points where they are 1, negative, and -2.
-struct Coefficients {
+struct MaskCoefficients {
     unsigned up[2], down[2], twice[2];
 
-    __device__ __forceinline__ Coefficients(const Cells& here, const Cells& far) {
+    __device__ __forceinline__ MaskCoefficients(const MaskCells& here, const MaskCells& far) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const unsigned point = here.point[i], x = here.x[i], y = here.y[i], xy = here.xy[i];
@@ -112,7 +104,7 @@ struct Coefficients {
 // Points that a warp has listed, each as three bytes, its column, row and slice in the tile, which are
 // counted along the signs of the orthant: those of positive coefficients from the start, those of
 // negative ones from the end, twice where it is -2.
-struct Queue {
+struct MaskQueue {
     unsigned* points;
     int positive, negative;
 };
@@ -139,7 +131,7 @@ struct Places {
 // column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so a place may be off by
 // less than `window`, which is also added to every place. The row is right if any of the bits `sure` is
 // set.
-struct Lane {
+struct MaskLane {
     unsigned steps, step_z, window, sure;
 
     // Steps from point to point along each axis, in units of places.
@@ -152,7 +144,7 @@ struct Lane {
               x(fabs(u.x) * grid.x.step * places.scale) {}
     };
 
-    __device__ __forceinline__ Lane(const Vector& u, const Grid& grid, const Places& places, int slices) {
+    __device__ __forceinline__ MaskLane(const Vector& u, const Grid& grid, const Places& places, int slices) {
         const Steps along(u, grid, places);
         const int x = __double2int_rn(along.x), y = __double2int_rn(along.y),
                   z = __double2int_rn(along.z);
@@ -192,11 +184,11 @@ struct Lane {
 
 // A lane's direction, and its bins: those in shared memory are at the address `column`, `stride` bytes
 // from row to row. Lane `part` of those with this direction counts one in `together`.
-struct Counter {
+struct MaskCounter {
     const Sampling& sampling;
     const Grid& grid;
     const Places& places;
-    const Lane& line;
+    const MaskLane& line;
     const Vector* direction;
     Sum* values;
     int part, together;
@@ -306,8 +298,8 @@ __device__ __forceinline__ void flush(const Sampling& sampling, const Places& pl
 
 // Lists the critical points of a slice at the columns in `chosen`. Returns false, and lists none, if there
 // is no room for all of them. Called by a warp.
-__device__ __forceinline__ bool list(const Coefficients& found, const unsigned (&chosen)[2], int slice,
-                                     unsigned reverse, Queue& queue) {
+__device__ __forceinline__ bool list(const MaskCoefficients& found, const unsigned (&chosen)[2], int slice,
+                                     unsigned reverse, MaskQueue& queue) {
     const int lane = threadIdx.x & 31, column = reverse & 1 ? -1 : 1;
     unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
 #pragma unroll
@@ -338,14 +330,14 @@ struct Progress {
 
     // Lists points until there may be no room for more. Called by a warp.
     __device__ __forceinline__ void list(const Planes& planes, const Grid& grid, const Owner& owner,
-                                         const Tile& tile, int slices, unsigned reverse, Queue& queue) {
+                                         const Tile& tile, int slices, unsigned reverse, MaskQueue& queue) {
         // Slices are read in the order in which cells reach to the one before.
         const bool deep = grid.z.present;
         const int step = owner.z.here - owner.z.far;
         const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? kAll : 0;
         int slice = step > 0 ? done : slices - 1 - done;
         Reader reader(planes, grid, owner, tile, tile.z + slice + (deep ? owner.z.far : 0), step);
-        Cells far = {};
+        MaskCells far = {};
         if (deep) {
             reader.load();
             far = reader.cells(kAll);
@@ -354,8 +346,8 @@ struct Progress {
         stuck = true;
         do {
             reader.load();
-            const Cells here = reader.cells(exists);
-            const Coefficients found(here, far);
+            const MaskCells here = reader.cells(exists);
+            const MaskCoefficients found(here, far);
             if (__any_sync(kAll, found.any())) {
                 const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : kAll,
                                             part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : kAll};
@@ -404,14 +396,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const unsigned reverse = (job.orthant & 1 ? kTileColumns - 1 : 0) |
                              (job.orthant & 2 ? kTileRows - 1 : 0) << 8 |
                              (job.orthant & 4 ? slices - 1 : 0) << 16;
-    const Lane line(*direction, grid, places, slices);
-    const Counter counter = {sampling, grid, places, line, direction,
+    const MaskLane line(*direction, grid, places, slices);
+    const MaskCounter counter = {sampling, grid, places, line, direction,
                              values + (long long)sampling.rows[own] * sampling.count,
                              part, together, 4u * width, reverse};
     const unsigned increases =
                        shared_address(bins) + 4 * (part % copies * directions + own - job.first),
                    decreases = increases + 4 * rows * width;
-    Queue queue = {(unsigned*)(memory + warp * (kRoom / 4)), 0, 0};
+    MaskQueue queue = {(unsigned*)(memory + warp * (kRoom / 4)), 0, 0};
     const int words = (grid.x.points + kTileColumns - 1) / kTileColumns,
               tiles = (grid.y.points + kTileRows - 1) / kTileRows;
     const int total = (grid.z.points + slices - 1) / slices * tiles * words;

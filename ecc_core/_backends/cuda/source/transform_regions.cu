@@ -12,7 +12,7 @@ struct Labels {
     int deep, wide;  // whether the image has slices, and rows
 };
 
-struct Corners {
+struct RegionCorners {
     long long* windows;
     long long* labels;
     unsigned char* patterns;
@@ -42,7 +42,7 @@ __device__ __forceinline__ Label load(const Labels& image, int z, int y, int x) 
 // orthants the coefficient of the pattern is not zero.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_corners(const Labels image, const unsigned char* critical, long long windows,
-                 const Corners corners, unsigned long long room, unsigned long long* count) {
+                 const RegionCorners corners, unsigned long long room, unsigned long long* count) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const int lane = threadIdx.x & 31;
     Label window[8], label = 0;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void widen(int* box, int place, bool near, bool far) 
 
 // Widens the boxes (regions, axis, 2): the lowest and the highest index of each region, with padding.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    measure_regions(const Labels image, const Corners corners, const long long* regions,
+    measure_regions(const Labels image, const RegionCorners corners, const long long* regions,
                     long long count, int* boxes) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
@@ -122,7 +122,7 @@ __device__ __forceinline__ double centred(int place, const int* box, bool negati
 // Adds corners to the bins (regions, directions, levels) of the directions of a job, which is the
 // second index of the block.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    count_regions(const Labels image, const Corners corners, const long long* regions,
+    count_regions(const Labels image, const RegionCorners corners, const long long* regions,
                   long long count, const Measures measures, const Sampling sampling, Sum* values) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;

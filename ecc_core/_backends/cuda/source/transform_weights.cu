@@ -64,7 +64,7 @@ struct Span {
 __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
                                      int z, int y, const Span& span, RunningSums& row) {
     const int lane = threadIdx.x & 31;
-    const Lines lines(image, grid, owner, z, y);
+    const WeightLines lines(image, grid, owner, z, y);
     const bool inside = z < grid.z.points;
 #pragma unroll 2
     for (int i = lane; i < kColumns; i += 32) {

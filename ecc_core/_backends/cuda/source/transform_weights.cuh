@@ -25,13 +25,6 @@ struct Weights {
     double first_scale, second_scale;
 };
 
-struct Owner {
-    Pair z, y, x;
-
-    __device__ __forceinline__ Owner(int orthant, bool cubes)
-        : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
-};
-
 __device__ __forceinline__ Weight cell(const Weights& image, Weight weight) {
     return magnitude(weight) < image.absent ? weight : 0;
 }
@@ -45,12 +38,12 @@ __device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, We
 }
 
 // The four rows that contain the cells of a row of points.
-struct Lines {
+struct WeightLines {
     const Weight *here, *below, *behind, *below_behind;
     Pair pair;  // of columns
     bool deep;
 
-    __device__ __forceinline__ Lines(const Weights& image, const Grid& grid, const Owner& owner,
+    __device__ __forceinline__ WeightLines(const Weights& image, const Grid& grid, const Owner& owner,
                                      int z, int y)
         : pair(owner.x), deep(grid.z.present) {
         const int near_z = z + (deep ? owner.z.here + 1 : 0);
