@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Collection
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_info
@@ -15,7 +12,6 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QApplication,
     QDockWidget,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -23,7 +19,6 @@ from qtpy.QtWidgets import (
     QProgressBar,
     QScrollArea,
     QSizePolicy,
-    QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
@@ -33,7 +28,8 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.canvas import Plot, colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.saving import Saver, attempt
+from napari_ecc._qt.heading import Heading
+from napari_ecc._qt.saving import Saver
 
 __all__ = ["Panel"]
 
@@ -42,8 +38,6 @@ ROOM = 620
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
 PREPARING, COMPUTING = "Preparing, first use only …", "Computing …"
-GUIDE_SIZE = 620, 640
-PICTURE = r"!\[.*?\]\(.*?\)"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
 
@@ -106,9 +100,6 @@ class Panel(QWidget):
         raise NotImplementedError
 
     def _build(self) -> None:
-        self._about = QLabel()
-        self._about.setWordWrap(True)
-        self._about.linkActivated.connect(self._follow_link)
         inside = QWidget()
         inside.setLayout(self._content)
         self._content.setContentsMargins(0, 0, 6, 0)
@@ -116,13 +107,13 @@ class Panel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 4, 6)
         layout.setSpacing(4)
-        layout.addWidget(self._about)
+        self.heading = Heading(self)
+        layout.addWidget(self.heading)
         layout.addWidget(self.empty.native)
         layout.addWidget(self.subject)
         layout.addWidget(area, stretch=1)
         layout.addWidget(self.work)
         self._below = layout
-        self._show_about()
 
     def add(self, part: Any, *, stretch: int = 0) -> None:
         """Append a widget of Qt or magicgui, or a layout."""
@@ -152,21 +143,10 @@ class Panel(QWidget):
         self._sections.append(section)
         return section
 
-    def show_guide(self) -> None:
-        """Show the section of the guide about this dock in a window."""
-        browser = QTextBrowser(self)
-        browser.setWindowFlag(Qt.WindowType.Dialog)
-        browser.setWindowTitle(f"Guide: {self.title}")
-        browser.setOpenExternalLinks(True)
-        browser.setMarkdown(section_of_guide(self.title))
-        browser.resize(*GUIDE_SIZE)
-        browser.show()
-
     def changeEvent(self, event: Any) -> None:
         """Follow the theme's colours."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
-            self._show_about()
             self._show_triangles()
 
     def showEvent(self, event: Any) -> None:
@@ -178,50 +158,6 @@ class Panel(QWidget):
         for section in self._sections:  # icons do not follow the theme
             section.setCollapsedIcon("▶")
             section.setExpandedIcon("▼")
-
-    def _show_about(self) -> None:
-        colour = self.palette().text().color().name()
-        links = {"guide": "Help", "save": "Save settings", "load": "Load settings"}
-        texts = [f"<a href='{at}' style='color: {colour}'>{text}</a>" for at, text in links.items()]
-        self._about.setText(f"{self.about}<br>{' · '.join(texts)}")
-
-    def _follow_link(self, link: str) -> None:
-        """Show the guide, or ask for a file to save the settings to or to load them from."""
-        kinds = "Settings (*.json)"
-        if link == "guide":
-            self.show_guide()
-        elif link == "save":
-            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
-            if path:
-                attempt(partial(self.save_settings, path))
-        else:
-            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
-            if path:
-                attempt(partial(self.load_settings, path))
-
-    def _settings(self) -> dict[str, Any]:
-        """The model of each setting: what the forms show, but for layers and what is in them."""
-        models = dict.fromkeys(self.more_settings, self.model)
-        for form in self.findChildren(Form):
-            models |= {k: model for k, model in form.models.items() if k not in form.offered}
-        return models
-
-    def save_settings(self, path: str) -> None:
-        """Write the settings as JSON."""
-        values = {name: getattr(model, name) for name, model in self._settings().items()}
-        text = json.dumps({"dock": self.title, **values}, indent=1)
-        Path(path).write_text(text, encoding="utf-8")
-
-    def load_settings(self, path: str) -> None:
-        """Read settings of this dock; a ValueError says that they are not."""
-        models, values = self._settings(), json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(values, dict) or values.pop("dock", None) != self.title:
-            raise ValueError(f"{path}: these are not settings of the dock {self.title}")
-        unknown = sorted(set(values) - set(models))
-        if unknown:
-            raise ValueError(f"{path}: the dock {self.title} has no settings {unknown}")
-        for name, value in values.items():
-            setattr(models[name], name, tuple(value) if isinstance(value, list) else value)
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -425,18 +361,6 @@ class _Column(QScrollArea):
         if event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return bool(super().eventFilter(widget, event))
-
-
-def section_of_guide(title: str) -> str:
-    """Return a section of the guide as Markdown, without pictures.
-
-    The guide is ``docs/napari.md`` of the repository, and a file beside the plugin in the wheel.
-    """
-    package = Path(__file__).parents[1]
-    places = package / "guide.md", package.parent / "docs" / "napari.md"
-    text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
-    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    return f"## {title}\n{re.sub(PICTURE, '', section)}"
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:

@@ -203,30 +203,30 @@ def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages,
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (path, ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
     model.connectivity, model.sigma, model.threshold, model.show_betti = 1, 1.5, 21.0, True
-    panel._about.linkActivated.emit("save")
+    panel.heading.linkActivated.emit("save")
     model.connectivity, model.sigma, model.threshold, model.show_betti = None, 0.0, 7.0, False
-    panel._about.linkActivated.emit("load")
+    panel.heading.linkActivated.emit("load")
     assert (model.connectivity, model.sigma, model.show_betti) == (1, 1.5, True)
     assert model.threshold == 21
     assert messages == []
     _, series = open_panel("Series", viewer=viewer)
-    series._about.linkActivated.emit("load")
+    series.heading.linkActivated.emit("load")
     assert "not settings of the dock Series" in messages[-1]
     series.model.range = 3.0, 9.0
-    series._about.linkActivated.emit("save")
+    series.heading.linkActivated.emit("save")
     series.model.range = 0.0, 1.0
-    series._about.linkActivated.emit("load")
+    series.heading.linkActivated.emit("load")
     assert series.model.range == (3.0, 9.0)
     text = (tmp_path / "settings.json").read_text().replace("n_thresholds", "colour")
     (tmp_path / "settings.json").write_text(text)
-    series._about.linkActivated.emit("load")
+    series.heading.linkActivated.emit("load")
     assert "has no settings ['colour']" in messages[-1]
 
 
 @pytest.mark.parametrize("dock", DOCKS)
 def test_help_is_a_section_of_the_guide(open_panel, dock):
     _, panel = open_panel(dock)
-    panel._about.linkActivated.emit("guide")
+    panel.heading.linkActivated.emit("guide")
     (shown,) = panel.findChildren(QTextBrowser)
     text = shown.toPlainText()
     assert text.startswith(dock)
