@@ -199,19 +199,20 @@ def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
     return float(threshold_otsu(hist=(counts, middles)))
 
 
-def surroundings(labels: Array, number: int) -> tuple[tuple[int, ...], NDArray[np.bool_]] | None:
-    """Return where a bool array begins, and the array: true at the points next to an object.
+def surroundings(
+    inside: NDArray[np.bool_],
+) -> tuple[tuple[int, ...], NDArray[np.bool_]] | None:
+    """Return where a bool array begins, and the array: true at the points next to a set.
 
-    None if there is no such object.
+    None if the set is empty.
     """
-    inside = labels == number
-    found = find_objects(inside.view(np.uint8)) if number else []
+    found = find_objects(inside.view(np.uint8))
     if not found:
         return None
-    width = max(1, round(WIDTH * max(labels.shape)))
+    width = max(1, round(WIDTH * max(inside.shape)))
     box = tuple(
         slice(max(at.start - width, 0), min(at.stop + width, size))
-        for at, size in zip(found[0], labels.shape, strict=True)
+        for at, size in zip(found[0], inside.shape, strict=True)
     )
     cut = inside[box]
     around: NDArray[np.bool_] = binary_dilation(cut, iterations=width) & ~cut

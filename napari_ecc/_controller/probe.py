@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from napari.components._viewer_mouse_bindings import double_click_to_zoom
+from numpy.typing import NDArray
 
 from napari_ecc._controller.details import Details
 from napari_ecc._controller.fields import Field, surroundings
@@ -100,26 +101,35 @@ class ObjectProbe:
         elif math.isfinite(row["death"]):
             self._model.threshold = float(row["death"])
 
-    def outline(self, index: int) -> None:
-        """Outline a component of the diagram, just before it merges with an older one."""
+    def outline(self, *indices: int) -> None:
+        """Outline components of the diagram.
+
+        A single one is that just before it merges with an older one; several are those that the
+        set has at the threshold.
+        """
         classes, field, source = self._model.classes, self._details.field, self._details.source
-        if classes is None or field is None or source is None or classes.dimensions[index]:
+        if classes is None or field is None or source is None:
+            return
+        threshold = self._model.threshold
+        chosen = np.array([k for k in indices if k >= 0 and not classes.dimensions[k]], dtype=int)
+        if chosen.size != 1:
+            chosen = chosen[classes.alive(threshold)[chosen]]
+        elif math.isfinite(death := float(classes.deaths[chosen[0]])):
+            threshold = float(np.nextafter(death, classes.births[chosen[0]]))
+        if not chosen.size:
             self._outline.clear()
             return
-        birth, death = float(classes.births[index]), float(classes.deaths[index])
-        threshold = self._model.threshold if math.isinf(death) else np.nextafter(death, birth)
-        least = min(self._model.min_persistence, float(classes.persistence[index]))
-        point = tuple(classes.birth_points[index].tolist())
-        job = partial(_outlined, field, float(threshold), least, point, **self._details.sets)
-        selection = source.selection
-        self._outline.find(job, source.layer, selection, selection.spacing)
+        least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
+        points = classes.birth_points[chosen]
+        job = partial(_outlined, field, threshold, least, points, **self._details.sets)
+        self._outline.find(job, source.layer, source.selection, source.selection.spacing)
 
 
 def _outlined(
-    field: Field, threshold: float, least: float, point: tuple[int, ...], **sets: Any
+    field: Field, threshold: float, least: float, points: NDArray[np.int64], **sets: Any
 ) -> Iterator[Step]:
     found: Objects = yield from _last(find_objects(field, threshold, least, **sets))
-    yield Step(surroundings(found.labels, int(found.labels[point])))
+    yield Step(surroundings(np.isin(found.labels, found.labels[tuple(points.T)])))
 
 
 def _last(steps: Iterator[Step]) -> Generator[Step, None, Any]:

@@ -51,7 +51,7 @@ SETTINGS = (
 def outline(level: Level, label: int) -> Iterator[Step]:
     """Find the points next to an object; see `surroundings`."""
     labels = yield from load(level.array)
-    yield Step(surroundings(labels, label))
+    yield Step(surroundings(labels == label))
 
 
 class RegionController(DockController):

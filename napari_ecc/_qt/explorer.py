@@ -179,7 +179,8 @@ class EulerExplorer(Panel):
         self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.settings["window_percent"].changed.connect(self._set_window)
-        self.diagram.picked.connect(self._pick_class)
+        self.diagram.picked.connect(self._pick_classes)
+        self.diagram.lassoed.connect(lambda found: self._pick_classes(*found.tolist()))
 
     def _show_curve(self) -> None:
         curve = self.model.curve
@@ -318,9 +319,9 @@ class EulerExplorer(Panel):
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
 
-    def _pick_class(self, index: int) -> None:
-        self.diagram.set_selected(index)
-        self.controller.probe.outline(index)
+    def _pick_classes(self, *indices: int) -> None:
+        self.diagram.set_selected(*(index for index in indices if index >= 0))
+        self.controller.probe.outline(*indices)
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes

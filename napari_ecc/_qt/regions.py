@@ -138,7 +138,7 @@ class RegionExplorer(Panel):
     def _mark_point(self) -> None:
         regions = self.model.regions
         row = None if regions is None else regions.row(self.model.selected)
-        self.scatter.set_selected(-1 if row is None else row)
+        self.scatter.set_selected(*([] if row is None else [row]))
 
     def _show_selected(self) -> None:
         self._mark_point()

@@ -1,4 +1,4 @@
-"""A scatter plot, one of whose points is selected."""
+"""A scatter plot, some of whose points are selected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Scatter(Plot):
         self._texts: list[str] = []
         self._classes: Sequence[str] = ()
         self._lasso: list[tuple[float, float]] = []
-        self._selected = -1
+        self._selected: tuple[int, ...] = ()
         self._band = 0.0
         super().__init__()
         self.setMinimumWidth(220)
@@ -64,7 +64,7 @@ class Scatter(Plot):
         """Show (n, 2) points in colours, with their names and those of the axes."""
         self._points, self._shades, self._texts = points, shades, texts
         self._classes = ()
-        self._selected = -1
+        self._selected = ()
         self.setLabels(bottom=names[0], left=names[1])
         self._redraw()
 
@@ -88,15 +88,15 @@ class Scatter(Plot):
         return not len(self._points)
 
     @property
-    def selected(self) -> int:
-        """The selected point; -1 for none."""
+    def selected(self) -> tuple[int, ...]:
+        """The selected points."""
         return self._selected
 
-    def set_selected(self, index: int) -> None:
-        """Select a point; -1 for none."""
-        self._selected = index
-        chosen = self._points[index : index + 1] if index >= 0 else self._points[:0]
-        self._ring.setData(pos=chosen, pen=pg.mkPen(self._colours.accent, width=2))
+    def set_selected(self, *indices: int) -> None:
+        """Select these points, and no others."""
+        self._selected = indices
+        pen = pg.mkPen(self._colours.accent, width=2)
+        self._ring.setData(pos=self._points[list(indices)], pen=pen)
 
     def positions(self) -> Floats:
         """Return where the points are on the widget, (n, 2)."""
@@ -157,7 +157,7 @@ class Scatter(Plot):
         pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
         self._drawn.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
-        self.set_selected(self._selected)
+        self.set_selected(*self._selected)
         if not self.empty:
             low, high = self._points.min(axis=0), self._points.max(axis=0)
             room = np.where(high > low, EDGE * (high - low), 0.5)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, overlays, settle, smooth
 from numpy.testing import assert_array_equal
-from scipy.ndimage import generate_binary_structure, label
+from scipy.ndimage import binary_dilation, generate_binary_structure, label
 from skimage.data import coins
 
 from napari_ecc._controller import persistence
@@ -193,7 +193,7 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     assert panel.object.text() == ""
 
 
-def test_a_click_in_the_diagram_outlines_the_component(explorer, qtbot):
+def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     image = two_hills()
     viewer, panel = explorer(image)
     wait_for_classes(qtbot, panel)
@@ -209,6 +209,20 @@ def test_a_click_in_the_diagram_outlines_the_component(explorer, qtbot):
     hill = label(image > classes.deaths[second], np.ones((3, 3)))[0]
     near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
     assert (near.min(axis=0) == 1).all()
+
+    panel.diagram.lassoed.emit(np.arange(len(classes.births)))
+    settle(qtbot, panel)
+    inside = image >= panel.model.threshold
+    expected = np.argwhere(binary_dilation(inside) & ~inside)
+    start = np.round(outline.translate).astype(int)
+    assert_array_equal(np.argwhere(outline.data) + start, expected)
+    components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
+    assert set(components) <= set(panel.diagram.selected)
+    panel.diagram.picked.emit(-1)
+    settle(qtbot, panel)
+    qtbot.waitUntil(
+        lambda: "chosen component" not in [at.name for at in overlays(viewer)], timeout=TIMEOUT
+    )
 
 
 def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):

@@ -116,10 +116,10 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
 
     layer.selected_label = 8
     assert model.selected == panel.object["selected"].value == 8
-    assert scatter.selected == 3
+    assert scatter.selected == (3,)
     layer.selected_label = 7  # no object
     assert model.selected == 0
-    assert scatter.selected == -1
+    assert scatter.selected == ()
 
     panel.object["basis"].value = "PCA of transforms"
     panel.object["basis"].value = "PCA of curves"
