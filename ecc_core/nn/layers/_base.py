@@ -107,14 +107,6 @@ class EulerLayer(nn.Module):
                 )
             tensor.copy_(value)
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *arguments: Any
-    ) -> None:
-        key = f"{prefix}log_sharpness"  # has no axes in older states
-        if isinstance(state_dict.get(key), Tensor):
-            state_dict[key] = state_dict[key].reshape(1)
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
-
     @property
     def sharpness(self) -> Tensor:
         """Sharpness of the steps, a positive scalar."""

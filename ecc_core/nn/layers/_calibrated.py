@@ -151,11 +151,9 @@ class CalibratedLayer(EulerLayer):
         key = f"{prefix}calibrated"
         if not any(f"{prefix}{kind}_thresholds" in state_dict for kind in ("free", "fixed")):
             state_dict.pop(key, None)  # says nothing of the thresholds that this layer keeps
-        else:
-            # Older states do not have the key.
-            calibrated = state_dict.setdefault(key, torch.ones_like(self.calibrated))
+        elif key in state_dict:
             estimates = self._estimates_range or self._estimates_scale
-            self._may_need_calibration = estimates and not calibrated.item()
+            self._may_need_calibration = estimates and not state_dict[key].item()
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     @property
