@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distance", "least_rotated_distance", "sample_directions", "smooth"]
+__all__ = ["distance", "height_weights", "least_rotated_distance", "sample_directions", "smooth"]
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def _sphere(n: int) -> Floats:
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 
 
-def _weights(heights: Floats) -> Floats:
+def height_weights(heights: Floats) -> Floats:
     """Weights of the trapezoidal rule."""
     steps = np.diff(heights)
     weights = np.zeros_like(heights)
@@ -62,7 +62,7 @@ def smooth(values: NDArray[Any], heights: Floats) -> Floats:
     result = np.zeros(values.shape)
     if width == 0:
         return result
-    centred = values - (values @ _weights(heights) / width)[..., None]
+    centred = values - (values @ height_weights(heights) / width)[..., None]
     steps = np.diff(heights)
     np.cumsum((centred[..., 1:] + centred[..., :-1]) * (steps / 2), axis=-1, out=result[..., 1:])
     return result
@@ -71,7 +71,7 @@ def smooth(values: NDArray[Any], heights: Floats) -> Floats:
 def distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> float:
     """Return the L1 or L2 distance of (directions, heights) values."""
     difference = np.abs(a.astype(np.float64) - b) ** power
-    return float((difference @ _weights(heights)).mean() ** (1 / power))
+    return float((difference @ height_weights(heights)).mean() ** (1 / power))
 
 
 def least_rotated_distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> float:
@@ -80,7 +80,7 @@ def least_rotated_distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, po
     if power == 2:
         # |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>: the products of all shifts at once. The best by
         # this, in rounded arithmetic, is then computed as it is.
-        weighted = np.fft.rfft(b * _weights(heights), axis=0)
+        weighted = np.fft.rfft(b * height_weights(heights), axis=0)
         products = np.fft.irfft(np.fft.rfft(a, axis=0) * weighted.conj(), n=len(a), axis=0)
         shifts = [int(products.sum(axis=1).argmax())]
     return min(distance(np.roll(a, -shift, axis=0), b, heights, power) for shift in shifts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ecc_core._arrays import on_host
+from ecc_core._descriptors import height_weights
 from ecc_core._io.tables import CurveTable, curves_of_table
 from ecc_core.features._steps import Curve, Floats, Steps, as_steps, join, one_grid
 from ecc_core.plotting._figures import EULER
@@ -217,8 +218,7 @@ def _transforms(
             raise ValueError(f"transforms must have the same directions and heights, not `{name}`")
     if heights.size < 2 or not np.isfinite(heights).all():
         raise ValueError("transforms must have at least 2 heights, and finite ones")
-    gaps = np.diff(heights) / 2
-    widths = (np.append(gaps, 0) + np.insert(gaps, 0, 0)) / len(directions)
+    widths = height_weights(heights) / len(directions)
     shape = (-1, len(directions), heights.size)
     groups = [
         np.concatenate([on_host(one.values).reshape(shape) for one in parts]).astype(np.float64)
