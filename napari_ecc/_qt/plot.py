@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,8 +24,8 @@ BETTI_COLOURS = PALETTE[1:4]
 
 LINEAR = 50
 """Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
-MANY = 8192
-"""Points of a curve above which only some are drawn, as many as can be seen."""
+MANY = 4096
+"""Thresholds of a curve above which only some are drawn, as many as can be seen."""
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
 
@@ -205,16 +206,20 @@ class CurvePlot(Plot):
         scale: Any = symlog if log else np.asarray
         self.set_bounds(x0, x1, *scale((y0, y1)))
         self._draw_bars(*scale((y0, y1)))
-        while len(self._curves) > len(self._lines):
+        place = 0
+        for (colour, width, dashed, large), group in itertools.groupby(self._lines, _look):
+            corners = [line.corners() for line in group]
+            x, y = (_joined(parts) for parts in zip(*corners, strict=True))
+            style = Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine
+            pen = pg.mkPen(self._colours.named(colour), width=width, style=style)
+            item = self._curve(place, many=large is not None)
+            item.setData(x, scale(y), pen=pen, connect="finite")
+            place += 1
+        while len(self._curves) > place:
             self.removeItem(self._curves.pop())
-        for place, line in enumerate(self._lines):
-            x, y = line.corners()
-            style = Qt.PenStyle.DashLine if line.dashed else Qt.PenStyle.SolidLine
-            pen = pg.mkPen(self._colours.named(line.colour), width=line.width, style=style)
-            self._curve(place, many=x.size > MANY).setData(x, scale(y), pen=pen)
 
     def _curve(self, place: int, *, many: bool) -> Any:
-        """The item of a curve, which is made anew only for another number of points."""
+        """The item of some curves, which is made anew only if they become large or small."""
         kind = pg.PlotDataItem if many else pg.PlotCurveItem
         if place < len(self._curves) and type(self._curves[place]) is kind:
             return self._curves[place]
@@ -236,6 +241,18 @@ class CurvePlot(Plot):
         shade.setAlpha(70)
         heights = low + np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * (high - low)
         self._histogram.setData(bars.edges, heights, stepMode="center", fillLevel=low, brush=shade)
+
+
+def _look(line: Line) -> tuple[str, float, bool, int | None]:
+    """Curves of equal look, one after the other, are drawn as one item; large ones alone."""
+    return line.colour, line.width, line.dashed, id(line) if len(line.x) > MANY else None
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """Join coordinates, with NaN between curves."""
+    if len(parts) == 1:
+        return parts[0].astype(np.float64)
+    return np.concatenate([np.append(part, np.nan) for part in parts])
 
 
 def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:

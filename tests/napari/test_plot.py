@@ -144,6 +144,20 @@ def test_steps_hold_to_the_side_of_the_set():
         assert up.tolist() == expected
 
 
+@pytest.mark.parametrize("size", [11, 10_000])
+def test_curves_of_one_look_are_not_joined(plot, size):
+    x = np.linspace(0, 10, size)
+    plot.set_threshold(None)
+    plot.set_lines([Line(x, np.full(size, y), colour="#ff0000", width=3) for y in (-9, 9)])
+    picture = plot.grab().toImage()
+    middle = int(plot.position_of(5))
+    red = [
+        (colour := picture.pixelColor(middle, y)).red() - colour.green() > 150
+        for y in range(picture.height())
+    ]
+    assert np.count_nonzero(np.diff(np.array(red, int)) == 1) == 2
+
+
 @pytest.mark.parametrize(
     ("whole", "low", "high", "texts"),
     [
