@@ -13,9 +13,13 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.regions.vector_regions import append_region_events, order_planes
 from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH
-from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS
+from ecc_core._backends.cpu.scans.vector_coefficients import (
+    HAS_COMPRESS,
+    append_coefficients,
+    append_compressed,
+)
+from ecc_core._backends.cpu.vector_bits import at_least, equal, small_keys
 
 __all__ = ["DIRECTIONS", "cumulate_regions", "scan_regions"]
 
@@ -197,18 +201,12 @@ def scan_regions(
                 # The last row's planes are needed where the neighbour is not below.
                 lines = rows + 2 if dy < 0 else rows + 1
                 skip = 1 if dy < 0 else 0
-                order_planes(
-                    keys,
-                    labels,
-                    here + skip * pitch,
-                    there + skip * pitch,
-                    pitch,
-                    lines - skip,
-                    flip,
-                    planes,
-                    out + skip,
-                    out + skip + direction_step,
-                )
+                for row in range(skip, lines):
+                    at, other = here + row * pitch, there + row * pitch
+                    owns, same = at_least(keys, at, other), equal(labels, at, other)
+                    planes[np.uint64(out + row)] = ((owns ^ flip) & same) ^ flip
+                    back = np.uint64(out + row + direction_step)
+                    planes[back] = ((~owns ^ flip) & same) ^ flip
         if z < 0:
             continue
         for word in range(lead, words):
@@ -226,17 +224,10 @@ def scan_regions(
                 wanted = (a | b | c | d) & valid
                 point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                 if HAS_COMPRESS:
-                    count = append_region_events(
-                        (a, b, c, d),
-                        wanted,
-                        point,
-                        keys,
-                        labels,
-                        event_keys,
-                        event_labels,
-                        event_coefficients,
-                        count,
-                    )
+                    wanted &= ~small_keys(labels, point, NONE)
+                    append_coefficients((a, b, c, d), wanted, event_coefficients, count)
+                    append_compressed(labels, point, wanted, event_labels, count)
+                    count = append_compressed(keys, point, wanted, event_keys, count)
                     if count > EVENT_FLUSH:
                         _drain(event_keys, event_labels, event_coefficients, count, histograms)
                         count = 0

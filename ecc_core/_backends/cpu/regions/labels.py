@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
 from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
-from ecc_core._backends.cpu.regions.vector_regions import fill_vector, label_changes
-from ecc_core._backends.cpu.scans.vector_planes import LANES
 from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._backends.cpu.vector_bits import WORD_LANES, equal, fill_vector
 
 __all__ = ["Numbering", "merge_ids"]
 
@@ -82,9 +81,9 @@ def _number(
             while stop < columns:
                 x, stop = stop, stop + 1
                 changes, fill = ONE, False
-                if x > 0 and columns > LANES:  # the last words of a row overlap
-                    x, stop = min(x, columns - LANES), min(x + LANES, columns)
-                    changes = label_changes(row, x)
+                if x > 0 and columns > WORD_LANES:  # the last words of a row overlap
+                    x, stop = min(x, columns - WORD_LANES), min(x + WORD_LANES, columns)
+                    changes = ~equal(row, x, x - 1)
                     before, number = np.uint64(row[x - 1]), np.uint32(target[x - 1])
                     fill_vector(target, x, number)
                     fill = count_bits(changes) <= FEW_CHANGES
@@ -106,7 +105,7 @@ def _number(
                                 count += 1
                                 keys[slot], numbers[slot] = label, count
                             number = numbers[slot]
-                    if fill and here + LANES <= columns:  # beyond `stop` more is written later
+                    if fill and here + WORD_LANES <= columns:  # beyond `stop` more is written later
                         fill_vector(target, here, number)
                     elif fill:
                         for i in range(here, np.uint64(stop)):

@@ -15,8 +15,9 @@ from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import pointer
+from ecc_core._backends.cpu.llvm import count_bits
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, fill, valid_bits
-from ecc_core._backends.cpu.vector_bits import WORD_LANES, count_ones, small_keys
+from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
 __all__ = ["count_sets", "mark"]
 
@@ -65,8 +66,8 @@ def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
     for i in range(words):
         row, after = here[i], here[i + 1]
         both, both_after = row & below[i], after & below[i + 1]
-        total += count_ones(row & ~(row >> ONE | after << LAST) & valid[i])
-        total -= count_ones(both & ~(both >> ONE | both_after << LAST) & valid[i])
+        total += count_bits(row & ~(row >> ONE | after << LAST) & valid[i])
+        total -= count_bits(both & ~(both >> ONE | both_after << LAST) & valid[i])
     return total
 
 

@@ -17,7 +17,8 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
 from ecc_core._backends.cpu.scans.vector_coefficients import (
     HAS_COMPRESS,
-    append_events,
+    append_coefficients,
+    append_compressed,
     coefficients_2d,
     coefficients_3d,
     expand_coefficients,
@@ -120,7 +121,11 @@ def _drain(
     while row < queued:
         count = 0
         while row < queued and count < EVENT_FLUSH:
-            count = append_events(queue, row, keys, event_keys, event_coefficients, count)
+            i = np.uint64(row)
+            at, wanted = np.int64(queue[5, i]), queue[4, i]
+            planes = queue[0, i], queue[1, i], queue[2, i], queue[3, i]
+            append_coefficients(planes, wanted, event_coefficients, count)
+            count = append_compressed(keys, at, wanted, event_keys, count)
             row += 1
         for i in range(count):
             histogram[event_keys[i]] += event_coefficients[i]

@@ -1,9 +1,7 @@
 """Coefficients from planes of comparisons: carry-save sums of planes, queues of non-zero rows.
 
 numba does not vectorise these loops by itself, so they are portable LLVM vector IR; vectors are 64
-lanes wide, and LLVM splits them on narrower machines. ``tests/oracles/vector_operations.py`` holds
-the same operations, and those of the other ``vector_`` modules, as plain loops; the tests compare
-the two.
+lanes wide, and LLVM splits them on narrower machines.
 """
 
 from __future__ import annotations
@@ -20,24 +18,19 @@ from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_planes import LANES
 
 __all__ = [
-    "COEFFICIENT_PLANES",
     "HAS_COMPRESS",
-    "NONZERO_PLANE",
     "ROWS",
-    "Logic",
+    "append_coefficients",
     "append_compressed",
-    "append_events",
     "coefficients_2d",
     "coefficients_3d",
     "compress",
     "expand_coefficients",
-    "expanded",
 ]
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7
 REGISTER = 512  # bits
-NONZERO_PLANE = 4  # the plane behind them: 1 where the coefficient is not zero
 
 
 def _has_compress() -> bool:
@@ -299,7 +292,7 @@ def coefficients_3d(
     return sig, codegen
 
 
-def expanded(builder: Any, words: list[Any]) -> Any:
+def _expanded(builder: Any, words: list[Any]) -> Any:
     """Return 64 int8 coefficients from the 4 planes of a row."""
     total = None
     for i, word in enumerate(words):
@@ -324,57 +317,52 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
             builder.load(builder.gep(data, [builder.add(row, llvm.I64(ROWS * i))]))
             for i in range(COEFFICIENT_PLANES)
         ]
-        llvm.store(builder, expanded(builder, words), target, at)
+        llvm.store(builder, _expanded(builder, words), target, at)
         return context.get_dummy_value()
 
     return sig, codegen
 
 
-def append_compressed(builder: Any, data: Any, at: Any, wanted: Any, out: Any, count: Any) -> Any:
-    """Append those of 64 elements whose bits are set to a list; its new length.
+@intrinsic
+def append_compressed(
+    typingctx: Any, array: Any, at: Any, wanted: Any, out: Any, count: Any
+) -> Any:
+    """Append those of ``array[at : at + 64]`` whose bits are set to a list; return its new length.
 
-    A register at a time: LLVM splits wider compressions badly.
+    The list needs room for 64 entries more than it will hold.
     """
-    element = data.type.pointee
-    lanes = REGISTER // element.width
-    for first in range(0, LANES, lanes):
-        piece = builder.lshr(wanted, llvm.I64(first))
-        piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
-        bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
-        values = llvm.load(builder, data, builder.add(at, llvm.I64(first)), element, lanes)
-        llvm.store(builder, compress(builder, values, bits), out, count)
-        kept = builder.ctpop(piece)
-        count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
-    return count
+    sig = types.intp(array, types.intp, types.uint64, out, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array, at, wanted, out, count = args
+        data = llvm.data(context, builder, sig.args[0], array)
+        target = llvm.data(context, builder, sig.args[3], out)
+        element = data.type.pointee
+        lanes = REGISTER // element.width  # at a time: LLVM splits wider compressions badly
+        for first in range(0, LANES, lanes):
+            piece = builder.lshr(wanted, llvm.I64(first))
+            piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
+            bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
+            values = llvm.load(builder, data, builder.add(at, llvm.I64(first)), element, lanes)
+            llvm.store(builder, compress(builder, values, bits), target, count)
+            kept = builder.ctpop(piece)
+            count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
+        return count
+
+    return sig, codegen
 
 
 @intrinsic
-def append_events(
-    typingctx: Any, queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
-) -> Any:
-    """Append the keys and coefficients of a queued row to two lists, and return the new count.
-
-    Both lists need room for 64 entries more than they will hold.
-    """
-    sig = types.intp(queue, types.intp, keys, event_keys, coefficients, types.intp)
+def append_coefficients(typingctx: Any, planes: Any, wanted: Any, out: Any, count: Any) -> Any:
+    """Append those of the 64 coefficients of 4 planes whose bits are set to a list."""
+    sig = types.void(planes, types.uint64, out, types.intp)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        queue, row, keys, event_keys, coefficients, count = args
-        source = context.make_array(sig.args[0])(context, builder, queue)
-        capacity = builder.extract_value(source.shape, 1)
-        *planes, wanted, at = (
-            builder.load(
-                builder.gep(source.data, [builder.add(row, builder.mul(capacity, llvm.I64(i)))])
-            )
-            for i in range(NONZERO_PLANE + 2)
-        )
-        key_data = llvm.data(context, builder, sig.args[2], keys)
-        key_list = llvm.data(context, builder, sig.args[3], event_keys)
-        coefficient_list = llvm.data(context, builder, sig.args[4], coefficients)
-        place = append_compressed(builder, key_data, at, wanted, key_list, count)
+        planes, wanted, out, count = args
+        target = llvm.data(context, builder, sig.args[2], out)
         bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
-        values = compress(builder, expanded(builder, planes), bits)
-        llvm.store(builder, values, coefficient_list, count)
-        return place
+        values = _expanded(builder, cgutils.unpack_tuple(builder, planes))
+        llvm.store(builder, compress(builder, values, bits), target, count)
+        return context.get_dummy_value()
 
     return sig, codegen
