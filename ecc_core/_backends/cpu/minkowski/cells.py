@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.scans.borders import keys_at
+from ecc_core._backends.cpu.scans.borders import part_of
 
 __all__ = ["TOGETHER", "count_cells"]
 
@@ -25,7 +25,7 @@ def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest
     """Write the keys of groups of one kind, the first points of which follow each other."""
     for point in range(group[0, 3]):
         offset = group[point, 0] * strides[0] + group[point, 1] * strides[1] + group[point, 2]
-        others = keys_at(keys, at + offset, size)
+        others = part_of(keys, at + offset, size)
         if point == 0:
             for i in range(size):
                 latest[i] = others[i]

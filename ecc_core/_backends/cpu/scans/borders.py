@@ -23,7 +23,7 @@ from ecc_core._backends.cpu.scans.kernels import fill
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["Sides", "clear_halo", "keys_at", "sides_of", "wrap_rows", "wrapped_boxes"]
+__all__ = ["Sides", "clear_halo", "part_of", "sides_of", "wrap_rows", "wrapped_boxes"]
 
 Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
 
@@ -38,9 +38,12 @@ def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
 
 
 @kernel()
-def keys_at(keys: Any, at: Any, count: Any) -> Any:
-    """Return some keys, also of the elements before the first one, as a view of an address."""
-    return carray(pointer(keys.ctypes.data + at * keys.itemsize), count, keys.dtype)
+def part_of(array: Any, at: Any, count: Any) -> Any:
+    """Return some elements as a view of an address, since slices count references.
+
+    They may lie before the first one, where there is memory.
+    """
+    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
 
 
 @kernel()
@@ -50,7 +53,7 @@ def clear_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None
     for z in range(1 - halo, slices + 1 + halo):
         start = z * slice_stride
         for y in range(rows + 2):
-            row = keys_at(keys, start + y * pitch + 64 * lead - 1, columns + 2)
+            row = part_of(keys, start + y * pitch + 64 * lead - 1, columns + 2)
             if low[2]:
                 row[0] = 0
             if high[2]:

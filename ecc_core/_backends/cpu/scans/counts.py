@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.llvm import count_bits
+from ecc_core._backends.cpu.scans.borders import part_of
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, fill, valid_bits
 from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
@@ -51,12 +50,6 @@ def _close(bits: Any, geometry: Any, low: Any, high: Any, outside: Any, volume: 
         for z, border in ((0, low[0]), (slices + 1, high[0])):
             if border:
                 fill(bits, z * slice_step, slice_step, outside)
-
-
-@kernel()
-def _part(words: Any, start: Any, count: Any) -> Any:
-    """Return `count` words as a view of an address, since slices count references."""
-    return carray(pointer(words.ctypes.data + start * words.itemsize), count, words.dtype)
 
 
 @kernel()
@@ -122,15 +115,15 @@ def count_sets(
     size, count = (rows + 1 - before) * row_step, (rows + 2 - before) * row_step + 1
     for z in range(0 if volume and cubes and low[0] else 1, slices + 1):
         start = z * slice_step + before * row_step
-        here, below = _part(bits, start, count), _part(bits, start + row_step, size + 1)
+        here, below = part_of(bits, start, count), part_of(bits, start + row_step, size + 1)
         total = _count(here, below, valid, size)
         if framed:
             total += _count_before(here, below, size, row_step)
         if volume:
-            behind = _part(bits, start + slice_step, count)
+            behind = part_of(bits, start + slice_step, count)
             for i in range(count):
                 shared[i] = here[i] & behind[i]
-            below = _part(shared, row_step, size + 1)
+            below = part_of(shared, row_step, size + 1)
             total -= _count(shared, below, valid, size)
             if framed:
                 total -= _count_before(shared, below, size, row_step)

@@ -121,9 +121,9 @@ def _drain(
     while row < queued:
         count = 0
         while row < queued and count < EVENT_FLUSH:
-            i = np.uint64(row)
-            at, wanted = np.int64(queue[5, i]), queue[4, i]
-            planes = queue[0, i], queue[1, i], queue[2, i], queue[3, i]
+            place = np.uint64(row)
+            at, wanted = np.int64(queue[5, place]), queue[4, place]
+            planes = queue[0, place], queue[1, place], queue[2, place], queue[3, place]
             append_coefficients(planes, wanted, event_coefficients, count)
             count = append_compressed(keys, at, wanted, event_keys, count)
             row += 1

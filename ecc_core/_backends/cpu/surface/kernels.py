@@ -13,7 +13,7 @@ from ecc_core._backends.cpu.surface.vector_events import (
     vertex_events,
 )
 
-__all__ = ["EVENT_BYTES", "add_cubes", "add_vertices", "pack_codes"]
+__all__ = ["EVENT_BYTES", "add_cells", "pack_codes"]
 
 FLUSH = 1 << 13  # bytes; longer lists of events are counted
 EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
@@ -63,13 +63,22 @@ def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
 
 
 @kernel()
-def add_vertices(
-    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
+def add_cells(
+    codes: Any,
+    extents: Any,
+    steps: Any,
+    bins: Any,
+    cubes: Any,
+    plus: Any,
+    minus: Any,
+    histograms: Any,
 ) -> None:
-    """Add the cells of a block of codes to one histogram for each sign, for the V-construction.
+    """Add the cells of a block of codes to one histogram for each sign.
 
     `extents` are the numbers of points (columns, rows, slices) from the first code. There are as
-    many `steps` as the image has axes. `bins` are as for ``vertex_events``.
+    many `steps` as the image has axes. `bins` are as for ``vertex_events``. `cubes` is True for the
+    T-construction, with all signs reversed in 3-D, and otherwise None, so that each version
+    compiles one construction.
     """
     lanes = VECTOR_BYTES // codes.itemsize
     counts = (0, 0)
@@ -78,26 +87,10 @@ def add_vertices(
             start = y * steps[1] + z * steps[-1]
             for x in range(0, extents[0], lanes):
                 left = extents[0] - x
-                counts = vertex_events(codes, start + x, steps, left, bins, plus, minus, counts)
-                if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
-                    _count(plus, minus, counts, histograms)
-                    counts = (0, 0)
-    _count(plus, minus, counts, histograms)
-
-
-@kernel()
-def add_cubes(
-    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
-) -> None:
-    """As :func:`add_vertices`, for the T-construction. In 3-D, all signs are reversed."""
-    lanes = VECTOR_BYTES // codes.itemsize
-    counts = (0, 0)
-    for z in range(extents[2]):
-        for y in range(extents[1]):
-            start = y * steps[1] + z * steps[-1]
-            for x in range(0, extents[0], lanes):
-                left = extents[0] - x
-                counts = cube_events(codes, start + x, steps, left, bins, plus, minus, counts)
+                if cubes is None:
+                    counts = vertex_events(codes, start + x, steps, left, bins, plus, minus, counts)
+                else:
+                    counts = cube_events(codes, start + x, steps, left, bins, plus, minus, counts)
                 if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
                     _count(plus, minus, counts, histograms)
                     counts = (0, 0)

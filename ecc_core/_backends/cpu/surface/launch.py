@@ -150,7 +150,7 @@ class _Pair:
             scratch.take(f"{sign} events", kernels.EVENT_BYTES // code.itemsize, code)
             for sign in ("plus", "minus")
         )
-        add = kernels.add_cubes if self.filtration.cubes else kernels.add_vertices
+        cubes = True if self.filtration.cubes else None
         for block in queue:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
@@ -165,7 +165,7 @@ class _Pair:
             codes = scratch.take("codes", place.size + SPARE, code)
             kernels.pack_codes(*keys, pitch, extents, codes, place.at, place.steps, never)
             steps = place.steps[: self.ndim]
-            add(codes, place.extents, steps, bins, plus, minus, counts)
+            kernels.add_cells(codes, place.extents, steps, bins, cubes, plus, minus, counts)
             counted += place.size
         total += counts[0].astype(np.int64) - counts[1]
         return total

@@ -8,6 +8,7 @@ each axis. ``docs/design/surface.md`` derives the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -177,59 +178,42 @@ def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) 
         codes.append(-_sign(cell), builder.add(row, least[cell]), left)
 
 
-def _signature(codes: Any, steps: Any, plus: Any, minus: Any) -> Any:
-    pair = types.UniTuple(types.intp, 2)
-    return pair(codes, types.intp, steps, types.intp, pair, plus, minus, pair)
+def _events(add: Callable[[_Codes], None]) -> Any:
+    """Return the operation that appends the cells of one construction."""
+
+    @intrinsic
+    def events(
+        typingctx: Any,
+        codes: Any,
+        at: Any,
+        steps: Any,
+        left: Any,
+        bins: Any,
+        plus: Any,
+        minus: Any,
+        counts: Any,
+    ) -> Any:
+        """Append the bins at which the cells of a vector of points enter to a list for each sign.
+
+        `at` is the place of the first point in `codes`, `steps` are the distances to the next point
+        along each axis, and `left` is the number of points that remain. `bins` are the number of
+        second ranks, and a bin that is not used. Returns the new lengths of the lists, which must
+        have room for ``MOST_EVENTS`` vectors.
+        """
+        pair = types.UniTuple(types.intp, 2)
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            vectors = _Codes(context, builder, sig, args)
+            add(vectors)
+            return context.make_tuple(builder, sig.return_type, vectors.counts)
+
+        return pair(codes, types.intp, steps, types.intp, pair, plus, minus, pair), codegen
+
+    return events
 
 
-@intrinsic
-def vertex_events(
-    typingctx: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    left: Any,
-    bins: Any,
-    plus: Any,
-    minus: Any,
-    counts: Any,
-) -> Any:
-    """Append the bins at which the cells of a vector of points enter to a list for each sign.
-
-    `at` is the place of the first point in `codes`, `steps` are the distances to the next point
-    along each axis, and `left` is the number of points that remain. `bins` are the number of second
-    ranks, and a bin that is not used. Returns the new lengths of the lists, which must have room
-    for ``MOST_EVENTS`` vectors.
-    """
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = _Codes(context, builder, sig, args)
-        _add_vertices(vectors)
-        return context.make_tuple(builder, sig.return_type, vectors.counts)
-
-    return _signature(codes, steps, plus, minus), codegen
-
-
-@intrinsic
-def cube_events(
-    typingctx: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    left: Any,
-    bins: Any,
-    plus: Any,
-    minus: Any,
-    counts: Any,
-) -> Any:
-    """As :func:`vertex_events`, for the T-construction. In 3-D, all signs are reversed."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = _Codes(context, builder, sig, args)
-        _add_cubes(vectors)
-        return context.make_tuple(builder, sig.return_type, vectors.counts)
-
-    return _signature(codes, steps, plus, minus), codegen
+vertex_events = _events(_add_vertices)
+cube_events = _events(_add_cubes)  # in 3-D with all signs reversed
 
 
 @intrinsic
