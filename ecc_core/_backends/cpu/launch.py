@@ -72,8 +72,6 @@ def curve(
         shown = None if hidden is None else Source(hidden, "mask")
         scanner = Scanner(source, shown, cubes, filtration.ndim, boundary)
         add_histograms(scanner, plans, filtration.nan, workers, result[part])
-    if cubes and filtration.ndim == 3:
-        np.negative(result, out=result)
     return result
 
 

@@ -16,7 +16,7 @@ from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, load_box
 from ecc_core._backends.cpu.scans.borders import clear_halo
 from ecc_core._backends.cpu.scans.stacks import add_histograms, parts_of, spatial_order
-from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
+from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.spans import spans_of
 from ecc_core._request.estimator import Cells
@@ -55,7 +55,7 @@ def cell_counts(
     for part, view, hidden in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
         shown = None if hidden is None else Source(hidden, "mask")
         counter = _Counter(Source(view), shown, cubes, filtration.ndim, filtration.boundary)
-        counter.groups, counter.spans = groups, spans
+        counter.groups, counter.spans, counter.sign = groups, spans, 1
         add_histograms(counter, plans, filtration.nan, workers, result[part])
     return result
 
@@ -135,7 +135,7 @@ def region_cell_counts(
         total += other
     result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
     curves = result.reshape(-1, thresholds.size)
-    cumulate_rows(total.reshape(-1, bins), False, points.plan.entered, curves)
+    cumulate(total.reshape(-1, bins), None, False, 1, points.plan.entered, curves)
     return ids.astype(labels.dtype), result[rows]
 
 

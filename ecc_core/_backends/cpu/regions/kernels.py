@@ -21,7 +21,7 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
 )
 from ecc_core._backends.cpu.vector_bits import at_least, equal, small_keys
 
-__all__ = ["DIRECTIONS", "cumulate_regions", "scan_regions"]
+__all__ = ["DIRECTIONS", "scan_regions"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -234,28 +234,3 @@ def scan_regions(
                 elif wanted:
                     _scatter((a, b, c, d), wanted, point, keys, labels, histograms)
     _drain(event_keys, event_labels, event_coefficients, count, histograms)
-
-
-@kernel()
-def cumulate_regions(
-    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
-) -> None:
-    """Add to each curve the sums of the histogram in its row, -1: none, times `sign`.
-
-    Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter
-    from the largest to the smallest.
-    """
-    bins, count = histograms.shape[1], entered.size
-    reached = np.zeros(bins + 1, np.int64)
-    places = bins - entered if descending else entered
-    for i in range(rows.size):
-        if rows[i] < 0:
-            continue
-        histogram, curve = histograms[np.uint64(rows[i])], curves[i]
-        total = 0
-        for key in range(bins):
-            total += histogram[key]
-            reached[key + 1] = total
-        start, factor = (sign * total, -sign) if descending else (0, sign)
-        for k in range(count):
-            curve[k] += start + factor * reached[np.uint64(places[k])]

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.kernels import DIRECTIONS, cumulate_regions, scan_regions
+from ecc_core._backends.cpu.regions.kernels import DIRECTIONS, scan_regions
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut, lay_out
 from ecc_core._backends.cpu.scans.kernels import EVENT_ROOM
+from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -69,17 +70,15 @@ def region_curves(
     result = np.zeros((ids.size, thresholds.size), np.int64)
     sign = -1 if cubes and spatial == 3 else 1
 
-    def cumulate(queue: Iterator[int]) -> None:
+    def sum_up(queue: Iterator[int]) -> None:
         for first in queue:
             part = slice(first, first + CURVES_AT_ONCE)
             for scanner, own in zip(scanners, rows, strict=True):
-                cumulate_regions(
-                    scanner.histograms, own[part], cubes, sign, plan.entered, result[part]
-                )
+                cumulate(scanner.histograms, own[part], cubes, sign, plan.entered, result[part])
 
     if result.size:
         parts = range(0, ids.size, CURVES_AT_ONCE)
-        share(parts, cumulate, worker_count(workers, result.size, 1))
+        share(parts, sum_up, worker_count(workers, result.size, 1))
     return ids.astype(label_dtype), result
 
 

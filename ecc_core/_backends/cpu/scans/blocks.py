@@ -177,6 +177,7 @@ class Scanner:
         self.descending = cubes  # the order of keys
         self.cubes = cubes and boundary.is_closed  # other borders are those of vertices
         self.ndim, self.boundary = max(ndim, 2), boundary
+        self.sign = -1 if cubes and ndim == 3 else 1  # of the coefficients
 
     def stage(self, plan: Plan, block: Block) -> Staged:
         """Load the keys of a block and of its halo."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
-from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
+from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, memory_order
 from ecc_core.errors import NAN_MESSAGE
 
@@ -104,7 +104,7 @@ def add_histograms(
             for plan, histogram in zip(plans, histograms, strict=True):
                 if histogram is not None:
                     bins = histogram.reshape(len(rows), -1)
-                    cumulate_rows(bins, scanner.descending, plan.entered, rows)
+                    cumulate(bins, None, scanner.descending, scanner.sign, plan.entered, rows)
 
     size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
     share(blocks, work, worker_count(workers, math.prod(source.shape), size))

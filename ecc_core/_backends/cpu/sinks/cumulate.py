@@ -8,23 +8,31 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["cumulate_rows"]
+__all__ = ["cumulate"]
 
 
 @kernel()
-def cumulate_rows(histograms: Any, descending: Any, entered: Any, curves: Any) -> None:
-    """Add to each curve the sums of a histogram over the first ``entered[i]`` keys.
+def cumulate(
+    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
+) -> None:
+    """Add to each curve the sums of the histogram in its row, times `sign`.
 
-    `entered` increases or decreases. `descending`: the keys enter from the largest to the smallest.
+    Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter
+    from the largest to the smallest. Curves have the `rows` that are given, none where they are -1,
+    or their own if `rows` is None.
     """
-    count, bins = histograms.shape
-    thresholds = entered.size
-    backwards = thresholds > 0 and entered[0] > entered[thresholds - 1]
-    for row in range(count):
-        reached, total = 0, np.int64(0)
-        for step in range(thresholds):
-            i = thresholds - 1 - step if backwards else step
-            while reached < entered[i]:
-                total += histograms[row, bins - 1 - reached if descending else reached]
-                reached += 1
-            curves[row, i] += total
+    bins, count = histograms.shape[1], entered.size
+    reached = np.zeros(bins + 1, np.int64)
+    places = bins - entered if descending else entered
+    for i in range(len(curves)):
+        row = i if rows is None else rows[i]
+        if row < 0:
+            continue
+        histogram, curve = histograms[np.uint64(row)], curves[i]
+        total = 0
+        for key in range(bins):
+            total += histogram[key]
+            reached[key + 1] = total
+        start, factor = (sign * total, -sign) if descending else (0, sign)
+        for k in range(count):
+            curve[k] += start + factor * reached[np.uint64(places[k])]
