@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from llvmlite import ir
@@ -13,6 +15,7 @@ __all__ = [
     "I1",
     "I8",
     "I64",
+    "Elements",
     "call",
     "copy_within",
     "count_bits",
@@ -21,6 +24,7 @@ __all__ = [
     "each",
     "fused_multiply_add",
     "load",
+    "operation",
     "prefetch",
     "splat",
     "store",
@@ -69,68 +73,108 @@ def each(builder: Any, scalar: Any, lanes: int) -> Any:
     return builder.shuffle_vector(vector, vector, zeros)
 
 
-@intrinsic
-def count_trailing_zeros(typingctx: Any, word: Any) -> Any:
+class Elements:
+    """The elements of an array, as operations see them."""
+
+    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        array = context.make_array(kind)(context, builder, value)
+        self.builder, self.pointer, self.dtype = builder, array.data, kind.dtype
+        self.element = array.data.type.pointee
+        self.shape = cgutils.unpack_tuple(builder, array.shape)
+
+    def load(self, at: Any, lanes: int) -> Any:
+        """Return a vector of elements."""
+        return load(self.builder, self.pointer, at, self.element, lanes)
+
+    def store(self, value: Any, at: Any) -> None:
+        """Write a vector of elements."""
+        store(self.builder, value, self.pointer, at)
+
+    def one(self, at: Any) -> Any:
+        """Return the pointer to an element."""
+        return self.builder.gep(self.pointer, [at])
+
+
+def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function that emits LLVM IR an operation that kernels call.
+
+    The function takes the builder and the arguments: arrays as `Elements`, tuples as lists, and
+    integers as values of 64 bits. What it returns, or a list of what a tuple holds, is of type
+    `result`, which may be a function of the types of the arguments.
+    """
+
+    def decorate(emit: Callable[..., Any]) -> Any:
+        @wraps(emit)
+        def define(typingctx: Any, *kinds: Any) -> Any:
+            taken = [_taken(kind) for kind in kinds]
+            returned = result if isinstance(result, types.Type) else result(*taken)
+
+            def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+                given = [
+                    _given(context, builder, kind, value)
+                    for kind, value in zip(sig.args, args, strict=True)
+                ]
+                value = emit(builder, *given)
+                if value is None:
+                    return context.get_dummy_value()
+                if isinstance(value, list):
+                    return context.make_tuple(builder, sig.return_type, value)
+                return value
+
+            return returned(*taken), codegen
+
+        return intrinsic(define)
+
+    return decorate
+
+
+def _taken(kind: Any) -> Any:
+    """Return the type as which an operation takes an argument."""
+    kind = types.unliteral(kind)
+    return types.intp if isinstance(kind, types.Integer) and kind != types.uint64 else kind
+
+
+def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return an argument as the function that emits the code takes it."""
+    if isinstance(kind, types.Array):
+        return Elements(context, builder, kind, value)
+    if isinstance(kind, types.BaseTuple):
+        members = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
+        return [_given(context, builder, *member) for member in members]
+    return value
+
+
+@operation(types.int64)
+def count_trailing_zeros(builder: Any, word: Any) -> Any:
     """Position of the lowest set bit of a non-zero uint64."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(I1, 1))
-
-    return types.int64(types.uint64), codegen
+    return builder.cttz(word, ir.Constant(I1, 1))
 
 
-@intrinsic
-def count_bits(typingctx: Any, word: Any) -> Any:
+@operation(types.int64)
+def count_bits(builder: Any, word: Any) -> Any:
     """Number of bits that are set in a uint64."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), codegen
+    return builder.ctpop(word)
 
 
-@intrinsic
-def copy_within(typingctx: Any, array: Any, source: Any, target: Any, count: Any) -> Any:
+@operation()
+def copy_within(builder: Any, array: Any, source: Any, target: Any, count: Any) -> None:
     """Copy `count` elements of an array to others of its elements."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array, source, target, count = args
-        start = data(context, builder, sig.args[0], array)
-        size = context.get_abi_sizeof(context.get_value_type(sig.args[0].dtype))
-        there, here = (builder.gep(start, [at]) for at in (target, source))
-        cgutils.raw_memcpy(builder, there, here, count, size)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.intp, types.intp), codegen
+    size = _size(array.element)
+    cgutils.raw_memcpy(builder, array.one(target), array.one(source), count, size)
 
 
-@intrinsic
-def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+@operation(types.float64)
+def fused_multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
     """a * b + c of float64, rounded once."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return types.float64(types.float64, types.float64, types.float64), codegen
+    return builder.fma(a, b, c)
 
 
-@intrinsic
-def prefetch(typingctx: Any, address: Any) -> Any:
+@operation()
+def prefetch(builder: Any, address: Any) -> None:
     """Ask for the cache line at an address, which need not be one that may be read."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        ask_for_line(builder, builder.inttoptr(args[0], cgutils.voidptr_t))
-        return context.get_dummy_value()
-
-    return types.void(types.intp), codegen
+    ask_for_line(builder, builder.inttoptr(address, cgutils.voidptr_t))
 
 
 def ask_for_line(builder: Any, pointer: Any) -> None:
     read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
     call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
-
-
-def prefetch_line(builder: Any, pointer: Any, offset: Any, ahead: int) -> None:
-    """Ask for the cache line `ahead` bytes behind an element."""
-    here = builder.bitcast(builder.gep(pointer, [offset]), cgutils.voidptr_t)
-    ask_for_line(builder, builder.gep(here, [I64(ahead)]))

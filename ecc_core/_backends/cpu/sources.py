@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
+from ecc_core._backends.cpu.llvm import operation
 from ecc_core._backends.cpu.vector_tiles import TILE, transpose_tile
 from ecc_core._request.filtration import Direction
 
@@ -81,15 +81,10 @@ def token_of(dtype: np.dtype[Any]) -> Array:
 scratch = _Scratch()
 
 
-@intrinsic
-def _element(typingctx: Any, address: Any, token: Any) -> Any:
+@operation(lambda *kinds: kinds[1].dtype)
+def _element(builder: Any, address: Any, token: Any) -> Any:
     """The element of the dtype of `token` at an address."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        kind = context.get_value_type(sig.args[1].dtype)
-        return builder.load(builder.inttoptr(args[0], kind.as_pointer()))
-
-    return token.dtype(types.intp, token), codegen
+    return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
 @kernel()

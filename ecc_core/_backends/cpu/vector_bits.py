@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
@@ -18,50 +17,36 @@ __all__ = ["WORD_LANES", "at_least", "equal", "fill_vector", "small_keys"]
 WORD_LANES = 64
 
 
-@intrinsic
-def small_keys(typingctx: Any, keys: Any, at: Any, bound: Any) -> Any:
+def _each(builder: Any, value: Any, element: Any) -> Any:
+    """Return 64 times the lowest bits of a value."""
+    narrow = value if element.width == value.type.width else builder.trunc(value, element)
+    return llvm.each(builder, narrow, WORD_LANES)
+
+
+def _compared(builder: Any, relation: str, one: Any, other: Any) -> Any:
+    return builder.bitcast(builder.icmp_unsigned(relation, one, other), llvm.I64)
+
+
+@llvm.operation(types.uint64)
+def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
     """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
-    sig = types.uint64(keys, types.intp, types.uint64)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        keys, at, bound = args
-        element = context.get_value_type(sig.args[0].dtype)
-        source = llvm.data(context, builder, sig.args[0], keys)
-        narrow = bound if element.width == 64 else builder.trunc(bound, element)
-        row = llvm.load(builder, source, at, element, WORD_LANES)
-        limit = llvm.each(builder, narrow, WORD_LANES)
-        return builder.bitcast(builder.icmp_unsigned("<=", row, limit), llvm.I64)
-
-    return sig, codegen
+    limit = _each(builder, bound, keys.element)
+    return _compared(builder, "<=", keys.load(at, WORD_LANES), limit)
 
 
-def _comparison(relation: str) -> Any:
-    @intrinsic
-    def compare(typingctx: Any, keys: Any, at: Any, there: Any) -> Any:
-        """Return a word whose bit i compares ``keys[at + i]`` with ``keys[there + i]``."""
-
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            source = llvm.data(context, builder, sig.args[0], args[0])
-            element = context.get_value_type(sig.args[0].dtype)
-            row, other = (llvm.load(builder, source, i, element, WORD_LANES) for i in args[1:])
-            return builder.bitcast(builder.icmp_unsigned(relation, row, other), llvm.I64)
-
-        return types.uint64(keys, types.intp, types.intp), codegen
-
-    return compare
+@llvm.operation(types.uint64)
+def at_least(builder: Any, keys: Any, at: Any, there: Any) -> Any:
+    """Return a word whose bit i tells whether ``keys[at + i] >= keys[there + i]``."""
+    return _compared(builder, ">=", keys.load(at, WORD_LANES), keys.load(there, WORD_LANES))
 
 
-at_least, equal = _comparison(">="), _comparison("==")
+@llvm.operation(types.uint64)
+def equal(builder: Any, keys: Any, at: Any, there: Any) -> Any:
+    """Return a word whose bit i tells whether ``keys[at + i] == keys[there + i]``."""
+    return _compared(builder, "==", keys.load(at, WORD_LANES), keys.load(there, WORD_LANES))
 
 
-@intrinsic
-def fill_vector(typingctx: Any, row: Any, first: Any, value: Any) -> Any:
+@llvm.operation()
+def fill_vector(builder: Any, row: Any, first: Any, value: Any) -> None:
     """Set 64 elements, from ``row[first]`` on, to an unsigned value."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        row, first, value = args
-        data = llvm.data(context, builder, sig.args[0], row)
-        llvm.store(builder, llvm.each(builder, value, WORD_LANES), data, first)
-        return context.get_dummy_value()
-
-    return types.void(row, types.intp, row.dtype), codegen
+    row.store(_each(builder, value, row.element), first)

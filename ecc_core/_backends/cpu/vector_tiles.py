@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
@@ -34,29 +32,16 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     return rows
 
 
-@intrinsic
-def transpose_tile(
-    typingctx: Any, address: Any, step: Any, out: Any, at: Any, out_step: Any
-) -> Any:
+@llvm.operation()
+def transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, out_step: Any) -> None:
     """Copy 16 by 16 elements: ``out[at + i * out_step + j]`` becomes element i of row j.
 
     Row j lies in memory at ``address + j * step``, in bytes, and has the dtype of `out`.
     """
-    sig = types.void(types.intp, types.intp, out, types.intp, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        address, step, out, at, out_step = args
-        element = context.get_value_type(sig.args[2].dtype)
-        size = context.get_abi_sizeof(element)
-        vector = ir.VectorType(element, TILE).as_pointer()
-        rows = []
-        for j in range(TILE):
-            here = builder.add(address, builder.mul(step, llvm.I64(j)))
-            rows.append(builder.load(builder.inttoptr(here, vector), align=size))
-        target = llvm.data(context, builder, sig.args[2], out)
-        for i, row in enumerate(_transposed(builder, rows)):
-            place = builder.add(at, builder.mul(out_step, llvm.I64(i)))
-            llvm.store(builder, row, target, place)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    vector = ir.VectorType(out.element, TILE).as_pointer()
+    rows = []
+    for j in range(TILE):
+        here = builder.add(address, builder.mul(step, llvm.I64(j)))
+        rows.append(builder.load(builder.inttoptr(here, vector), align=out.element.width // 8))
+    for i, row in enumerate(_transposed(builder, rows)):
+        out.store(row, builder.add(at, builder.mul(out_step, llvm.I64(i))))

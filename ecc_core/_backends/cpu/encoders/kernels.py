@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numba import carray, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_key
@@ -24,7 +23,7 @@ from ecc_core._backends.cpu.encoders.vector_even import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.llvm import fused_multiply_add, prefetch
+from ecc_core._backends.cpu.llvm import fused_multiply_add, operation, prefetch
 
 __all__ = [
     "bin_by_cells",
@@ -48,14 +47,10 @@ SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
 
 
-@intrinsic
-def pointer(typingctx: Any, address: Any) -> Any:
+@operation(types.voidptr)
+def pointer(builder: Any, address: Any) -> Any:
     """The address of an array's data as a pointer."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.intp), codegen
+    return builder.inttoptr(address, cgutils.voidptr_t)
 
 
 @kernel()

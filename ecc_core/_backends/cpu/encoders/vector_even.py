@@ -1,4 +1,8 @@
-"""Ranks of values among levels, many values at once."""
+"""Ranks of values among levels, many values at once.
+
+As plain loops, which numba vectorizes, rounded levels take 1.2 (float32) to 1.6 times as long to
+load, and 5 times where the values themselves are levels; exact ones 1.1 times.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
@@ -27,9 +30,8 @@ _F64, _I32 = ir.DoubleType(), ir.IntType(32)
 class _Lanes:
     """The steps that find the ranks of a vector of values."""
 
-    def __init__(self, context: Any, builder: Any, sig: Any, lanes: int) -> None:
-        self.context, self.builder, self.lanes = context, builder, lanes
-        self.values, self.keys = sig.args[0], sig.args[1]
+    def __init__(self, builder: Any, values: Any, lanes: int) -> None:
+        self.builder, self.dtype, self.lanes = builder, values.dtype, lanes
         self.numbers = ir.VectorType(_F64, lanes)
         self.nobody = ir.Constant(ir.VectorType(llvm.I1, lanes), [0] * lanes)
 
@@ -38,17 +40,12 @@ class _Lanes:
 
     def values_at(self, values: Any, at: Any) -> tuple[Any, Any, Any]:
         """Return the values, the same as float64, and which of them are NaN."""
-        builder, dtype = self.builder, self.values.dtype
-        source = llvm.data(self.context, builder, self.values, values)
-        element = self.context.get_value_type(dtype)
-        pointer = ir.VectorType(element, self.lanes).as_pointer()
-        address = builder.bitcast(builder.gep(source, [at]), pointer)
-        value = builder.load(address, align=self.context.get_abi_sizeof(element))
-        if isinstance(element, ir.IntType):
-            convert = builder.sitofp if dtype.signed else builder.uitofp
+        builder, value = self.builder, values.load(at, self.lanes)
+        if isinstance(values.element, ir.IntType):
+            convert = builder.sitofp if self.dtype.signed else builder.uitofp
             return value, convert(value, self.numbers), self.nobody
         nan = builder.fcmp_unordered("uno", value, value)
-        return value, value if element == _F64 else builder.fpext(value, self.numbers), nan
+        return value, value if values.element == _F64 else builder.fpext(value, self.numbers), nan
 
     def confined(self, place: Any, least: Any, most: Any) -> Any:
         """Return places confined to `least` and `most`, and `least` for NaN."""
@@ -68,7 +65,7 @@ class _Lanes:
 
     def compared(self, before: Any, value: Any, level: Any, downwards: Any) -> Any:
         """Return ranks: the number of levels `before`, plus 1 where the value is beyond `level`."""
-        builder, dtype = self.builder, self.values.dtype
+        builder, dtype = self.builder, self.dtype
         if dtype.__class__ is types.Float:
             compare = builder.fcmp_ordered
         else:
@@ -97,26 +94,24 @@ class _Lanes:
             with no:
                 level = ir.Constant(kind, ir.Undefined)
                 for i in range(self.lanes):
-                    one = builder.gep(stored, [builder.extract_element(before, _I32(i))])
+                    one = stored.one(builder.extract_element(before, _I32(i)))
                     level = builder.insert_element(level, builder.load(one), _I32(i))
                 builder.store(level, slot)
         return builder.load(slot)
 
     def set_keys(self, keys: Any, at: Any, result: Any) -> None:
-        builder = self.builder
-        key, wide = self.context.get_value_type(self.keys.dtype), result.type.element
+        key, wide = keys.element, result.type.element
         vector = ir.VectorType(key, self.lanes)
         if key.width < wide.width:
-            result = builder.trunc(result, vector)
+            result = self.builder.trunc(result, vector)
         elif key.width > wide.width:
-            result = builder.sext(result, vector)
-        llvm.store(builder, result, llvm.data(self.context, builder, self.keys, keys), at)
+            result = self.builder.sext(result, vector)
+        keys.store(result, at)
 
-    def flags(self, sig: Any, *bits: Any) -> Any:
-        """Return vectors of bits as a tuple of words."""
+    def flags(self, *bits: Any) -> list[Any]:
+        """Return vectors of bits as words."""
         words = [self.builder.bitcast(b, ir.IntType(self.lanes)) for b in bits]
-        words = [self.builder.zext(word, llvm.I64) for word in words]
-        return self.context.make_tuple(self.builder, sig.return_type, words)
+        return [self.builder.zext(word, llvm.I64) for word in words]
 
 
 def _bin(lanes: int, checked: bool) -> Any:
@@ -125,57 +120,44 @@ def _bin(lanes: int, checked: bool) -> Any:
     `scale` and `bins` are those of ``bin_evenly``.
     """
 
-    @intrinsic
+    @llvm.operation(types.UniTuple(types.uint64, 2))
     def bin_lanes(
-        typingctx: Any, values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any
+        builder: Any, values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any
     ) -> Any:
-        sig = types.UniTuple(types.uint64, 2)(values, keys, types.intp, levels, scale, bins)
-
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            values, keys, at, levels, scale, bins = args
-            lane = _Lanes(context, builder, sig, lanes)
-            slope, offset, turn, *line = (
-                lane.each(builder.extract_value(scale, i)) for i in range(5)
-            )
-            first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(9)
-            )
-            given, value, nan = lane.values_at(values, at)
-            place = llvm.call(
-                builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset]
-            )
-            if checked:
-                one = builder.shl(llvm.splat(_I32, lanes, 1), digits)
-                half = builder.lshr(one, llvm.splat(_I32, lanes, 1))
-                least, most = half, builder.add(builder.shl(count, digits), half)
-            else:
-                least, most = llvm.splat(_I32, lanes, 0), count
-            ends = (builder.sitofp(end, lane.numbers) for end in (least, most))
-            below = builder.fptosi(lane.confined(place, *ends), count.type)
-            if checked:
-                place = below
-                slot = cgutils.alloca_once_value(builder, builder.lshr(place, digits))
-                with builder.if_then(lane.is_near(place, one, reach), likely=False):
-                    data = llvm.data(context, builder, sig.args[3], levels)
-                    nearest = builder.lshr(builder.add(place, half), digits)
-                    nearest = builder.select(
-                        builder.icmp_signed("<", nearest, count), nearest, count
-                    )
-                    before = builder.sub(nearest, llvm.splat(_I32, lanes, 1))
-                    regular = builder.extract_value(bins, 9)
-                    level = lane.levels(before, given.type, data, regular, line)
-                    builder.store(lane.compared(before, given, level, downwards), slot)
-                below = builder.load(slot)
-            past = builder.fcmp_ordered(">", value, turn)
-            past = builder.xor(past, builder.trunc(downwards, past.type))
-            more = builder.icmp_signed(">", below, turned)
-            least = builder.select(past, turned, below)
-            rank = builder.select(nan, of_nan, builder.select(more, below, least))
-            seen = builder.icmp_signed("==", rank, unfit)
-            lane.set_keys(keys, at, builder.add(first, builder.xor(rank, direction)))
-            return lane.flags(sig, seen, nan)
-
-        return sig, codegen
+        lane = _Lanes(builder, values, lanes)
+        slope, offset, turn, *line = (lane.each(number) for number in scale)
+        first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
+            lane.each(builder.trunc(number, _I32)) for number in bins[:9]
+        )
+        given, value, nan = lane.values_at(values, at)
+        place = llvm.call(builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset])
+        if checked:
+            one = builder.shl(llvm.splat(_I32, lanes, 1), digits)
+            half = builder.lshr(one, llvm.splat(_I32, lanes, 1))
+            least, most = half, builder.add(builder.shl(count, digits), half)
+        else:
+            least, most = llvm.splat(_I32, lanes, 0), count
+        ends = (builder.sitofp(end, lane.numbers) for end in (least, most))
+        below = builder.fptosi(lane.confined(place, *ends), count.type)
+        if checked:
+            place = below
+            slot = cgutils.alloca_once_value(builder, builder.lshr(place, digits))
+            with builder.if_then(lane.is_near(place, one, reach), likely=False):
+                nearest = builder.lshr(builder.add(place, half), digits)
+                nearest = builder.select(builder.icmp_signed("<", nearest, count), nearest, count)
+                before = builder.sub(nearest, llvm.splat(_I32, lanes, 1))
+                regular = bins[9]
+                level = lane.levels(before, given.type, levels, regular, line)
+                builder.store(lane.compared(before, given, level, downwards), slot)
+            below = builder.load(slot)
+        past = builder.fcmp_ordered(">", value, turn)
+        past = builder.xor(past, builder.trunc(downwards, past.type))
+        more = builder.icmp_signed(">", below, turned)
+        least = builder.select(past, turned, below)
+        rank = builder.select(nan, of_nan, builder.select(more, below, least))
+        seen = builder.icmp_signed("==", rank, unfit)
+        lane.set_keys(keys, at, builder.add(first, builder.xor(rank, direction)))
+        return lane.flags(seen, nan)
 
     return bin_lanes
 

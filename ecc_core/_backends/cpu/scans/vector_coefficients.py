@@ -6,13 +6,12 @@ lanes wide, and LLVM splits them on narrower machines.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
 from numba import config, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_planes import LANES
@@ -127,9 +126,9 @@ class Logic:
         builder, result = self.builder, []
         for i, bit in enumerate(number):
             place = builder.add(offset, llvm.I64(ROWS * i))
-            held = llvm.load(builder, carry, place, llvm.I64, ROWS)
+            held = carry.load(place, ROWS)
             before = builder.lshr(held, llvm.splat(llvm.I64, ROWS, 63))
-            llvm.store(builder, bit, carry, place)
+            carry.store(bit, place)
             moved = self.either(builder.shl(bit, llvm.splat(llvm.I64, ROWS, 1)), before)
             result.append(self.either(moved, self.both(edge[i], edge_bit)))
         return result
@@ -142,14 +141,12 @@ def compress(builder: Any, values: Any, bits: Any) -> Any:
     return llvm.call(builder, name, values.type, [values, bits, undefined])
 
 
-def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: Any) -> Any:
+def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
     """Queue the rows that have a non-zero coefficient, and return how many are queued then.
 
     Without a branch, which would be mispredicted for every other word.
     """
-    queue, queued, valid, rows, at, pitch = cgutils.unpack_tuple(builder, into)
-    target = context.make_array(into_type[0])(context, builder, queue)
-    capacity = builder.extract_value(target.shape, 1)
+    queue, queued, valid, rows, at, pitch = into
     number = ir.Constant(ir.VectorType(llvm.I64, ROWS), [llvm.I64(i) for i in range(ROWS)])
     planes, nonzero = words[:-1], builder.and_(words[-1], llvm.each(builder, valid, ROWS))
     steps = builder.mul(number, llvm.each(builder, pitch, ROWS))
@@ -159,49 +156,55 @@ def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: A
     )
     offsets = builder.add(llvm.each(builder, at, ROWS), steps)
     for i, word in enumerate([*planes, nonzero, offsets]):
-        place = builder.add(queued, builder.mul(capacity, llvm.I64(i)))
-        llvm.store(builder, compress(builder, word, wanted), target.data, place)
+        place = builder.add(queued, builder.mul(queue.shape[1], llvm.I64(i)))
+        queue.store(compress(builder, word, wanted), place)
     kept = builder.ctpop(builder.bitcast(wanted, llvm.I8))
     return builder.add(queued, builder.zext(kept, llvm.I64))
 
 
 def _finish(
-    context: Any,
-    builder: Any,
     logic: Logic,
     along: list[Any],
     across: list[Any],
     owns: Any,
-    sig: Any,
-    args: Any,
-) -> Any:
+    carry: Any,
+    at: Any,
+    edge: Any,
+    out: Any,
+    into: list[Any],
+) -> list[Any]:
     """Add the last axis: c = along - owns * across - (1 - owns before) * across before."""
-    carry_type, _, _, out_type, into_type = sig.args[-5:]
-    carry, offset, edge, out, into = args[-5:]
-    data, target = (
-        llvm.data(context, builder, carry_type, carry),
-        llvm.data(context, builder, out_type, out),
-    )
-    edge_plane = llvm.each(builder, edge, ROWS)
+    builder = logic.builder
     of_next = logic.masked(across, logic.inv(owns))
-    incoming = logic.shifted(of_next, data, offset, along, edge_plane)
+    incoming = logic.shifted(of_next, carry, at, along, llvm.each(builder, edge, ROWS))
     total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)
     total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
     nonzero = total[0]
     for plane in total[1:]:
         nonzero = logic.either(nonzero, plane)
     for i, plane in enumerate([*total, nonzero]):
-        llvm.store(builder, plane, target, llvm.I64(ROWS * i))
+        out.store(plane, llvm.I64(ROWS * i))
     some = llvm.call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", llvm.I64, [nonzero])
-    queued = builder.extract_value(into, 1)
-    if HAS_COMPRESS:
-        queued = _queue(context, builder, [*total, nonzero], into, into_type)
-    return context.make_tuple(builder, sig.return_type, [some, queued])
+    queued = _queue(builder, [*total, nonzero], into) if HAS_COMPRESS else into[1]
+    return [some, queued]
 
 
-@intrinsic
+def _loader(builder: Any, planes: Any, stride: Any) -> Callable[..., Any]:
+    """Return a function of an offset, a kind of planes, and a shift by rows."""
+
+    def plane(start: Any, kind: int, shift: int = 0) -> Any:
+        offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
+        return planes.load(builder.add(offset, llvm.I64(shift)), ROWS)
+
+    return plane
+
+
+SOME_AND_QUEUED = types.Tuple((types.uint64, types.intp))
+
+
+@llvm.operation(SOME_AND_QUEUED)
 def coefficients_2d(
-    typingctx: Any,
+    builder: Any,
     planes: Any,
     row: Any,
     stride: Any,
@@ -223,30 +226,15 @@ def coefficients_2d(
     offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
     queued then.
     """
-    result = types.Tuple((types.uint64, types.intp))
-    sig = result(planes, types.intp, types.intp, carry, types.intp, types.uint64, carry, into)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, row, stride = args[:3]
-        data = llvm.data(context, builder, sig.args[0], planes)
-        logic = Logic(builder)
-
-        def plane(kind: int, shift: int = 0) -> Any:
-            offset = builder.add(row, builder.mul(stride, llvm.I64(kind)))
-            return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
-
-        def along(kind: int) -> list[Any]:
-            # The planes tell which rows own the cells between them and the next ones.
-            return logic.difference([plane(kind, -1)], [plane(kind)])
-
-        return _finish(context, builder, logic, along(0), along(1), plane(2), sig, args)
-
-    return sig, codegen
+    logic, plane = Logic(builder), _loader(builder, planes, stride)
+    # The planes tell which rows own the cells between them and the next ones.
+    along, across = (logic.difference([plane(row, k, -1)], [plane(row, k)]) for k in (0, 1))
+    return _finish(logic, along, across, plane(row, 2), carry, at, edge, out, into)
 
 
-@intrinsic
+@llvm.operation(SOME_AND_QUEUED)
 def coefficients_3d(
-    typingctx: Any,
+    builder: Any,
     planes: Any,
     row: Any,
     between: Any,
@@ -263,33 +251,9 @@ def coefficients_3d(
     `row` is the offset of the in-plane kinds (0..2), `between` and `before` of the kinds between
     slices (3..6, counted from 0) of this slice and of the slice before.
     """
-    result = types.Tuple((types.uint64, types.intp))
-    sig = result(
-        planes,
-        types.intp,
-        types.intp,
-        types.intp,
-        types.intp,
-        carry,
-        types.intp,
-        types.uint64,
-        carry,
-        into,
-    )
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, row, between, before, stride = args[:5]
-        data = llvm.data(context, builder, sig.args[0], planes)
-        logic = Logic(builder)
-
-        def plane(start: Any, kind: int, shift: int = 0) -> Any:
-            offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
-            return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
-
-        along, across = (logic.along_two_axes(plane, row, between, before, k) for k in (0, 1))
-        return _finish(context, builder, logic, along, across, plane(row, 2), sig, args)
-
-    return sig, codegen
+    logic, plane = Logic(builder), _loader(builder, planes, stride)
+    along, across = (logic.along_two_axes(plane, row, between, before, k) for k in (0, 1))
+    return _finish(logic, along, across, plane(row, 2), carry, at, edge, out, into)
 
 
 def _expanded(builder: Any, words: list[Any]) -> Any:
@@ -304,65 +268,36 @@ def _expanded(builder: Any, words: list[Any]) -> Any:
     return total
 
 
-@intrinsic
-def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, at: Any) -> Any:
+@llvm.operation()
+def expand_coefficients(builder: Any, coefficients: Any, row: Any, out: Any, at: Any) -> None:
     """Write the 64 coefficients of row `row` of a coefficient word to ``out[at:at + 64]``."""
-    sig = types.void(coefficients, types.intp, out, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        coefficients, row, out, at = args
-        data = llvm.data(context, builder, sig.args[0], coefficients)
-        target = llvm.data(context, builder, sig.args[2], out)
-        words = [
-            builder.load(builder.gep(data, [builder.add(row, llvm.I64(ROWS * i))]))
-            for i in range(COEFFICIENT_PLANES)
-        ]
-        llvm.store(builder, _expanded(builder, words), target, at)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    words = [
+        builder.load(coefficients.one(builder.add(row, llvm.I64(ROWS * i))))
+        for i in range(COEFFICIENT_PLANES)
+    ]
+    out.store(_expanded(builder, words), at)
 
 
-@intrinsic
-def append_compressed(
-    typingctx: Any, array: Any, at: Any, wanted: Any, out: Any, count: Any
-) -> Any:
+@llvm.operation(types.intp)
+def append_compressed(builder: Any, array: Any, at: Any, wanted: Any, out: Any, count: Any) -> Any:
     """Append those of ``array[at : at + 64]`` whose bits are set to a list; return its new length.
 
     The list needs room for 64 entries more than it will hold.
     """
-    sig = types.intp(array, types.intp, types.uint64, out, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array, at, wanted, out, count = args
-        data = llvm.data(context, builder, sig.args[0], array)
-        target = llvm.data(context, builder, sig.args[3], out)
-        element = data.type.pointee
-        lanes = REGISTER // element.width  # at a time: LLVM splits wider compressions badly
-        for first in range(0, LANES, lanes):
-            piece = builder.lshr(wanted, llvm.I64(first))
-            piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
-            bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
-            values = llvm.load(builder, data, builder.add(at, llvm.I64(first)), element, lanes)
-            llvm.store(builder, compress(builder, values, bits), target, count)
-            kept = builder.ctpop(piece)
-            count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
-        return count
-
-    return sig, codegen
+    lanes = REGISTER // array.element.width  # at a time: LLVM splits wider compressions badly
+    for first in range(0, LANES, lanes):
+        piece = builder.lshr(wanted, llvm.I64(first))
+        piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
+        bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
+        values = array.load(builder.add(at, llvm.I64(first)), lanes)
+        out.store(compress(builder, values, bits), count)
+        kept = builder.ctpop(piece)
+        count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
+    return count
 
 
-@intrinsic
-def append_coefficients(typingctx: Any, planes: Any, wanted: Any, out: Any, count: Any) -> Any:
+@llvm.operation()
+def append_coefficients(builder: Any, planes: Any, wanted: Any, out: Any, count: Any) -> None:
     """Append those of the 64 coefficients of 4 planes whose bits are set to a list."""
-    sig = types.void(planes, types.uint64, out, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, wanted, out, count = args
-        target = llvm.data(context, builder, sig.args[2], out)
-        bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
-        values = _expanded(builder, cgutils.unpack_tuple(builder, planes))
-        llvm.store(builder, compress(builder, values, bits), target, count)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
+    out.store(compress(builder, _expanded(builder, planes), bits), count)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
@@ -24,11 +22,9 @@ LANES = 64
 class _Rows:
     """Emit the loop over the rows of one 64-point column, keeping each row for the next turn."""
 
-    def __init__(self, context: Any, builder: Any, sig: Any, args: Any) -> None:
-        self.builder = builder
-        self.element = context.get_value_type(sig.args[0].dtype)
-        self.vector = ir.VectorType(self.element, LANES)
-        self.keys = llvm.data(context, builder, sig.args[0], args[0])
+    def __init__(self, builder: Any, keys: Any) -> None:
+        self.builder, self.keys = builder, keys
+        self.vector = ir.VectorType(keys.element, LANES)
 
     def maximum(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
@@ -40,8 +36,8 @@ class _Rows:
         """Return the keys of a row, those of their neighbours along x, and their maxima."""
         builder = self.builder
         offset = builder.add(start, builder.mul(row, pitch))
-        here = llvm.load(builder, self.keys, offset, self.element, LANES)
-        right = llvm.load(builder, self.keys, builder.add(offset, llvm.I64(1)), self.element, LANES)
+        here = self.keys.load(offset, LANES)
+        right = self.keys.load(builder.add(offset, llvm.I64(1)), LANES)
         return here, right, self.maximum(here, right)
 
     def emit(
@@ -63,7 +59,7 @@ class _Rows:
             base = builder.add(out, loop.index)
             for kind, plane in enumerate(self.compare(current, coming)):
                 offset = builder.add(base, builder.mul(kind_stride, llvm.I64(kind)))
-                builder.store(plane, builder.gep(planes, [offset]))
+                builder.store(plane, planes.one(offset))
             keep(coming)
 
     def compare(self, current: list[Any], coming: list[Any]) -> list[Any]:
@@ -88,29 +84,21 @@ class _Rows:
         return in_plane + between_slices
 
 
-@intrinsic
+@llvm.operation()
 def planes_2d(
-    typingctx: Any, keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
-) -> Any:
+    builder: Any, keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
+) -> None:
     """Write the planes of comparisons of `rows` rows of one 64-point column.
 
     Writes the planes of row r at ``planes[out + r + kind * stride]``; the kinds are
     0: x >= below, 1: max(x, right) >= the same below, 2: x >= right.
     """
-    sig = types.void(keys, types.intp, types.intp, types.intp, planes, types.intp, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        _, start, pitch, rows, planes, out, stride = args
-        data = llvm.data(context, builder, sig.args[4], planes)
-        _Rows(context, builder, sig, args).emit([start], pitch, rows, data, out, stride)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _Rows(builder, keys).emit([start], pitch, rows, planes, out, stride)
 
 
-@intrinsic
+@llvm.operation()
 def planes_3d(
-    typingctx: Any,
+    builder: Any,
     keys: Any,
     start: Any,
     next_start: Any,
@@ -119,20 +107,9 @@ def planes_3d(
     planes: Any,
     out: Any,
     stride: Any,
-) -> Any:
+) -> None:
     """As :func:`planes_2d`, with the kinds 3..6 for the comparisons with the next slice.
 
     They are 3: x, 4: max over x, 5: max over y, 6: max over xy, each >= the same a slice on.
     """
-    sig = types.void(
-        keys, types.intp, types.intp, types.intp, types.intp, planes, types.intp, types.intp
-    )
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        _, start, next_start, pitch, rows, planes, out, stride = args
-        data = llvm.data(context, builder, sig.args[5], planes)
-        starts = [start, next_start]
-        _Rows(context, builder, sig, args).emit(starts, pitch, rows, data, out, stride)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _Rows(builder, keys).emit([start, next_start], pitch, rows, planes, out, stride)

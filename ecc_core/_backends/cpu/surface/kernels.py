@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.scans.borders import part_of
 from ecc_core._backends.cpu.surface.vector_events import (
     MOST_EVENTS,
     VECTOR_BYTES,
     cube_events,
-    pack_row,
     vertex_events,
 )
 
@@ -37,13 +39,17 @@ def pack_codes(
     and codes are followed by room for a vector.
     """
     slices, rows, columns = extents
-    written = 0
+    written, half = 0, np.uint64(4 * codes.itemsize)
     for z in range(slices):
         for y in range(rows):
             target = at + y * steps[1] + z * steps[2]
             for i in range(written, target):
                 codes[i] = never
-            pack_row(first, second, (z * rows + y) * pitch, codes, target, columns)
+            start = (z * rows + y) * pitch
+            upper, lower = part_of(first, start, columns), part_of(second, start, columns)
+            own = part_of(codes, target, columns)
+            for x in range(columns):
+                own[x] = (upper[x] << half) | lower[x]
             written = target + columns
     for i in range(written, codes.size):
         codes[i] = never

@@ -8,18 +8,15 @@ each axis. ``docs/design/surface.md`` derives the formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS, compress
 
-__all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "pack_row", "vertex_events"]
+__all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "vertex_events"]
 
 VECTOR_BYTES = 64
 MOST_EVENTS = 34  # vectors that a vector of points may append to one list
@@ -28,34 +25,37 @@ MOST_EVENTS = 34  # vectors that a vector of points may append to one list
 class _Codes:
     """Vectors of codes, their comparisons, and two lists of bins to append to."""
 
-    def __init__(self, context: Any, builder: Any, sig: Any, args: Any) -> None:
-        codes, at, steps, left, bins, plus, minus, counts = args
-        self.builder = builder
-        self.element = context.get_value_type(sig.args[0].dtype)
+    def __init__(
+        self,
+        builder: Any,
+        codes: Any,
+        at: Any,
+        steps: list[Any],
+        left: Any,
+        bins: list[Any],
+        plus: Any,
+        minus: Any,
+        counts: list[Any],
+    ) -> None:
+        self.builder, self.element = builder, codes.element
         self.half = self.element.width // 2
         self.lanes = 8 * VECTOR_BYTES // self.element.width
         self.low = llvm.splat(self.element, self.lanes, (1 << self.half) - 1)
-        self.axes = [1 << i for i in range(len(sig.args[2]))]
-        data = llvm.data(context, builder, sig.args[0], codes)
+        self.axes = [1 << i for i in range(len(steps))]
         self.corners = []
         for corner in range(1 << len(self.axes)):
             place = at
-            for axis, step in enumerate(cgutils.unpack_tuple(builder, steps)):
+            for axis, step in enumerate(steps):
                 place = builder.add(place, step) if corner >> axis & 1 else place
-            self.corners.append(llvm.load(builder, data, place, self.element, self.lanes))
+            self.corners.append(codes.load(place, self.lanes))
         lane = ir.VectorType(llvm.I64, self.lanes)
         numbers = ir.Constant(lane, [llvm.I64(i) for i in range(self.lanes)])
         self.valid = builder.icmp_signed("<", numbers, llvm.each(builder, left, self.lanes))
         second, unused = (
-            builder.trunc(n, self.element) if self.element.width < 64 else n
-            for n in cgutils.unpack_tuple(builder, bins)
+            builder.trunc(n, self.element) if self.element.width < 64 else n for n in bins
         )
         self._second, self._unused = (llvm.each(builder, n, self.lanes) for n in (second, unused))
-        self._lists = [
-            llvm.data(context, builder, kind, value)
-            for kind, value in zip(sig.args[5:7], (plus, minus), strict=True)
-        ]
-        self.counts = cgutils.unpack_tuple(builder, counts)
+        self._lists, self.counts = (plus, minus), counts
 
     def maximum(self, a: Any, b: Any) -> Any:
         """Return codes of the larger first ranks and the larger second ranks."""
@@ -92,7 +92,7 @@ class _Codes:
         else:
             place = builder.select(chosen, place, self._unused)
             kept = llvm.I64(self.lanes)
-        llvm.store(builder, place, self._lists[which], count)
+        self._lists[which].store(place, count)
         self.counts[which] = builder.add(count, kept)
 
     def cancel(self, left: dict[int, Any], values: dict[int, Any], axis: int) -> None:
@@ -178,73 +178,43 @@ def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) 
         codes.append(-_sign(cell), builder.add(row, least[cell]), left)
 
 
-def _events(add: Callable[[_Codes], None]) -> Any:
-    """Return the operation that appends the cells of one construction."""
-
-    @intrinsic
-    def events(
-        typingctx: Any,
-        codes: Any,
-        at: Any,
-        steps: Any,
-        left: Any,
-        bins: Any,
-        plus: Any,
-        minus: Any,
-        counts: Any,
-    ) -> Any:
-        """Append the bins at which the cells of a vector of points enter to a list for each sign.
-
-        `at` is the place of the first point in `codes`, `steps` are the distances to the next point
-        along each axis, and `left` is the number of points that remain. `bins` are the number of
-        second ranks, and a bin that is not used. Returns the new lengths of the lists, which must
-        have room for ``MOST_EVENTS`` vectors.
-        """
-        pair = types.UniTuple(types.intp, 2)
-
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            vectors = _Codes(context, builder, sig, args)
-            add(vectors)
-            return context.make_tuple(builder, sig.return_type, vectors.counts)
-
-        return pair(codes, types.intp, steps, types.intp, pair, plus, minus, pair), codegen
-
-    return events
-
-
-vertex_events = _events(_add_vertices)
-cube_events = _events(_add_cubes)  # in 3-D with all signs reversed
-
-
-@intrinsic
-def pack_row(
-    typingctx: Any,
-    first: Any,
-    second: Any,
-    source: Any,
+@llvm.operation(types.UniTuple(types.intp, 2))
+def vertex_events(
+    builder: Any,
     codes: Any,
-    target: Any,
-    count: Any,
+    at: Any,
+    steps: Any,
+    left: Any,
+    bins: Any,
+    plus: Any,
+    minus: Any,
+    counts: Any,
 ) -> Any:
-    """Write the codes of `count` pairs of ranks, and of what follows, until a vector is full."""
-    sig = types.void(first, second, types.intp, codes, types.intp, types.intp)
+    """Append the bins at which the cells of a vector of points enter to a list for each sign.
 
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        *ranks, source, codes, target, count = args
-        element = context.get_value_type(sig.args[3].dtype)
-        lanes = 8 * VECTOR_BYTES // element.width
-        out = llvm.data(context, builder, sig.args[3], codes)
-        vectors = builder.udiv(builder.add(count, llvm.I64(lanes - 1)), llvm.I64(lanes))
-        with cgutils.for_range(builder, vectors) as loop:
-            step = builder.mul(loop.index, llvm.I64(lanes))
-            wide = []
-            for rank, kind in zip(ranks, sig.args[:2], strict=True):
-                data = llvm.data(context, builder, kind, rank)
-                part = context.get_value_type(kind.dtype)
-                keys = llvm.load(builder, data, builder.add(source, step), part, lanes)
-                wide.append(builder.zext(keys, ir.VectorType(element, lanes)))
-            upper = builder.shl(wide[0], llvm.splat(element, lanes, element.width // 2))
-            llvm.store(builder, builder.or_(upper, wide[1]), out, builder.add(target, step))
-        return context.get_dummy_value()
+    `at` is the place of the first point in `codes`, `steps` are the distances to the next point
+    along each axis, and `left` is the number of points that remain. `bins` are the number of second
+    ranks, and a bin that is not used. Returns the new lengths of the lists, which must have room
+    for ``MOST_EVENTS`` vectors.
+    """
+    vectors = _Codes(builder, codes, at, steps, left, bins, plus, minus, counts)
+    _add_vertices(vectors)
+    return vectors.counts
 
-    return sig, codegen
+
+@llvm.operation(types.UniTuple(types.intp, 2))
+def cube_events(
+    builder: Any,
+    codes: Any,
+    at: Any,
+    steps: Any,
+    left: Any,
+    bins: Any,
+    plus: Any,
+    minus: Any,
+    counts: Any,
+) -> Any:
+    """As :func:`vertex_events`, for the T-construction. In 3-D, all signs are reversed."""
+    vectors = _Codes(builder, codes, at, steps, left, bins, plus, minus, counts)
+    _add_cubes(vectors)
+    return vectors.counts
