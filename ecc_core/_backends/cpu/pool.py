@@ -6,11 +6,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 from ecc_core._request.resources import AtMost, available_cores
 
-__all__ = ["share", "thread_count", "worker_count"]
+__all__ = ["ranges", "share", "thread_count", "worker_count"]
 
 POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
 BINS_AT_ONCE = 1 << 22  # histograms of all workers together
@@ -36,6 +37,12 @@ def worker_count(workers: int | None, points: int, bins: int) -> int:
     """Threads for an image of so many points, each with a histogram of so many bins."""
     workers = thread_count(workers, points // POINTS_A_WORKER)
     return max(1, min(workers, BINS_AT_ONCE // bins))
+
+
+def ranges(count: int, parts: int) -> list[tuple[int, int]]:
+    """Divide 0 to `count` into parts of nearly equal length, none of which is empty."""
+    edges = [count * i // parts for i in range(parts + 1)]
+    return [(first, last) for first, last in pairwise(edges) if first < last]
 
 
 def _submit(

@@ -8,14 +8,13 @@ for 512 images of 8 x 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.pool import share, thread_count
+from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["LARGEST", "coefficients", "write_coefficients"]
@@ -37,9 +36,7 @@ def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Arra
         return any(write_coefficients(values, *part, cubes, out) for part in parts)
 
     threads = thread_count(workers, values.size // ALONE)
-    images = values.shape[0]
-    edges = [images * i // threads for i in range(threads + 1)]
-    if any(share(list(pairwise(edges)), write, threads)):
+    if any(share(ranges(len(values), threads), write, threads)):
         raise ValueError(NAN_MESSAGE)
     return out
 

@@ -7,13 +7,12 @@ threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import share, thread_count
+from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
@@ -151,11 +150,11 @@ class Sums(NamedTuple):
             for value, weight, into in pieces:
                 deposit(value, weight, *grid, into)
 
-        def sum_up(parts: Iterator[slice]) -> None:
-            for part in parts:
-                out = np.zeros((3, moments[part].shape[0], levels.size))
-                evaluate(moments[part].sum(1), levels, sharpness, *grid, out)
-                results[:, first:][:, part] = out
+        def sum_up(parts: Iterator[tuple[int, int]]) -> None:
+            for a, b in parts:
+                out = np.zeros((3, b - a, levels.size))
+                evaluate(moments[a:b].sum(1), levels, sharpness, *grid, out)
+                results[:, first + a : first + b] = out
 
         for first in range(0, images, step):
             group = slice(first, first + step)
@@ -168,7 +167,7 @@ class Sums(NamedTuple):
             ]
             threads = thread_count(workers, count * points // ALONE)
             share(pieces, add, threads)
-            share(_slices(count, threads), sum_up, threads)
+            share(ranges(count, threads), sum_up, threads)
 
     def _write_windows(self, upstream: Floats, out: Array) -> None:
         """Gradients by interpolation in tables of the windows."""
@@ -181,16 +180,17 @@ class Sums(NamedTuple):
             for value, weight, own, into in pieces:
                 gather(value, weight, *grid, own, into)
 
-        def fill(parts: Iterator[slice]) -> None:
-            for part in parts:
-                tabulate(upstream[first:][part], levels, sharpness, *grid, table[part])
+        def fill(parts: Iterator[tuple[int, int]]) -> None:
+            for a, b in parts:
+                own = upstream[first + a : first + b]
+                tabulate(own, levels, sharpness, *grid, table[a:b])
 
         step = max(1, MEMORY // (16 * grid.slots))
         for first in range(0, images, step):
             count = min(step, images - first)
             table = np.zeros((count, grid.slots, 2))
             threads = thread_count(workers, count * points // ALONE)
-            share(_slices(count, threads), fill, threads)
+            share(ranges(count, threads), fill, threads)
             pieces = [
                 (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
                 for i in range(count)
@@ -236,8 +236,3 @@ class Sums(NamedTuple):
         ]
         enough = self.values.size * self.levels.size // FEW_TERMS
         share(parts, work, thread_count(self.workers, enough))
-
-
-def _slices(count: int, parts: int) -> list[slice]:
-    edges = [count * i // parts for i in range(parts + 1)]
-    return [slice(a, b) for a, b in pairwise(edges) if a < b]

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import share, thread_count
+from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core._backends.cpu.sources import copy_box
 from ecc_core._backends.cpu.transforms.heights import accumulate, make_grid
 from ecc_core._backends.cpu.transforms.mask import ALL, NONE, count_mask, link, pack
@@ -64,16 +63,13 @@ def _share_directions(
     directions: Directions, workers: int, count: Callable[[int, int, NDArray[np.int64]], Any]
 ) -> None:
     """Call `count` on ranges of directions and where in the range each orthant starts."""
-    total = len(directions.orthant)
-    shares = min(workers, total)
-    edges = [total * i // shares for i in range(shares + 1)] if total else [0]
 
-    def work(ranges: Iterator[tuple[int, int]]) -> None:
-        for first, last in ranges:
+    def work(parts: Iterator[tuple[int, int]]) -> None:
+        for first, last in parts:
             starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
             count(first, last, starts.astype(np.int64))
 
-    share(list(pairwise(edges)), work, workers)
+    share(ranges(len(directions.orthant), workers), work, workers)
 
 
 def _workers(workers: int | None, work: int) -> int:
