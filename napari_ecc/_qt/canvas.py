@@ -27,6 +27,8 @@ __all__ = ["PALETTE", "PAPER", "PICTURES", "Axis", "Plot", "PlotColours", "colou
 LEFT, BOTTOM = 56, 40
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
 MARGIN = 8
+BEHIND = 180
+"""Opacity of the background of texts, of 255."""
 ROOM = 12
 """Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
 LOWEST = 180
@@ -251,8 +253,11 @@ class Plot(pg.PlotWidget):
         lines = [] if self.empty else [*self._legend()]
         lines += [(self._state, self._colours.named("text" if self.empty else "accent"))]
         align = "center" if self.empty else "right"
+        behind = self._colours.named("background").getRgb()[:3]
+        style = f"background-color: rgba{(*behind, BEHIND)}"
         html = "".join(
-            f"<div align='{align}' style='color: {colour.name()}'>{escape(text)}</div>"
+            f"<div align='{align}'><span style='color: {colour.name()}; {style}'>{escape(text)}"
+            "</span></div>"
             for text, colour in lines
             if text
         )

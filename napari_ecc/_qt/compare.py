@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from magicgui.widgets import Table
-from qtpy.QtWidgets import QFileDialog, QLabel
+from qtpy.QtWidgets import QFileDialog
 
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
@@ -48,8 +48,6 @@ class CurveComparison(Panel):
     def _fill(self) -> None:
         controller = self.controller
         self.plot = CurvePlot("threshold t", "χ")
-        self.legend = QLabel()
-        self.legend.setWordWrap(True)
         self.table = Table()
         self.table.native.setMinimumHeight(90)
         self.table.read_only = True
@@ -75,7 +73,6 @@ class CurveComparison(Panel):
         self.add(self.others)
         self.form = self.add_form(CHOICES, self.model)
         self.add(self.plot, stretch=2)
-        self.add(self.legend)
         self.add(self.table, stretch=1)
         self.add_actions(self.actions)
 
@@ -100,18 +97,11 @@ class CurveComparison(Panel):
         self.show_state()
         if not curves:
             self.plot.set_lines([])
-            self.legend.clear()
             self.table.clear()
             return
         if comparison is None:
             return
         self.plot.set_lines(self._lines(comparison))
-        named = [
-            f"<span style='color: {_colour(k)}'>●</span> {name} (n = {len(members)})"
-            for k, (name, members) in enumerate(comparison.groups.items())
-        ]
-        more = ["…"] if len(named) > MOST_NAMED else []
-        self.legend.setText("&nbsp; ".join(named[:MOST_NAMED] + more))
         self._show_table(comparison)
 
     def _lines(self, comparison: Comparison) -> list[Line]:
@@ -122,16 +112,18 @@ class CurveComparison(Panel):
             return [] if found is None else [Line(*found, superlevel)]
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
-            colour = _colour(k)
+            colour = PALETTE[k % len(PALETTE)]
+            label = f"{name} (n = {len(members)})" if k < MOST_NAMED else ""
             if self.model.view == "curves":
                 some = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
                 look: dict[str, Any] = {"colour": colour, "width": 1.2}
-                lines += [Line(at.thresholds, at.values, superlevel, **look) for at in some]
+                drawn = [Line(at.thresholds, at.values, superlevel, **look) for at in some]
             else:
                 t, mean, low, high = comparison.bands[name]
                 look = {"colour": colour, "width": 0.8, "dashed": True}
-                lines += [Line(t, y, superlevel, **look) for y in (low, high)]
-                lines.append(Line(t, mean, superlevel, colour=colour, width=2.0))
+                bounds = [Line(t, y, superlevel, **look) for y in (low, high)]
+                drawn = [Line(t, mean, superlevel, colour=colour, width=2.0), *bounds]
+            lines += [drawn[0]._replace(label=label), *drawn[1:]]
         return lines
 
     def _show_table(self, comparison: Comparison) -> None:
@@ -155,7 +147,3 @@ class CurveComparison(Panel):
     def join(self, path: str) -> None:
         """Join a CSV or Parquet table; errors become notifications."""
         attempt(partial(self.controller.join, path))
-
-
-def _colour(group: int) -> str:
-    return PALETTE[group % len(PALETTE)]

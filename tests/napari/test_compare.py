@@ -107,7 +107,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     settle(qtbot, panel)
     assert "p = " in panel.work.text.text()
     assert "valid if the curves are independent" in panel.work.text.text()
-    assert "n = 3" in panel.legend.text()
+    assert "n = 3" in panel.plot.lines[0].label
     panel.form["view"].value = "Means and bands"
     assert len(panel.plot._lines) == 6
     panel.form["view"].value = "Difference"
