@@ -146,7 +146,7 @@ inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     return dot_low_bytes(halves, bytes >> 16, sum);
 }
 inline long long product(int a, int b) { return (long long)a * b; }
-inline unsigned opaque(unsigned value) { return value; }
+inline unsigned computed_once(unsigned value) { return value; }
 inline unsigned global_byte(const void* address) { return *(const unsigned char*)address; }
 inline void prefetch(const void*) {}
 

@@ -350,7 +350,7 @@ __device__ __forceinline__ int lane_index() {
 }
 
 // The same value, whose origin the compiler does not know, so it cannot compute it in parts.
-__device__ __forceinline__ unsigned opaque(unsigned value) {
+__device__ __forceinline__ unsigned computed_once(unsigned value) {
     return __shfl_xor_sync(0xFFFFFFFFu, value, 0);
 }
 

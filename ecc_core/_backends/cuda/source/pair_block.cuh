@@ -105,7 +105,7 @@ struct PairQueue {
         if (kVector || kMask) wait_for_copy<copies - 1>();
         const Quad low = read_lane(slot(i)), high = read_lane(slot(i, 1));
         encode(&low, &high, out, check);
-        if (kMask) hide(out, shown(i)[0], shown(i)[32]);
+        if (kMask) mask_codes(out, shown(i)[0], shown(i)[32]);
     }
 };
 

@@ -143,10 +143,10 @@ struct Encoder {
         : bins(bins), table(0), lines(0) {
         const int copy = lane_index() & (kTableCopies - 1);
         if (kLooksUp)
-            table = opaque(shared_address(layout.thresholds) + (unsigned)sizeof(Key) * copy -
+            table = computed_once(shared_address(layout.thresholds) + (unsigned)sizeof(Key) * copy -
                            kStep * (kGuess + kCodeZero));
         if (kBins == kPieces)
-            lines = opaque(shared_address(layout.lines) + 8u * (copy & (kLineCopies - 1)) -
+            lines = computed_once(shared_address(layout.lines) + 8u * (copy & (kLineCopies - 1)) -
                            kLineStep * kGuess);
     }
 
@@ -217,7 +217,7 @@ struct Encoder {
 
 // Puts codes that never enter where the mask is 0. `low` and `high` are four bytes of it, for the two rows
 // of the pairs.
-__device__ __forceinline__ void hide(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
+__device__ __forceinline__ void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
     constexpr unsigned rest = 0x7F7F7F7Fu;  // the sign of a byte becomes whether it is not 0
     low |= (low & rest) + rest, high |= (high & rest) + rest;
     const pair shown[kLaneWidth] = {permute<0xCC88>(low, high), permute<0xDD99>(low, high),

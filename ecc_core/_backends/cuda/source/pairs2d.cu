@@ -124,7 +124,7 @@ struct Start {
         const Quad eighth = kBatch ? read_lane(waiting(2)) : high;
         encode(&first, &eighth, p, check);
         encode(&above, &above, row_up, check);
-        if (kMask) hide(p, shown_low, shown_high), hide(row_up, shown_up, shown_up);
+        if (kMask) mask_codes(p, shown_low, shown_high), mask_codes(row_up, shown_up, shown_up);
     }
 };
 

@@ -32,7 +32,7 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
     Unchecked unchecked;
     encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, unchecked);
     if (kMask)
-        hide(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
+        mask_codes(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
     if (i > 0 && i < kItems - 1) check.see(low[0], low[32]);  // other warps check the other rows
 }
 

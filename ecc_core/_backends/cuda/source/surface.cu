@@ -252,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Surface 
     const int second = pairs.levels[1] + 1, size = kShared ? (pairs.levels[0] + 1) * second : 0;
     Count* const counts = pairs.counts + (long long)image * (pairs.levels[0] + 1) * second;
     int* const shared = (int*)memory;
-    const SurfaceBins bins = {kShared ? opaque(shared_address(shared)) : 0, counts, second};
+    const SurfaceBins bins = {kShared ? computed_once(shared_address(shared)) : 0, counts, second};
     for (int i = threadIdx.x; i < size; i += ECC_THREADS) shared[i] = 0;
     __syncthreads();
     const int down = kLines == 1 ? 1 : pairs.height + 1 - kFirst;
