@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +20,15 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays.origin import origin_of
 from ecc_core._blocks.planes import Array
+from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
-from ecc_core._request.filtration import Filtration
 
-__all__ = [
-    "BettiSettings",
-    "BettiWork",
-    "Box",
-    "JoinedBoxes",
-    "emit_pieces",
-    "halves",
-    "join_all",
-    "numbers_of",
-    "open_sides",
-    "piece_bytes",
-    "unpacked",
-]
+__all__ = ["Betti", "BettiWork", "Box", "JoinedBoxes", "halves", "open_sides", "piece_bytes"]
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 PIECE_BYTES = 17  # for each point of an open side of noise, the worst case
+
+_on_host = partial(_backends.betti_numbers, "cpu")  # where the pieces of all blocks are
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
@@ -44,23 +36,50 @@ Box = tuple[tuple[int, int], ...]
 Side = tuple[int, int]
 
 
-class BettiSettings(NamedTuple):
-    """How Betti curves are computed.
+@dataclass(frozen=True)
+class Betti(Quantity):
+    """Betti numbers, from the pieces of blocks that are joined where these touch.
 
     Attributes
     ----------
-    thresholds : array
-    filtration : Filtration
     dtype : numpy.dtype
         The dtype of the image.
     masked : bool
         Whether there is a mask.
     """
 
-    thresholds: Array
-    filtration: Filtration
     dtype: np.dtype[Any]
     masked: bool
+
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return self.dtype, self.thresholds, self.filtration
+
+    def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
+        """Return the pieces of a block, one for each image along its batch axes."""
+        ndim = self.filtration.ndim
+        piece_of = origin_of(image).betti_numbers("piece_of").piece_of
+        images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
+        masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
+        return [
+            piece_of(one, self.thresholds, self.filtration, sides, mask=shown, workers=1)
+            for one, shown in zip(images, masks, strict=True)
+        ]
+
+    def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
+        """Return the pieces of two boxes that touch across a spatial axis."""
+        join = _on_host().join_pieces
+        return [
+            join(*both, axis, *self._options, masked=self.masked)
+            for both in zip(low, high, strict=True)
+        ]
+
+    def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
+        """Return the Betti numbers of whole images, batch + (d, n)."""
+        numbers_of = _on_host().betti_numbers_of
+        found = [numbers_of(piece, *self._options, masked=self.masked) for piece in pieces]
+        values: Values = np.reshape(found, (*batch, self.filtration.ndim, self.thresholds.size))
+        return values
 
 
 def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
@@ -89,60 +108,11 @@ def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | N
     return axis, parts[0], parts[1]
 
 
-def emit_pieces(
-    image: Array,
-    mask: Array | None,
-    sides: tuple[Side, ...],
-    settings: BettiSettings,
-) -> list[Any]:
-    """Return the pieces of a block, one for each image along its batch axes."""
-    ndim = settings.filtration.ndim
-    backend = origin_of(image).betti_numbers("piece_of")
-    images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
-    masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
-    # A scheduler runs several tasks at once: each of them is one thread.
-    return [
-        backend.piece_of(
-            one, settings.thresholds, settings.filtration, sides, mask=shown, workers=1
-        )
-        for one, shown in zip(images, masks, strict=True)
-    ]
-
-
-def join_all(low: list[Any], high: list[Any], axis: int, settings: BettiSettings) -> list[Any]:
-    """Return the joined pieces of two boxes that touch across a spatial axis."""
-    return [_joined(*both, axis, settings) for both in zip(low, high, strict=True)]
-
-
-def _pieces() -> _backends.BettiNumbers:
-    """Return the backend that joins pieces, which are in host memory."""
-    return _backends.betti_numbers("cpu")
-
-
-def _joined(low: Any, high: Any, axis: int, settings: BettiSettings) -> Any:
-    at, filtration, dtype, masked = settings
-    return _pieces().join_pieces(low, high, axis, dtype, at, filtration, masked=masked)
-
-
-def numbers_of(pieces: list[Any], settings: BettiSettings, batch: tuple[int, ...]) -> Values:
-    """Return the Betti numbers of whole images, batch + (d, n)."""
-    at, filtration, dtype, masked = settings
-    function = _pieces().betti_numbers_of
-    found = [function(piece, dtype, at, filtration, masked=masked) for piece in pieces]
-    values: Values = np.reshape(found, (*batch, filtration.ndim, at.size))
-    return values
-
-
-def unpacked(values: Values) -> Any:
-    """Return a piece that was read from the disk."""
-    return _pieces().unpack_piece(values)
-
-
 class BettiWork(Work):
     """The pieces of an image that is read from the disk; each group is a box of blocks."""
 
-    def __init__(self, read: Any, chunks: Any, settings: BettiSettings) -> None:
-        super().__init__(read, chunks, settings)
+    def __init__(self, read: Any, chunks: Any, quantity: Betti) -> None:
+        super().__init__(read, chunks, quantity)
         self.spatial = self.edges[self.lead :]
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
 
@@ -154,7 +124,7 @@ class BettiWork(Work):
         """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         image, *mask = self.read(self.box(block))
-        (piece,) = emit_pieces(image, mask[0] if mask else None, sides, self.quantity)
+        (piece,) = self.quantity.pieces(image, mask[0] if mask else None, sides)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:
@@ -167,7 +137,7 @@ class BettiWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        values: Values = _pieces().pack_piece(piece)
+        values: Values = _on_host().pack_piece(piece)
         return values
 
     def groups(self, size: int, side: int) -> list[Group]:
@@ -199,14 +169,18 @@ class JoinedBoxes:
         self.work = work
         self.pieces: dict[Box, Any] = {}
 
+    def add_packed(self, box: Box, values: Values) -> None:
+        """Add the piece of a box as `BettiWork.sum` returns it."""
+        self.add(box, _on_host().unpack_piece(values))
+
     def add(self, box: Box, piece: Any) -> None:
         """Add the piece of a box."""
         self.pieces[box] = piece
         while (joined := self._parent(box)) and all(half in self.pieces for half in joined[1:]):
             box, low, high = joined
             axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
-            pieces = self.pieces.pop(low), self.pieces.pop(high)
-            self.pieces[box] = _joined(*pieces, axis, self.work.quantity)
+            halved = [self.pieces.pop(low)], [self.pieces.pop(high)]
+            (self.pieces[box],) = self.work.quantity.joined(*halved, axis)
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""

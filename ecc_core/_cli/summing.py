@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.betti import (
-    BettiSettings,
-    BettiWork,
-    JoinedBoxes,
-    numbers_of,
-    unpacked,
-)
+from ecc_core._blocks.betti import Betti, BettiWork, JoinedBoxes
 from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
 from ecc_core._blocks.regions import labels_of, values_of
@@ -85,10 +79,9 @@ def _work_of(
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
     if quantity == "betti":
         masked = stack.blocks.mask is not None
-        numbers = BettiWork(
-            stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=masked)
-        )
-        return numbers, _BettiTotal(stack, numbers)
+        betti = Betti(at, filtration, stack.blocks.dtype, masked)
+        pieces = BettiWork(stack.blocks, chunks, betti)
+        return pieces, _BettiTotal(stack, pieces)
     computed: Quantity = Curve(at, filtration)
     if quantity == "minkowski":
         computed = CellCounts.of(at, filtration, arguments.minkowski, stack.spacing)
@@ -229,14 +222,14 @@ class _BettiTotal(_Total):
 
     def add(self, group: Group, values: Values) -> None:
         box = tuple((part.start, part.stop) for part in group.column)
-        self.images[group.images].add(box, unpacked(values))
+        self.images[group.images].add_packed(box, values)
 
     def curves(self) -> Curves:
         stack, at = self.stack, self.work.quantity.thresholds
         betti = np.zeros((len(self.images), stack.ndim, at.size), np.int64)
         for values, joined in zip(betti, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
-                values[...] = numbers_of([piece], self.work.quantity, ())
+                values[...] = self.work.quantity.numbers([piece])[0]
         euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
         measures = {EULER: euler} | {f"b{k}": betti[:, k] for k in range(stack.ndim)}
         return Curves(stack.batch_axes, at, stack.places, None, measures)

@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike
 
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
-from ecc_core._blocks.betti import (
-    BettiSettings,
-    Box,
-    emit_pieces,
-    halves,
-    join_all,
-    numbers_of,
-    open_sides,
-)
+from ecc_core._blocks.betti import Betti, Box, halves, open_sides
 from ecc_core._blocks.planes import Array
 from ecc_core._dask.arguments import lazy_request
 from ecc_core._dask.graph import Graph, da, dask, graphs
@@ -43,10 +35,8 @@ def _values(request: Request, at: Array) -> Any:
     if image.size == 0:
         return da.zeros((*image.shape[:lead], ndim, at.size), np.int64, chunks=-1)
     dtype = image.dtype.newbyteorder("=")
-    settings = dask.delayed(
-        BettiSettings(at, filtration, dtype, mask is not None), traverse=False, pure=True
-    )
-    name = "ecc-betti-" + dask.base.tokenize(image, mask, settings.key)
+    betti = dask.delayed(Betti(at, filtration, dtype, mask is not None), traverse=False, pure=True)
+    name = "ecc-betti-" + dask.base.tokenize(image, mask, betti.key)
     counts = image.numblocks[lead:]
     edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
     tasks: Graph = {}
@@ -56,18 +46,18 @@ def _values(request: Request, at: Array) -> Any:
         key = (f"{name}-box", *images, *itertools.chain(*box))
         if cut := halves(box, edges):
             axis, low, high = cut
-            tasks[key] = (join_all, join(images, low), join(images, high), axis, settings.key)
+            tasks[key] = (Betti.joined, betti.key, join(images, low), join(images, high), axis)
             return key
         place = tuple(first for first, _ in box)
         block = (image.name, *images, *place)
         shown = None if mask is None else (mask.name, *images, *place)
-        tasks[key] = (emit_pieces, block, shown, open_sides(place, counts), settings.key)
+        tasks[key] = (Betti.pieces, betti.key, block, shown, open_sides(place, counts))
         return key
 
     for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
         whole = join(images, tuple((0, n) for n in counts))
-        tasks[name, *images, 0, 0] = (numbers_of, whole, settings.key, lengths)
-    inputs = [image, settings] if mask is None else [image, mask, settings]
+        tasks[name, *images, 0, 0] = (Betti.numbers, betti.key, whole, lengths)
+    inputs = [image, betti] if mask is None else [image, mask, betti]
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
     return da.Array(graph, name, (*batch, (ndim,), (at.size,)), meta=meta)
