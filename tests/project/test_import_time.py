@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = {"cupy", "dask", "imageio", "matplotlib", "napari", "numba", "pyarrow", "qtpy", "scipy"}
 HEAVY |= {"pandas", "skimage", "sklearn", "tifffile", "torch", "tqdm"}
 REPEATS = 5
@@ -38,11 +36,7 @@ print(loaded - start, time.process_time() - loaded)
 
 def test_import_loads_nothing_heavy():
     assert heavy_modules_after("import ecc_core") == set()
-
-
-@pytest.mark.parametrize("module", ["numba", "scipy", "matplotlib"])
-def test_a_heavy_import_is_noticed(module):
-    assert module in heavy_modules_after(f"import ecc_core, {module}")
+    assert "numba" in heavy_modules_after("import ecc_core, numba")  # it would be noticed
 
 
 def test_import_is_quick():
