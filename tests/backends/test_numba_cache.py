@@ -8,7 +8,6 @@ import numba
 import pytest
 
 from ecc_core._backends.cpu import compiling
-from ecc_core._backends.cpu.scans import kernels
 
 KERNEL = """
 from ecc_core._backends.cpu import compiling
@@ -17,6 +16,20 @@ from ecc_core._backends.cpu import compiling
 def double(x):
     return x * 2
 """
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Variables for processes that import a kernel and have an empty cache."""
+    (tmp_path / "kernel_module.py").write_text(KERNEL)
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    return {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+
+
+def double(x):
+    return x * 2
+
+
 # All processes wait until the last is ready, so that they write to the cache at the same time.
 CALLS = """
 import sys
@@ -28,14 +41,11 @@ for dtype in sys.argv[1:]:
     assert kernel_module.double(np.dtype(dtype).type(3)) == 6
 print(sum(kernel_module.double.stats.cache_hits.values()))
 """
-DTYPES = ["f4", "f8", "i4", "u4"]
+DTYPES = ["f4", "f8", "i4"]
 
 
-def test_processes_share_an_empty_cache(tmp_path):
-    (tmp_path / "kernel_module.py").write_text(KERNEL)
-    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
-    for attempt in range(2):  # the second time from what the first have left
+def test_processes_share_an_empty_cache(environment, tmp_path):
+    for count in (3, 1):  # the last one reads what the others have left
         processes = [
             subprocess.Popen(
                 [sys.executable, "-W", "error", "-c", CALLS, *DTYPES[i:], *DTYPES[:i]],
@@ -45,7 +55,7 @@ def test_processes_share_an_empty_cache(tmp_path):
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for i in range(4)
+            for i in range(count)
         ]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
@@ -59,13 +69,12 @@ def test_processes_share_an_empty_cache(tmp_path):
             hits.append(int(out))
         assert list(tmp_path.rglob("*.nbc"))
         assert not list(tmp_path.rglob("*.tmp*"))
-        assert attempt == 0 or max(hits) > 0
+    assert hits[0] > 0
 
 
 def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
     """Two processes have read an empty index; the first writes its code last."""
-    kind = type(kernels.scan_2d._cache._cache_file)
-    assert kind is compiling._SharedFile
+    kind = type(compiling.kernel()(double)._cache._cache_file)
 
     class Second(kind):
         def _load_index(self):
@@ -84,10 +93,6 @@ def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
     after.save("float32", "code for float32")
     for dtype in ("float32", "float64"):
         assert after.load(dtype) == f"code for {dtype}"
-
-
-def double(x):
-    return x * 2
 
 
 @pytest.fixture
@@ -136,25 +141,21 @@ def test_no_folder_at_all(cached, monkeypatch):
 
 
 FULL_DISK = """
-import resource, sys, warnings
-import numba
-import numpy as np
-import pytest
-from ecc_core._backends.cpu.soft.kernels import _window
+import resource, warnings
+import kernel_module
 resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
-    for ends in (np.array([1.0, 2.0]), np.array([1.0, 2.0], "f4")):
-        assert _window(1.5, ends) == 1
+    for number in (1.5, 2):
+        assert kernel_module.double(number) == 2 * number
 assert len(found) == 1, found
 assert "File too large" in str(found[0].message)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
-def test_a_full_disk(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", FULL_DISK]
+def test_a_full_disk(environment, tmp_path):
+    command = [sys.executable, "-B", "-c", FULL_DISK]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
