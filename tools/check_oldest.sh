@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: check_oldest.sh [FOLDER]
-# Run the tests with the oldest versions that pyproject.toml allows, without torch and napari, in a
-# virtual environment in FOLDER. Needs uv and Python 3.11.
+# Run the tests of curves, statistics and files with the oldest versions that pyproject.toml allows,
+# without torch and napari, in a virtual environment in FOLDER. Needs uv and Python 3.11.
 set -eu
 folder=${1:-$(mktemp -d)}
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ python=$folder/bin/python
 extras=io,features,dask,nifti,dicom,nrrd,mrc,parquet,xarray,anndata
 uv pip install --quiet --python "$python" --resolution lowest-direct ".[$extras]"
 uv pip freeze --python "$python" | grep -v '^napari-ecc' >"$folder/oldest.txt"
-uv pip install --quiet --python "$python" --constraint "$folder/oldest.txt" \
-    gudhi hypothesis pytest pytest-qt pytest-xdist pytest-xvfb pyyaml scikit-image distributed packaging
-PYTHONPATH=$PWD "$python" -m pytest -p no:cacheprovider "tests/arrays" tests/curves tests/request \
-    tests/transforms tests/surfaces tests/geometry tests/testing tests/features tests/io tests/dask tests/topology
+uv pip install --quiet --python "$python" --constraint "$folder/oldest.txt" distributed gudhi hypothesis \
+    packaging pylibCZIrw pytest pytest-xdist pytest-xvfb pyyaml scikit-image simpleitk
+PYTHONPATH=$PWD "$python" -m pytest -p no:cacheprovider tests/arrays tests/curves tests/features tests/geometry \
+    tests/io tests/request tests/surfaces tests/testing tests/transforms
