@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.launch import by_birth, forest_pairs
+from ecc_core._backends.cpu.betti.launch import by_birth, component_pairs
 from ecc_core._backends.cpu.betti.order import entry_values
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting
@@ -32,6 +33,7 @@ __all__ = ["Flooding", "persistent_regions"]
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 
+CHUNK = 4096  # points that stay in the first-level cache
 CLOSED = np.iinfo(np.int32).max  # the label of points that get none; others have 0 before
 
 
@@ -89,21 +91,24 @@ def persistent_regions(
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
     keys = np.pad(ordered_keys(values), 1)
-    steps = _steps(keys.shape, filtration.cubes)
-    labels = _flood(keys, shown, found, steps)
+    near = _near(keys.shape, filtration.cubes)
+    later = np.zeros(keys.size, np.uint32)
+    _compare(keys.reshape(-1), *near[:2], later)
+    labels = _flood(later, shown, found, near)
     merged = np.arange(found.births.size + 1, dtype=np.int32)
     dies = np.flatnonzero(found.deaths >= 0)
     ends = found.deaths[dies]
     dies = dies[np.lexsort((ends, values.reshape(-1)[ends]))]
     places = _padded(found.deaths[dies], image.shape)
-    _merge(places, keys.reshape(-1), labels.reshape(-1), steps, merged.copy(), merged)
+    parents = merged.copy()
+    _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, parents, merged)
     merged[merged == np.arange(merged.size)] = 0
     if threshold is not None:  # the components that are born before it come first
         shown = shown & _reaches(image, threshold, filtration.superlevel)
         born = shown.reshape(-1)[found.births]
         found = found._replace(births=found.births[born], deaths=found.deaths[born])
         merged = merged[: found.births.size + 1]
-        labels = _flood(keys, shown, found, steps)
+        labels = _flood(later, shown, found, near)
     inner = labels[(slice(1, -1),) * image.ndim]
     return Flooding(np.where(shown & (inner > 0), inner, 0), found.births, found.deaths, merged[1:])
 
@@ -115,12 +120,9 @@ def _components(
     empty = np.empty(0, np.int64)
     if not shown.any():
         return _Components(empty, empty, empty, empty)
-    never, flat = ~shown.reshape(-1), image.reshape(-1)
-    mask = None if shown.all() else shown
+    mask, flat = None if shown.all() else shown, image.reshape(-1)
     omitted = replace(filtration, nan="omit")
-    births, deaths = forest_pairs(image, mask, never, False, omitted, workers)
-    births, deaths = births[~never[births]], deaths[~never[births]]
-    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
+    births, deaths = component_pairs(image, mask, omitted, workers)
     native = image.dtype.newbyteorder("=")
     values = flat[births].astype(native), flat[deaths].astype(native)
     lasts = (deaths < 0) | ((values[0] != values[1]) & lasting(*values, least))
@@ -128,16 +130,19 @@ def _components(
     return _Components(*strong, births[~lasts], deaths[~lasts])
 
 
-def _flood(keys: Array, shown: Array, found: _Components, steps: Points) -> NDArray[np.int32]:
+def _flood(
+    later: NDArray[np.uint32], shown: Array, found: _Components, near: _Near
+) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
-    labels = np.full(keys.shape, CLOSED, np.int32)
-    labels[(slice(1, -1),) * keys.ndim][shown] = 0
+    inside = np.pad(shown, 1)
+    labels = np.where(inside, np.int32(0), np.int32(CLOSED))
     joined = shown.reshape(-1)[found.weak_deaths]
     weak = found.weak_births[joined], found.weak_deaths[joined]
     seeds, *ends = (_padded(points, shown.shape) for points in (found.births, *weak))
-    stack = np.empty(shown.size, np.int32 if keys.size < 2**31 else np.int64)
+    stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
     following = np.empty(ends[0].size, np.int32)
-    _spread(keys.reshape(-1), steps, seeds, *ends, labels.reshape(-1), stack, following)
+    free = np.append(np.packbits(inside.reshape(-1), bitorder="little"), np.uint8(0))
+    _spread(later, free, near.rows, near.places, seeds, *ends, labels.reshape(-1), stack, following)
     return labels
 
 
@@ -152,13 +157,34 @@ def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_
     return reached
 
 
-def _steps(padded: tuple[int, ...], cubes: bool) -> Points:
-    """Distances from a point to its neighbours in the memory of a padded image."""
-    strides = [math.prod(padded[axis + 1 :]) for axis in range(len(padded))]
-    offsets = [o for o in itertools.product((-1, 0, 1), repeat=len(padded)) if any(o)]
-    near = [o for o in offsets if cubes or sum(map(abs, o)) == 1]
-    found: Points = np.array(near, np.int64) @ np.array(strides)
-    return found
+class _Near(NamedTuple):
+    """The neighbours of a point in a padded image.
+
+    Attributes
+    ----------
+    steps : (m,) int64 array
+        Distances to the neighbours in memory.
+    bits : (m,) int64 array
+        Which bit of a set each of them has.
+    rows : (3**(d - 1),) int64 array
+        Distances to the rows of three points around a point, whose bits follow each other.
+    places : (3**d,) int64 array
+        The distance of the point of each bit.
+    """
+
+    steps: Points
+    bits: Points
+    rows: Points
+    places: Points
+
+
+def _near(padded: tuple[int, ...], cubes: bool) -> _Near:
+    strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
+    offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
+    far = np.abs(offsets).sum(axis=1)
+    bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
+    places: Points = offsets @ strides
+    return _Near(places[bits], bits, places[::3].copy(), places)
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
@@ -171,9 +197,29 @@ def _padded(points: Points, shape: tuple[int, ...]) -> Points:
 
 
 @kernel()
+def _compare(keys: Any, steps: Any, bits: Any, later: Any) -> None:
+    """Write for each point the set of its neighbours that enter after it."""
+    border, none = steps.max(), np.uint32(0)
+    for first in range(border, keys.size - border, CHUNK):
+        last = min(first + CHUNK, keys.size - border)
+        own, found = keys[first:last], later[first:last]
+        for k in range(steps.size):
+            step, bit = steps[k], np.uint32(1 << bits[k])
+            beside = keys[first + step : last + step]
+            if step > 0:
+                for i in range(own.size):
+                    found[i] |= bit if beside[i] >= own[i] else none
+            else:
+                for i in range(own.size):
+                    found[i] |= bit if beside[i] > own[i] else none
+
+
+@kernel()
 def _spread(
-    keys: Any,
-    steps: Any,
+    later: Any,
+    free: Any,
+    rows: Any,
+    places: Any,
     seeds: Any,
     births: Any,
     deaths: Any,
@@ -183,33 +229,53 @@ def _spread(
 ) -> None:
     """Label the points from which steps lead to seeds, by the number of the first of these.
 
+    `free` has a bit for each point, which is set as long as it has no label and may get one. Of
+    each row of neighbours three bits are read at once.
+
     `births` and `deaths` are those of the components that do not last. Before a point of death gets
     a label it holds ``-1 - k`` for the last of them, and `following` the same for the next ones.
     """
-    keys, labels, stack = bare(keys), bare(labels), bare(stack)
+    later, free, labels, stack = bare(later), bare(free), bare(labels), bare(stack)
+    rows, places = bare(rows), bare(places)
     for k in range(deaths.size):
         following[k] = labels[deaths[k]]
         labels[deaths[k]] = -1 - k
     for number in range(seeds.size):
         labels[seeds[number]] = number + 1
+        take_bit(free, seeds[number])
         stack[0], size = seeds[number], np.uint64(1)
         while size:
             size -= ONE
-            place = stack[size]
-            key = keys[np.uint64(place)]
-            for step in steps:
-                beside = np.uint64(place + step)
+            place = np.int64(stack[size])
+            around = np.uint64(0)
+            for k in range(rows.size):
+                at = np.uint64(place + rows[k])
+                byte = at >> np.uint64(3)
+                pair = np.uint64(free[byte]) | np.uint64(free[byte + ONE]) << np.uint64(8)
+                three = pair >> (at & np.uint64(7)) & np.uint64(7)
+                around |= three << np.uint64(3 * k)
+            around &= np.uint64(later[np.uint64(place)])
+            while around:
+                beside = np.uint64(place + places[count_trailing_zeros(around)])
+                around &= around - ONE
                 label = labels[beside]
-                if label <= 0 and (keys[beside] > key or (keys[beside] == key and step > 0)):
-                    labels[beside] = number + 1
-                    stack[size] = beside
+                labels[beside] = number + 1
+                take_bit(free, beside)
+                stack[size] = beside
+                size += ONE
+                while label < 0:
+                    minimum = births[-1 - label]
+                    labels[minimum] = number + 1
+                    take_bit(free, minimum)
+                    stack[size] = minimum
                     size += ONE
-                    while label < 0:
-                        minimum = births[-1 - label]
-                        labels[minimum] = number + 1
-                        stack[size] = minimum
-                        size += ONE
-                        label = following[-1 - label]
+                    label = following[-1 - label]
+
+
+@kernel()
+def take_bit(free: Any, place: Any) -> None:
+    """Clear the bit of a point."""
+    free[np.uint64(place) >> np.uint64(3)] &= np.uint8(~(1 << (np.uint64(place) & np.uint64(7))))
 
 
 @kernel()

@@ -29,8 +29,8 @@ from ecc_core.errors import NAN_MESSAGE
 __all__ = [
     "betti_curves",
     "by_birth",
+    "component_pairs",
     "exact_betti_curves",
-    "forest_pairs",
     "grow",
     "laid_out",
     "persistence_pairs",
@@ -301,6 +301,18 @@ def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> t
         births, deaths = births[order], deaths[order]
     order = stable_order(entry_values(values[births], superlevel))
     return births[order], deaths[order]
+
+
+def component_pairs(
+    values: Array, shown: Array | None, filtration: Filtration, workers: int | None
+) -> tuple[Array, Array]:
+    """Return the points at which components begin and end, also where both have one value."""
+    if filtration.ndim < 3:
+        return planar_pairs(laid_out(*narrowed(values, shown)), [0], filtration, short=True)[0]
+    never = never_of(values, shown)
+    births, deaths = forest_pairs(values, shown, never, False, filtration, workers)
+    births, deaths = births[~never[births]], deaths[~never[births]]
+    return births, np.where((deaths >= 0) & never[deaths], -1, deaths)
 
 
 def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:

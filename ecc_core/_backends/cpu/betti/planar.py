@@ -322,6 +322,7 @@ def end_minima(order: Any, ended: Any, deaths: Any, left: Any) -> Any:
 @kernel()
 def list_pairs(
     step: Any,
+    short: Any,
     hides: Any,
     never: Any,
     births: Any,
@@ -332,7 +333,7 @@ def list_pairs(
     death_keys: Any,
     found: Any,
 ) -> Any:
-    """List births and deaths of different keys, as points in C order; return their number.
+    """List births and deaths, of equal keys only if `short`, as points in C order; count them.
 
     `births` and `deaths` are numbers of places and keys, or -1 for a class that does not die. If it
     `hides`, points of the key `never` do not enter. Pairs of one birth are sorted by death.
@@ -351,7 +352,7 @@ def list_pairs(
         born[count] = place - step + 1 - 2 * np.int64(place * rows)
         died[count] = end - step + 1 - 2 * np.int64(end * rows) if ends else -1
         at = count
-        count += np.uint64(not (hides and key == never) and not (ends and key == last))
+        count += np.uint64(not (hides and key == never) and (short or not ends or key != last))
         while at > 0 and count > at and born[at] == born[at - ONE] and died[at] < died[at - ONE]:
             died[at], died[at - ONE] = died[at - ONE], died[at]
             at -= ONE
@@ -383,9 +384,12 @@ class _Scan(NamedTuple):
 
 
 def planar_pairs(
-    field: Field, dimensions: Sequence[int], filtration: Filtration
+    field: Field, dimensions: Sequence[int], filtration: Filtration, *, short: bool = False
 ) -> list[tuple[Array, Array]]:
-    """Return the points at which classes of these dimensions are born and die, by birth."""
+    """Return the points at which classes of these dimensions are born and die, by birth.
+
+    Those that die at the value at which they are born are among them only if `short`.
+    """
     scan, order, found = _scanned(field, filtration), None, {}
     if 0 in dimensions:
         minima, edges, ends = _edges(scan, 0)
@@ -394,14 +398,14 @@ def planar_pairs(
         deaths, left = np.full(minima.places.size + 1, -1, ends.dtype), np.empty_like(order)
         order = left[: end_minima(order, ended, deaths, left)]
         every = np.arange(minima.places.size, dtype=ends.dtype)
-        found[0] = _pairs(scan, every, minima, deaths, edges)
+        found[0] = _pairs(scan, short, every, minima, deaths, edges)
     if 1 in dimensions:
         maxima, edges, ends = _edges(scan, 1)
         order = sort_keys(edges.keys) if order is None else order
         ended = _joined(order, True, ends, maxima)
         if 0 not in dimensions:
             order, ended = order[ended >= 0], ended[ended >= 0]
-        found[1] = _pairs(scan, order, edges, ended, maxima)
+        found[1] = _pairs(scan, short, order, edges, ended, maxima)
     return [found[dimension] for dimension in dimensions]
 
 
@@ -462,12 +466,12 @@ def _joined(order: Array, backwards: bool, ends: Array, nodes: _Cells) -> Array:
 
 
 def _pairs(
-    scan: _Scan, births: Array, born: _Cells, deaths: Array, died: _Cells
+    scan: _Scan, short: bool, births: Array, born: _Cells, deaths: Array, died: _Cells
 ) -> tuple[Array, Array]:
-    """Return pairs of different keys as points in C order."""
+    """Return pairs as points in C order."""
     found = np.empty((2, births.size + 1), scan.forks.dtype)
     if not died.places.size:  # one component that does not die
         died = born
-    excluded = scan.hides, scan.never
-    count = list_pairs(scan.step, *excluded, births, *born, deaths, *died, found)
+    chosen = short, scan.hides, scan.never
+    count = list_pairs(scan.step, *chosen, births, *born, deaths, *died, found)
     return found[0, :count], found[1, :count]
