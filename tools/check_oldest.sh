@@ -12,5 +12,8 @@ uv pip install --quiet --python "$python" --resolution lowest-direct ".[$extras]
 uv pip freeze --python "$python" | grep -v '^napari-ecc' >"$folder/oldest.txt"
 uv pip install --quiet --python "$python" --constraint "$folder/oldest.txt" distributed gudhi hypothesis \
     packaging pylibCZIrw pytest pytest-xdist pytest-xvfb pyyaml scikit-image simpleitk
-PYTHONPATH=$PWD "$python" -m pytest -p no:cacheprovider tests/arrays tests/curves tests/features tests/geometry \
+# The oldest pynrrd uses names that NumPy deprecates, and a check of the oldest scikit-learn subtracts
+# floats from integers in place.
+PYTHONPATH=$PWD "$python" -m pytest -p no:cacheprovider -W ignore::DeprecationWarning \
+    -k "not check_positive_only_tag_during_fit" tests/arrays tests/curves tests/features tests/geometry \
     tests/io tests/request tests/surfaces tests/testing tests/transforms
