@@ -339,7 +339,8 @@ def persistence_pairs(
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: pairs are those of one image.
     workers : int, optional
-        Threads; default as many as there are cores. Tunnels are reduced in a single one.
+        Threads; default as many as there are cores. They share components and cavities of volumes;
+        tunnels, images in 2-D and periodic images are left to a single one.
     boundary : {"closed", "periodic"}
         As for :func:`betti_curves`. The classes of a torus never die.
 
