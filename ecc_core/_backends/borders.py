@@ -15,22 +15,18 @@ of a box whose thickness is one point along some of the axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ecc_core._request.filtration import Boundary, Filtration
 
 __all__ = [
-    "Side",
-    "border_boxes",
     "bordered_curve",
     "bordered_exact_curve",
     "closed",
-    "sides_of",
-    "signed_sides_of",
     "stretch",
 ]
 
@@ -38,45 +34,16 @@ Box = tuple[Any, ...]
 """An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
 
 
-class Side(NamedTuple):
-    """A plane across an axis, and the multiplicity of its cells.
-
-    Attributes
-    ----------
-    take : {"first", "last", "joined"}
-        The first plane, the last one, or the maximum (V) or minimum (T) of the two.
-    flat, long : int
-        Multiplicity of the cells without and with extent along the axis.
-    """
-
-    take: str
-    flat: int
-    long: int
-
-    @property
-    def sign(self) -> int:
-        """Multiplicity of the Euler characteristic of the plane."""
-        return self.flat - self.long
-
-
-_SIDES = {
-    (Boundary.CLOSED, False): (),
-    (Boundary.CLOSED, True): (),
-    (Boundary.PERIODIC, False): (Side("joined", 0, 1),),
-    (Boundary.HALF_OPEN, False): (Side("last", -1, 0),),
-    (Boundary.PERIODIC, True): (Side("joined", 1, 0), Side("first", -1, 0), Side("last", -1, 0)),
-    (Boundary.HALF_OPEN, True): (Side("first", -1, 0), Side("last", -1, -1)),
+_SIDES: dict[tuple[Boundary, bool], tuple[tuple[str, int], ...]] = {
+    (Boundary.PERIODIC, False): (("joined", -1),),
+    (Boundary.HALF_OPEN, False): (("last", -1),),
+    (Boundary.PERIODIC, True): (("joined", 1), ("first", -1), ("last", -1)),
+    (Boundary.HALF_OPEN, True): (("first", -1),),  # the last face and the last cube cancel
 }
+"""Planes across an axis, and how often their Euler characteristic counts, for V and T.
 
-
-def sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """Return the planes, across each axis, in which an image differs from a closed one."""
-    return (_SIDES[filtration.boundary, filtration.cubes],) * filtration.ndim
-
-
-def signed_sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """Return the planes of :func:`sides_of` that change the Euler characteristic."""
-    return tuple(tuple(s for s in sides if s.sign) for sides in sides_of(filtration))
+They are the first plane, the last one, or the maximum (V) or minimum (T) of the two.
+"""
 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
@@ -84,25 +51,24 @@ def closed(filtration: Filtration, ndim: int) -> Filtration:
     return replace(filtration, boundary=Boundary.CLOSED).in_axes(ndim)
 
 
-def border_boxes(
-    box: Box, filtration: Filtration, sides: Sequence[Sequence[Side]], lead: int = 1
-) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
-    """Yield the boxes at the border of an image, each with its side across each axis, or None.
+def _border_boxes(box: Box, filtration: Filtration) -> Iterator[tuple[int, Box]]:
+    """Yield the boxes at the border of an image, and how often each of their curves counts.
 
-    `sides` are the planes across each of the spatial axes, which `lead` other axes precede. Boxes
-    do not have the axes across which there is a side.
+    Boxes do not have the axes across which they are planes.
     """
+    sides = _SIDES[filtration.boundary, filtration.cubes]
 
-    def taken(box: Box, axis: int) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
-        if axis < 0:
-            yield (), box
+    def taken(box: Box, axis: int) -> Iterator[tuple[int, Box]]:
+        if axis == 0:
+            yield 1, box
             return
-        parts = ((side, _plane(box, lead + axis, side.take, filtration)) for side in sides[axis])
-        for side, part in ((None, box), *parts):
-            for before, smaller in taken(part, axis - 1):
-                yield (*before, side), smaller
+        parts = ((sign, _plane(box, axis, take, filtration)) for take, sign in sides)
+        for sign, part in ((1, box), *parts):
+            for other, smaller in taken(part, axis - 1):
+                yield sign * other, smaller
 
-    return ((across, part) for across, part in taken(box, filtration.ndim - 1) if any(across))
+    found = taken(box, filtration.ndim)
+    return ((sign, part) for sign, part in found if part[0].ndim < box[0].ndim)
 
 
 def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
@@ -138,10 +104,8 @@ def bordered_curve(
     if 0 in image.shape:
         return 0
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
-    sides = signed_sides_of(filtration)
     groups: dict[int, list[tuple[int, Box]]] = {}
-    for across, part in border_boxes(box, filtration, sides):
-        sign = int(np.prod([side.sign for side in across if side is not None]))
+    for sign, part in _border_boxes(box, filtration):
         if part[0].ndim == 1:
             part = tuple(array[:, None] for array in part)
         groups.setdefault(part[0].ndim - 1, []).append((sign, part))
@@ -171,7 +135,7 @@ def bordered_exact_curve(
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
     boxes = [box]
     if image.size:
-        boxes += [part for _, part in border_boxes(box, filtration, sides_of(filtration))]
+        boxes += [part for _, part in _border_boxes(box, filtration)]
     found = []
     for values, *shown in boxes:
         part = [array if array.ndim > 1 else array[:, None] for array in (values, *shown)]
