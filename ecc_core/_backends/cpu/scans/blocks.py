@@ -26,7 +26,6 @@ MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FRONT = 64  # elements before the keys of a block: the neighbours of its first point
 NOWHERE = False, False, False
-NO_OUTPUT = np.empty(0, np.int8)
 WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
 
@@ -237,7 +236,7 @@ class Scanner:
         counts.count_sets(bits, layout.geometry, *sides, valid, shared, histograms)
 
     def scan(
-        self, staged: Staged, histograms: Values, out: Array = NO_OUTPUT, first: int = 0
+        self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0
     ) -> None:
         """Add a staged block to histograms, or write its coefficients to ``out[first:]``.
 

@@ -260,8 +260,8 @@ def _scan(volume: bool) -> Any:
             count references to the members of a tuple at every use, atomically.
         histograms : (slices or 1, bins) int64 array
             Signed histograms to add to, one an image, or one for all.
-        out : int8 array
-            Coefficients to write instead of histograms, unless empty.
+        out : int8 array or None
+            Coefficients to write instead of histograms, for which numba then compiles no code.
         place : tuple of int
             (first, slice step, row step) of the block's own points in `out`.
         """
@@ -306,7 +306,7 @@ def _scan(volume: bool) -> Any:
                         some, queued = coefficients_2d(
                             planes, at, kind_stride, carry, 3 * row, edge, block, into
                         )
-                    if out.size:
+                    if out is not None:
                         queued, x = 0, 64 * (word - lead)
                         if x >= 0:
                             width = columns - x
@@ -320,6 +320,8 @@ def _scan(volume: bool) -> Any:
                         _scatter(block, valid, own, point, pitch, keys, scratch, histogram)
                 if turn < 0:
                     shift_left(carry, 63 - (columns - 1) % 64)
+            if out is not None:
+                continue
             if not volume or z == slices - 1:
                 _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
                 queued = 0
