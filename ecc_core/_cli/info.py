@@ -11,6 +11,7 @@ import numpy as np
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import matching_paths, open_input
+from ecc_core._cli.version import system
 from ecc_core._io.plates import images_of_plate
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
@@ -30,7 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     options.add(parser, "inputs")
     options.add(parser, "--json", help="print the same as JSON, a list with an object for each")
+    help = "print the versions and devices that a report of a fault needs, and exit"
+    parser.add_argument("--system", action=_PrintSystem, nargs=0, help=help)
     options.add_selection(parser)
+
+
+class _PrintSystem(argparse.Action):
+    """Print the system and exit, without any input, as ``--version`` does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        sys.stdout.write("\n".join(system()) + "\n")
+        parser.exit()
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -80,3 +80,15 @@ class TestInfo:
         assert (first["range"], first["NaN"], first["inf"]) == ([0.25, 3], 1, 1)
         assert second["range"] == [noise(3, 4, 5).min(), noise(3, 4, 5).max()]
         assert second["dtype"] == "uint8"
+
+
+def test_system(capsys):
+    """Without an input; numpy and numba are needed by the package, pytest is not."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["info", "--system"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("napari-ecc ")
+    assert f"numpy {np.__version__}" in lines
+    assert any(line.startswith("numba ") for line in lines)
+    assert not any(line.startswith("pytest ") for line in lines)
+    assert lines[-1].startswith("CUDA")
