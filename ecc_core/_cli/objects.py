@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     options.add(parser, "--spacing", "--unit", before="with --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
-    options.refuse(parser, reason, "--betti", "--minkowski", "--thresholds", "--range", "--labels")
+    options.refuse(parser, reason, "--betti", "--minkowski", "--density")
+    options.refuse(parser, reason, "--thresholds", "--range", "--labels")
     reason = "objects are found in images that end at their border, and as they are"
     options.refuse(parser, reason, "--boundary", "--direction")
 

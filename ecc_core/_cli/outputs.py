@@ -32,7 +32,14 @@ NO_SETTINGS = (
 
 NEEDED = {"persistence": "betti", "density": "minkowski", "direction_scale": "direction"}
 """Options, and that without which each has no effect."""
-APART = [("persistence", "labels"), *(("density", other) for other in ("labels", "mask", "betti"))]
+OF_THE_IMAGE = "it divides by the size of the whole image"
+APART = {
+    ("persistence", "labels"): "regions are counted with all that they contain: --mask takes one",
+    ("density", "labels"): OF_THE_IMAGE,
+    ("density", "mask"): OF_THE_IMAGE,
+    ("density", "betti"): "it divides measures, and Betti numbers are counts",
+}
+"""Options that cannot be used together, and why."""
 
 
 def check_outputs(
@@ -82,9 +89,9 @@ def check_together(arguments: argparse.Namespace) -> None:
             raise InputFileError(
                 f"--{name.replace('_', '-')} must be given together with --{other}"
             )
-    for name, other in APART:
+    for (name, other), reason in APART.items():
         if {name, other} <= given:
-            raise InputFileError(f"--{name} must not be given together with --{other}")
+            raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
     if arguments.boundary != "closed" and arguments.labels:
         raise InputFileError("--boundary must be closed together with --labels")
     if arguments.boundary == "half-open" and arguments.betti:

@@ -81,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add(parser, "--connectivity", "--spacing", "--unit")
     reason = "a transform counts the cells of a shape at all heights of all directions"
-    options.refuse(parser, reason, "--thresholds", "--direction", "--betti", "--minkowski")
+    options.refuse(parser, reason, "--thresholds", "--direction", "--betti")
+    options.refuse(parser, reason, "--persistence", "--minkowski", "--density")
     reason = "a shape is given by --threshold, and ends at its border"
     options.refuse(parser, reason, "--superlevel", "--boundary", "--nan")
 
