@@ -144,7 +144,7 @@ def _describe(panels: Mapping[str, Axes]) -> None:
             ax.label_outer()
         if label.startswith("$b_"):
             ax.set_yscale("symlog")
-            ax.set_ylim(bottom=0)
+            ax.set_ylim(0, max(1, ax.get_ylim()[1]))
         if label == EULER:
             scale_counts(ax)
 

@@ -64,7 +64,7 @@ class _Measured(CurveResult[ArrayT]):
         return self.measures
 
     def _quantities(self) -> Mapping[str, CurveResult[Any]]:
-        what = " density" if vars(self).get("density") else ""
+        what = "\ndensity" if vars(self).get("density") else ""
         names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
         labels = [
             name + what + (f"\n({unit})" if unit else "")

@@ -1,4 +1,4 @@
-"""Porosity, surface and percolation of a rock, from a volume that need not fit in memory."""
+"""What a rock is like and where it percolates, from a volume that need not fit in memory."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -25,6 +25,8 @@ table = read_table("rock.csv").curves
 i = int(np.searchsorted(table.thresholds, 28000))  # pores are dark
 print(f"pores at {table.thresholds[i]:.0f}: porosity {table.volume[0, i]:.3f}")
 print(f"specific surface {table.surface[0, i]:.4f} per {table.spacing_units}")
+loops = -table.euler[0, i]  # connectivity density, (1 - χ) / V; 1 / V is small beside it
+print(f"connectivity density {loops:.2g} per cubic {table.spacing_units}")
 
 smooth = gaussian_filter(rock.astype(np.float32), 1)
 found = ecc.component_curves(smooth, table.thresholds, spacing=SPACING)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import imageio.v3 as imageio
 import numpy as np
@@ -135,12 +136,16 @@ def test_densities(tmp_path, command, suffix):
     np.testing.assert_allclose(found.values[0, -1], [euler_number(x) / size for x in sets])
     assert found.density
     assert found.measure_units == ("", "millimeter^-1", "millimeter^-2", "millimeter^-3")
-    labels = [ax.get_ylabel() for ax in found.plot().axes]
+    figure = found.plot()
+    labels = [ax.get_ylabel() for ax in figure.axes]
     assert labels[1:] == [
-        "surface density\n(millimeter^-1)",
-        "mean breadth density\n(millimeter^-2)",
-        "Euler characteristic density\n(millimeter^-3)",
+        "surface\ndensity\n(millimeter^-1)",
+        "mean breadth\ndensity\n(millimeter^-2)",
+        "Euler characteristic\ndensity\n(millimeter^-3)",
     ]
+    figure.canvas.draw()
+    drawn = [ax.yaxis.label.get_window_extent() for ax in figure.axes]
+    assert all(upper.y0 > lower.y1 for upper, lower in pairwise(drawn))
     euler = read_table(path, "euler").curves
     np.testing.assert_array_equal(euler.values, found.values[:, -1])
     with pytest.raises(ValueError, match="`density`"):

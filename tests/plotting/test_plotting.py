@@ -186,6 +186,10 @@ class TestPlotCurves:
             assert ax.get_ylim()[0] == 0
             assert ax.lines[-1].get_drawstyle() == "steps-pre"
 
+    def test_betti_numbers_that_are_all_zero(self) -> None:
+        figure = plot_curves({"a": ecc.betti_curves(np.zeros((5, 5)), [0, 1])})
+        assert [ax.get_ylim()[1] >= 1 for ax in figure.axes] == [True, True]
+
     def test_the_legend_of_betti_curves_covers_nothing(self, image: np.ndarray) -> None:
         ax = ecc.betti_curves(image).plot()
         FigureCanvasAgg(ax.figure).draw()

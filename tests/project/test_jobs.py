@@ -11,7 +11,12 @@ import torch
 JOBS = Path(__file__).parents[2] / "examples" / "jobs"
 SAID = {
     "plate": ["no (4 x well, 8 curves) and yes (4 x well, 8 curves)", "p = 0.02857 (all 70 perm"],
-    "rock": ["porosity 0.264", "specific surface 0.0261 per micrometer", "percolate along x"],
+    "rock": [
+        "porosity 0.264",
+        "specific surface 0.0261 per micrometer",
+        "connectivity density 1.8e-06",
+        "percolate along x",
+    ],
     "brain": ["region 1: 50%", "region 2: 100%"],
     "field": ["loops of the torus itself: 3", "most at 1.7"],
     "shapes": ["distance within a kind", "p = 0.0"],
