@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core.results import CurveResult
+from ecc_core.results import CurveResult, TransformResult
 
 __all__ = ["Curve", "Floats", "Steps", "as_steps", "check_level", "join", "one_grid"]
 
 Floats = NDArray[np.float64]
-Curve: TypeAlias = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
+Curve: TypeAlias = CurveResult[Any] | TransformResult[Any] | tuple[ArrayLike, ArrayLike]
 
 
 class Steps(NamedTuple):
@@ -28,7 +28,13 @@ class Steps(NamedTuple):
 
 def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:
     """Check a curve or a batch of curves."""
-    pair: Any = (curve.thresholds, curve.values) if isinstance(curve, CurveResult) else curve
+    pair: Any = curve
+    if isinstance(curve, CurveResult):
+        pair = curve.thresholds, curve.values
+    elif isinstance(curve, TransformResult):
+        if superlevel:
+            raise ValueError("`superlevel` must be left out for transforms, got True")
+        pair = curve.heights, curve.values
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(f"`{name}` must be a pair of thresholds and values, got {_kind(pair)}")
     thresholds, values = (_numbers(part, name) for part in pair)

@@ -12,7 +12,7 @@ from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core.features._align import from_table
 from ecc_core.features._steps import Curve, Floats, as_steps
-from ecc_core.results import CurveResult, agreed_superlevel, check_agreement
+from ecc_core.results import CurveResult, TransformResult, agreed_superlevel, check_agreement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,8 +54,9 @@ def curve_descriptors(
 
     Parameters
     ----------
-    curve : EulerCurve, BettiCurves, RegionCurves, RegionBettiCurves or (thresholds, values)
-        Increasing thresholds of shape (n,) and values of shape batch + (n,), all finite.
+    curve : result of curves, EulerTransform, RegionTransforms or (thresholds, values)
+        Increasing thresholds of shape (n,) and values of shape batch + (n,), all finite. A
+        transform is a batch of curves, one for each direction, whose thresholds are heights.
     superlevel : bool, optional
         Whether the curve is that of superlevel sets. A result of :func:`ecc_core.euler_curve`
         knows; a bare pair is taken for a sublevel curve by default. For superlevel sets, "first"
@@ -164,10 +165,11 @@ def descriptor_table(
 
     Parameters
     ----------
-    curves : result of curves, (thresholds, values), table, or mapping of names to single curves
-        Betti and Minkowski curves are batches of curves. Rows are indexed by the names; the labels
-        of regions, the dimensions of Betti numbers and the names of functionals, as in
-        :meth:`ecc_core.results.Result.to_pandas`; or the position in the batch.
+    curves : result, (thresholds, values), table, or mapping of names to single curves or transforms
+        Betti and Minkowski curves and transforms are batches of curves. Rows are indexed by the
+        names; the labels of regions, the dimensions of Betti numbers, the names of functionals and
+        the numbers of directions, as in :meth:`ecc_core.results.Result.to_pandas`; or the position
+        in the batch.
     superlevel, size
         As for :func:`curve_descriptors`; for a mapping, one size per curve or one for all.
 
@@ -205,9 +207,11 @@ def descriptor_table(
 
 def _index_of(curves: Curve, pandas: Any) -> Any:
     """Return the index of the rows of a batch, named as in :meth:`Result.to_pandas`."""
-    if not isinstance(curves, CurveResult):
+    if not isinstance(curves, CurveResult | TransformResult):
         return None
-    axes = {name: on_host(at) for name, at in curves._axes().items() if name != "threshold"}
+    axes = {name: on_host(at) for name, at in curves._axes().items()}
+    axes.popitem()  # thresholds or heights
+    axes = {name: at if at.ndim == 1 else np.arange(len(at)) for name, at in axes.items()}
     if not axes:
         return None
     batch = np.shape(curves.values)[: -1 - len(axes)]
@@ -225,6 +229,12 @@ def _named_table(
         raise ValueError("`curves` must hold at least one curve, got none")
     sizes = _check_size(size, (len(curves),))
     order = check_agreement(superlevel, **{f"curves[{name!r}]": c for name, c in curves.items()})
+    if any(isinstance(curve, TransformResult) for curve in curves.values()):
+        tables = [
+            descriptor_table(curve, superlevel=superlevel, size=one_size)
+            for curve, one_size in zip(curves.values(), sizes, strict=True)
+        ]
+        return pandas.concat(tables, keys=list(curves))
     rows = []
     for (name, curve), one_size in zip(curves.items(), sizes, strict=True):
         values = as_steps(curve, order, f"curves[{name!r}]").values

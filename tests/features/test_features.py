@@ -165,6 +165,23 @@ def test_a_batch_is_its_curves_one_by_one(images):
     assert found.zero_crossings.dtype == np.int64
 
 
+def test_descriptors_of_transforms(images):
+    directions = ecc.sample_directions(3, 2)
+    shapes = {name: image > image.mean() for name, image in zip("ab", images, strict=False)}
+    found = {n: ecc.euler_transform(s, directions, 12, range=(-15, 15)) for n, s in shapes.items()}
+    table = descriptor_table(found)
+    for name, one in found.items():
+        for i, values in enumerate(one.values):
+            assert_allclose(table.loc[name, i], curve_descriptors((one.heights, values)))
+    labels = np.where(shapes["a"], 5, 2)
+    regions = ecc.region_transforms(labels, directions, one.heights)
+    rows = descriptor_table(regions)
+    assert rows.index.names == ["label", "direction"]
+    assert_allclose(rows.loc[5, 1], curve_descriptors((one.heights, regions.values[1, 1])))
+    with pytest.raises(ValueError, match="`superlevel` must be left out for transforms"):
+        curve_descriptors(one, superlevel=True)
+
+
 def test_size_divides_what_counts_and_leaves_positions(images):
     curve = ecc.euler_curve(images[0], 64)
     plain, dense = curve_descriptors(curve), curve_descriptors(curve, size=images[0].size)
