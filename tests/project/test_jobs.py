@@ -5,10 +5,13 @@ import runpy
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-JOBS = Path(__file__).parents[2] / "examples" / "jobs"
+ROOT = Path(__file__).parents[2]
+JOBS = ROOT / "examples" / "jobs"
 SAID = {
     "plate": ["no (4 x well, 8 curves) and yes (4 x well, 8 curves)", "p = 0.02857 (all 70 perm"],
     "rock": [
@@ -30,6 +33,9 @@ WRITTEN = {
     "shapes": [],
     "unet": [],
 }
+
+PICTURES = {"plate": "groups.png", "rock": "rock.png", "field": "field.png"}
+"""Those that are shown on the page of the jobs, as job-plate.png and so on."""
 
 
 def test_every_job_is_tested():
@@ -57,6 +63,14 @@ def test_job(name, tmp_path, monkeypatch, capsys):
         assert statement in text
     for file in WRITTEN[name]:
         assert (tmp_path / file).stat().st_size > 500
+    if name in PICTURES:
+        shown = ROOT / "docs" / "images" / f"job-{name}.png"
+        drawn_now, committed = (
+            np.asarray(Image.open(path).convert("L").resize((64, 64)), float)
+            for path in (tmp_path / PICTURES[name], shown)
+        )
+        assert np.abs(drawn_now - committed).mean() < 5  # up to the version of matplotlib
+        assert f"(images/{shown.name})" in (ROOT / "docs" / "jobs.md").read_text()
     if name == "unet":
         without, with_loss = map(float, re.findall(r"error (\S+)", text))
         assert with_loss < 0.7 * without
