@@ -129,7 +129,8 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
         if column is not None and column not in table.metadata:
             known = ", ".join(map(str, table.metadata.columns))
             raise InputFileError(
-                f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known}"
+                f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known} "
+                "(what the images do not say, such as a treatment, is to be added to the table)"
             )
         if column is not None and (missing := int(_missing(table, column).sum())):
             raise InputFileError(

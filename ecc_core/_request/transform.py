@@ -130,7 +130,9 @@ def check_directions(directions: Any, ndim: int) -> Floats:
     """Return unit vectors (k, ndim). Vectors of unit length up to rounding are not changed."""
     array = as_numbers(directions, "directions")
     if array.ndim != 2 or array.shape[1] != ndim:
-        raise ValueError(f"`directions` must have shape (k, {ndim}), got {array.shape}")
+        raise ValueError(
+            f"`directions` must have shape (k, {ndim}) for shapes of {ndim} axes, got {array.shape}"
+        )
     if not 0 < array.size <= KEPT_COUNT:
         return _unit_vectors(array)
     return _known_unit_vectors(array.tobytes(), array.dtype.str, ndim).copy()

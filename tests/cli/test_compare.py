@@ -80,7 +80,10 @@ def test_more_than_two_groups(table, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--by", "dose"], "--by must be a column of .*, got 'dose': it has treatment, well"),
+        (
+            ["--by", "dose"],
+            "--by must be a column of .*, got 'dose': it has treatment, well .* added",
+        ),
         (["--by", "treatment", "--groups", "drug"], "--groups must name two or more .*got drug"),
         (["--by", "well", "--groups", "c0,c1,d0", "--unit", "well", "--paired"], "--paired must"),
         (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),

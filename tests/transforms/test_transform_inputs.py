@@ -143,8 +143,12 @@ WEIGHTS = {"weighted": True}
         ),
         ({"directions": 1.5}, TypeError, "be an int or an array, got 1.5"),
         ({"directions": -1}, ValueError, "not be negative, got -1"),
-        ({"directions": [1, 0]}, ValueError, "have shape (k, 2), got (2,)"),
-        ({"directions": [[1, 0, 0]]}, ValueError, "have shape (k, 2), got (1, 3)"),
+        ({"directions": [1, 0]}, ValueError, "have shape (k, 2) for shapes of 2 axes, got (2,)"),
+        (
+            {"directions": [[1, 0, 0]]},
+            ValueError,
+            "have shape (k, 2) for shapes of 2 axes, got (1, 3)",
+        ),
         (
             {"directions": [[1.0, 0.0], [0.0, 0.0]]},
             ValueError,
