@@ -18,7 +18,7 @@ from ecc_core._cli.values import number, output, positive
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
-from ecc_core.io import write_figure, write_result
+from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.transforms import (
     EulerTransform,
     RegionTransforms,
@@ -34,9 +34,9 @@ HELP = "compute the transform of a shape"
 DESCRIPTION = (
     "Compute the Euler characteristic transform of a shape: for each direction, the Euler "
     "characteristic of the part below each height. The shape is an image of 0 and one other value, "
-    "or the points of an image at or above a --threshold. The .npz file contains the arrays "
-    "directions, heights and values, and labels with --labels; read_result also reads the axes and "
-    "the unit."
+    "or the points of an image at or above a --threshold. A .npz file contains the arrays "
+    "directions, heights and values, and labels with --labels; a table has a row for each height "
+    "of each direction. read_result also reads the axes and the unit."
 )
 
 
@@ -59,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="the shape is the points whose value is at least T",
     )
-    options.add(parser, "--out", type=output((".npz",)), help="file to write: .npz")
+    suffixes = ", ".join(RESULT_SUFFIXES)
+    options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot", after=f"; the first {MOST_PANELS} labels with --labels")
     for name, count in {"directions": 64, "heights": 128}.items():
         parser.add_argument(

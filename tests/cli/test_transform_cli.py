@@ -52,6 +52,13 @@ def test_shape(path, value):
     np.testing.assert_array_equal(expected.values[:, -1], euler_number(IMAGE != 0, 2))
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
+def test_tables(path, suffix):
+    other, table = saved(path, IMAGE != 0), path.with_name("out" + suffix)
+    assert main(["transform", str(other), "--directions", "4", "--out", str(table)]) == 0
+    assert read_result(table) == replace(ecc.euler_transform(IMAGE != 0, 4), axes="YX")
+
+
 @pytest.mark.parametrize("threshold", ["2", "1.5", "0", "4", "300", "-1"])
 def test_threshold(path, threshold):
     """The shape is where the image is at least the threshold."""
