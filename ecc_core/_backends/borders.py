@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._request.filtration import Boundary, Filtration
+from ecc_core._request.levels import distinct_values
 
 __all__ = [
     "bordered_curve",
@@ -141,7 +142,7 @@ def bordered_exact_curve(
         part = [array if array.ndim > 1 else array[:, None] for array in (values, *shown)]
         flat = closed(filtration, part[0].ndim - 1)
         found.append(exact_curve(part[0], flat, mask=part[1] if shown else None, **options)[0])
-    levels = np.unique(np.concatenate(found))
+    levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
     changed = np.empty_like(values, dtype=np.bool_)
     if filtration.superlevel:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.results import describe_result
 from ecc_core._io.write import printable
+from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
 from ecc_core.results import (
@@ -227,7 +228,7 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
     if all(np.array_equal(at, own[0]) for at in own):
         return found
     _check_one_type(own)
-    every = np.unique(joined(own))
+    every = distinct_values(joined(own))
     if every.size > MOST_COLUMNS:
         raise InputFileError(
             f"--thresholds exact gives {every.size} thresholds, and a table has at most "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "count_entered", "last_value", "round_to_levels"]
+__all__ = ["Levels", "count_entered", "distinct_values", "last_value", "round_to_levels"]
 
 Array = NDArray[Any]
 
@@ -29,6 +29,12 @@ class Levels:
         self.values = values
         self.entered = entered
         self.superlevel = superlevel
+
+
+def distinct_values(values: Array) -> Array:
+    """Return the distinct values, increasing; NumPy 2.4 does not sort float16 on all processors."""
+    wide = np.float32 if values.dtype == np.float16 else values.dtype
+    return np.unique(values.astype(wide)).astype(values.dtype)
 
 
 def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:

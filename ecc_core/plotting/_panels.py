@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecc_core._arrays import on_host
+from ecc_core._request.levels import distinct_values
 from ecc_core.plotting._curves import (
     MOST_LINES,
     Curve,
@@ -79,7 +80,7 @@ def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -
     label_axes(ax, curves[0])
     above = meaning_of(curves[0], superlevel)["superlevel"]
     pairs = [tuple(map(on_host, tuple(curve)[-2:])) for curve in curves]
-    levels = np.unique(np.concatenate([at for at, _ in pairs]))
+    levels = distinct_values(np.concatenate([at for at, _ in pairs]))
     levels = levels[np.isfinite(levels)]
     rows = []
     for at, values in pairs:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import given_on_host, on_host
-from ecc_core._request.levels import count_entered, round_to_levels
+from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
@@ -303,7 +303,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         ends = np.where(host.essential, host.births, host.deaths)
         asked = parse_thresholds(given_on_host(thresholds), None)
         if asked.exact:
-            at = _distinct(np.concatenate([host.births[kept], ends[kept]]))
+            at = distinct_values(np.concatenate([host.births[kept], ends[kept]]))
         else:
             at = asked.over(partial(_finite_range, host.births, ends), ())
         grid = round_to_levels(at, ends.dtype, self.superlevel)
@@ -367,12 +367,6 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if self.dimension is not None:
             return diagram
         return [diagram[rows] for rows in self._rows().values()]
-
-
-def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct values, increasing; NumPy 2.4 does not sort float16 on all processors."""
-    wide = np.float32 if values.dtype == np.float16 else values.dtype
-    return np.unique(values.astype(wide)).astype(values.dtype)
 
 
 def _finite_range(births: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, Any]:

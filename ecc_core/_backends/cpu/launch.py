@@ -28,6 +28,7 @@ from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import DirectionalSource, Source
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.image import as_booleans
+from ecc_core._request.levels import distinct_values
 
 __all__ = ["coefficients", "curve", "exact_curve", "number", "region_curves", "value_range"]
 
@@ -172,4 +173,4 @@ def _all_values(dtype: np.dtype[Any]) -> Array:
         return np.array([False, True])
     bits = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32)
     values = bits.astype(f"u{dtype.itemsize}").view(dtype)
-    return np.unique(values[~np.isnan(values)])
+    return distinct_values(values[~np.isnan(values)])
