@@ -131,7 +131,7 @@ def test_blocks_of_large_images(shape, boundary):
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
 def test_exact_curves_of_float16_are_those_of_float32(boundary):
-    """NumPy sorts some of these arrays of float16 wrongly on processors with AVX-512."""
+    """NumPy 2.4 sorts some large arrays of float16 wrongly on some processors."""
     for seed in range(2275, 2285):
         rng = np.random.default_rng(seed)
         image = rng.normal(size=(41, 60)).astype(np.float16)
