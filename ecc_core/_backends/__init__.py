@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
 from ecc_core._backends.soft import SoftCurves
-from ecc_core._request.estimator import Cells
-from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
 __all__ = [
@@ -39,257 +37,112 @@ __all__ = [
 class Backend(Protocol):
     """Curves and coefficients of images (images, *spatial) with 1 to 3 spatial axes.
 
-    Arrays are what the adapter unwraps; results may be NumPy arrays or arrays of the device.
-    Arguments have been checked. Masks have the image's shape; thresholds are sorted NumPy arrays
-    of real numbers. `workers` is a number of threads or None, and may be ignored. NaN raises
-    ValueError with ``errors.NAN_MESSAGE`` where ``filtration.nan`` is "raise".
+    Most functions are called as ``function(image, thresholds, filtration, *, mask=None,
+    workers=None)``; the others as their comments say. Arrays are what the adapter unwraps; results
+    may be NumPy arrays or arrays of the device. Arguments have been checked. Masks have the image's
+    shape; thresholds are sorted NumPy arrays of real numbers. `workers` is a number of threads or
+    None, and may be ignored. NaN raises ValueError with ``errors.NAN_MESSAGE`` where
+    ``filtration.nan`` is "raise".
 
     A backend may also have ``plan(kind, images, labels, levels, filtration)``, which returns a
     function of arrays that are laid out as the only image of a batch and its labels, or None; see
     ``cuda/planned.py``.
     """
 
-    def curve(
-        self,
-        image: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> Any:
-        """Return the Euler characteristics, (images, n) int64."""
-        ...
+    curve: Callable[..., Any]
+    """Euler characteristics, (images, n) int64."""
+    exact_curve: Callable[..., tuple[Any, Any]]
+    """Without thresholds: the levels at which the curve of one image changes, and the values."""
+    coefficients: Callable[..., Any]
+    """Without thresholds: the coefficient of every point, int8."""
+    region_curves: Callable[..., tuple[Any, Any]]
+    """With labels behind the image and no mask: ids (k,) and curves (k, n) int64.
 
-    def exact_curve(
-        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
-    ) -> tuple[Any, Any]:
-        """Return the levels at which the curve of one image changes, and the values there."""
-        ...
-
-    def coefficients(
-        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
-    ) -> Any:
-        """Return the coefficient of every point, int8."""
-        ...
-
-    def region_curves(
-        self,
-        image: Any,
-        labels: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        workers: int | None = None,
-    ) -> tuple[Any, Any]:
-        """Return ids (k,) and curves (k, n) int64 of an image and labels without a batch axis."""
-        ...
-
-    def number(
-        self,
-        image: Any,
-        level: Any,
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> int:
-        """Return the Euler characteristic of one image at one level, (1,)."""
-        ...
-
-    def value_range(
-        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
-    ) -> tuple[Any, Any]:
-        """Return the smallest and largest finite value; (None, None) if there is none."""
-        ...
+    Images and labels have no batch axis.
+    """
+    number: Callable[..., int]
+    """The Euler characteristic of one image at one level, (1,)."""
+    value_range: Callable[..., tuple[Any, Any]]
+    """Without thresholds: the smallest and largest finite value; (None, None) if there is none."""
 
 
 class Shards(Protocol):
     """Curves of images in parts."""
 
-    def curve(self, shards: Sequence[Any], thresholds: Any, filtration: Filtration) -> Any:
-        """Return the Euler characteristics of the image, (n,) int64."""
-        ...
+    curve: Callable[..., Any]
+    """Of shards, thresholds and a filtration: the curve of the image, (n,) int64."""
 
 
 class BettiNumbers(Protocol):
-    """Betti curves and persistence pairs; arguments are as for `Backend`."""
+    """Betti curves and persistence pairs; arguments are as for `Backend`.
 
-    def betti_curves(
-        self,
-        image: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> Any:
-        """Return the Betti numbers, (images, ndim, n) int64."""
-        ...
+    Points are numbered in C order. A device need not have all of these.
+    """
 
-    def exact_betti_curves(
-        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
-    ) -> tuple[Any, Any]:
-        """Return the levels at which a Betti number of one image changes, and the numbers there."""
-        ...
+    betti_curves: Callable[..., Any]
+    """Betti numbers, (images, ndim, n) int64."""
+    exact_betti_curves: Callable[..., tuple[Any, Any]]
+    """Without thresholds: the levels at which a number of one image changes, and the numbers."""
+    region_betti_curves: Callable[..., tuple[Any, Any]]
+    """As `region_curves`: ids (k,) and Betti numbers (k, ndim, n), each region counted alone."""
+    persistence_pairs: Callable[..., list[tuple[Any, Any]]]
+    """With dimensions in place of thresholds: the points of birth and death for each of them.
 
-    def region_betti_curves(
-        self,
-        image: Any,
-        labels: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        workers: int | None = None,
-    ) -> tuple[Any, Any]:
-        """Ids (k,) and the Betti numbers of the regions (k, ndim, n) int64, each counted alone."""
-        ...
+    The death of classes that last is -1.
+    """
+    component_curves: Callable[..., Any]
+    """Points, those of the largest component, and components that span each axis.
 
-    def persistence_pairs(
-        self,
-        image: Any,
-        dimensions: Sequence[int],
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> list[tuple[Any, Any]]:
-        """Numbers of the points of birth and death, in C order; -1 for classes that last.
+    They are (images, ndim + 2, n) int64.
+    """
+    persistent_regions: Callable[..., tuple[Any, Any, Any, Any]]
+    """Labels of the components of some persistence, and births, deaths and elders of each.
 
-        There is a pair of arrays for each dimension.
-        """
-        ...
+    Called as ``(image, shown, least, threshold, filtration, *, workers=None)``, without batch axes.
+    """
+    piece_of: Callable[..., Any]
+    """A box of an image, without a batch axis, reduced to what other boxes can change.
 
-    def component_curves(
-        self,
-        image: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> Any:
-        """Return points, those of the largest component, and components that span each axis.
-
-        They are (images, ndim + 2, n) int64.
-        """
-        ...
-
-    def persistent_regions(
-        self,
-        image: Any,
-        shown: Any,
-        least: float,
-        threshold: Any,
-        filtration: Filtration,
-        *,
-        workers: int | None = None,
-    ) -> tuple[Any, Any, Any, Any]:
-        """Labels of the components of persistence `least`, and births, deaths and elders of each.
-
-        `image` and `shown` have no batch axis. Points are numbered as persistence pairs are.
-        """
-        ...
-
-    def piece_of(
-        self,
-        image: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        open_sides: tuple[tuple[int, int], ...],
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> Any:
-        """A box of an image, without a batch axis, reduced to what other boxes can change.
-
-        `open_sides` are pairs of axis and side (0: low, 1: high) beyond which the image goes on.
-        """
-        ...
-
-    def join_pieces(
-        self,
-        low: Any,
-        high: Any,
-        axis: int,
-        dtype: Any,
-        thresholds: Any,
-        filtration: Filtration,
-        *,
-        masked: bool,
-    ) -> Any:
-        """One piece of two that touch across an axis, of an image of a dtype."""
-        ...
-
-    def betti_numbers_of(
-        self, piece: Any, dtype: Any, thresholds: Any, filtration: Filtration, *, masked: bool
-    ) -> Any:
-        """The Betti numbers of a piece without open sides, (ndim, n) int64."""
-        ...
-
-    def pack_piece(self, piece: Any) -> Any:
-        """A piece as one int64 array."""
-        ...
-
-    def unpack_piece(self, values: Any) -> Any:
-        """The piece of such an array."""
-        ...
+    Its pairs of axis and side (0: low, 1: high) beyond which the image goes on follow the
+    filtration.
+    """
+    join_pieces: Callable[..., Any]
+    """``(low, high, axis, dtype, thresholds, filtration, *, masked)``: one piece of two."""
+    betti_numbers_of: Callable[..., Any]
+    """``(piece, dtype, thresholds, filtration, *, masked)``: numbers (ndim, n) of a whole image."""
+    pack_piece: Callable[[Any], Any]
+    """A piece as one int64 array."""
+    unpack_piece: Callable[[Any], Any]
+    """The piece of such an array."""
 
 
 class Surfaces(Protocol):
-    """Surfaces of pairs of images; arguments are as for `Backend`, one for each image."""
+    """Surfaces of pairs of images."""
 
-    def surface(
-        self,
-        first: Any,
-        second: Any,
-        thresholds: tuple[Any, Any],
-        filtrations: tuple[Filtration, Filtration],
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> Any:
-        """The Euler characteristics of the intersections, (images, n, m) int64."""
-        ...
+    surface: Callable[..., Any]
+    """``(first, second, thresholds, filtrations, *, mask, workers)``: (images, n, m) int64.
+
+    Thresholds and filtrations are pairs. Values are Euler characteristics of intersections.
+    """
 
 
 class CellCounts(Protocol):
-    """Numbers of cells, from which Minkowski functionals follow; arguments are as for `Backend`."""
+    """Numbers of cells in host memory, from which Minkowski functionals follow.
 
-    def cell_counts(
-        self,
-        image: Any,
-        thresholds: Any,
-        cells: Cells,
-        filtration: Filtration,
-        *,
-        mask: Any = None,
-        workers: int | None = None,
-    ) -> NDArray[np.int64]:
-        """Numbers in host memory of the groups of each kind in the sets, (images, kinds, n)."""
-        ...
+    Arguments are as for `Backend`, with the kinds of cells behind the thresholds.
+    """
 
-    def region_cell_counts(
-        self,
-        image: Any,
-        labels: Any,
-        thresholds: Any,
-        cells: Cells,
-        filtration: Filtration,
-        *,
-        workers: int | None = None,
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """Ids (k,) and their numbers (k, kinds, n), of an image without a batch axis."""
-        ...
+    cell_counts: Callable[..., NDArray[np.int64]]
+    """Numbers of each kind in the sets, (images, kinds, n)."""
+    region_cell_counts: Callable[..., tuple[Any, NDArray[np.int64]]]
+    """As `region_curves`: ids (k,) and their numbers (k, kinds, n)."""
 
 
 class Transforms(Protocol):
     """Transforms of images without a batch axis."""
 
-    def numbers(self, array: Any) -> AbstractContextManager[Any]:
-        """Yield an array as NumPy's functions take it, with its device and stream current."""
-        ...
-
+    numbers: Callable[[Any], AbstractContextManager[Any]]
+    """An array as NumPy's functions take it, with its device and stream current."""
     mask_transform: Callable[..., Any]
     weighted_transform: Callable[..., Any]
     find_regions: Callable[..., Any]
