@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import gudhi
 import numpy as np
@@ -95,6 +96,11 @@ def euler_curve(patch: Array) -> NDArray[np.float64]:
     return signed_root(ecc.euler_curve(patch, THRESHOLDS, workers=1).values)
 
 
+def level_lines(patch: Array) -> NDArray[np.float64]:
+    """Lengths of the borders of the same sets, which know nothing of topology."""
+    return np.sqrt(ecc.minkowski_curves(patch, THRESHOLDS, workers=1).values[1])
+
+
 def local_patterns(patch: Array) -> NDArray[np.float64]:
     gray = eight_bits(patch, 256)
     found = []
@@ -120,8 +126,8 @@ def cooccurrence(patch: Array) -> NDArray[np.float64]:
     return np.concatenate([part for f in found for part in (f.mean(axis=1), np.ptp(f, axis=1))])
 
 
-def gradients(patch: Array) -> NDArray[np.float64]:
-    cell = len(patch) // 4
+def gradients(patch: Array, cells: int = 4) -> NDArray[np.float64]:
+    cell = len(patch) // cells
     return np.asarray(hog(patch, 9, pixels_per_cell=(cell, cell), cells_per_block=(2, 2)))
 
 
@@ -183,27 +189,26 @@ FEATURES: dict[str, Features] = {
 """Features of the study of noise, without anything to choose."""
 
 
-def either(features: Features) -> dict[str, Features]:
-    """Two scales to choose from by validation."""
-    return {"not smoothed": features, "smoothed": smoothed(features, 1.0)}
-
-
-def either_bands(features: Features) -> dict[str, Features]:
-    return {f"width {width:g}": in_bands(features, width) for width in (1.0, 2.0)}
+def tuned(features: Features) -> dict[str, Features]:
+    """The patch alone or in three bands, each at two scales, to choose from by validation."""
+    return {
+        "alone": features,
+        "smoothed": smoothed(features, 1.0),
+        **{f"bands, width {width:g}": in_bands(features, width) for width in (1.0, 2.0)},
+    }
 
 
 METHODS: dict[str, dict[str, Features]] = {
-    "ECC": either(euler_curve),
-    "ECC, 3 bands": either_bands(euler_curve),
-    "Betti curves": either(betti_curves),
-    "Betti curves, 3 bands": either_bands(betti_curves),
-    "persistence images": either(persistence),
-    "persistence images, 3 bands": either_bands(persistence),
-    "five numbers": {"": five_numbers},
-    "histograms, 3 bands": either_bands(histogram),
-    "LBP": {"": local_patterns},
-    "GLCM": {"": cooccurrence},
-    "HOG": {"": gradients},
+    "ECC": tuned(euler_curve),
+    "ECC, patch alone": {"": euler_curve},
+    "Betti curves": tuned(betti_curves),
+    "persistence images": tuned(persistence),
+    "level-line lengths": tuned(level_lines),
+    "histograms": tuned(histogram),
+    "LBP": tuned(local_patterns),
+    "GLCM": tuned(cooccurrence),
+    "HOG": tuned(gradients) | {"8 x 8 cells": partial(gradients, cells=8)},
+    "five numbers": tuned(five_numbers),
 }
 """Every method with the settings between which the validation set chooses."""
 

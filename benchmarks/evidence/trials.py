@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from outcome import Row
 from scipy.stats import t as student
@@ -119,7 +120,8 @@ def compare(
     scores: dict[str, list[float]] = {}
     settings: dict[str, list[str]] = {}
     for name, candidates in features.items():
-        found = [score(candidates, kinds, trial, metric) for trial in chosen]
+        calls = (delayed(score)(candidates, kinds, trial, metric) for trial in chosen)
+        found = Parallel(2, prefer="threads")(calls)
         scores[name] = [value for value, _ in found]
         settings[name] = [setting for _, setting in found]
     rows = rows_of(scores, reference, metric, overlap_of(chosen[0]))

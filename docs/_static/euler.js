@@ -1,78 +1,113 @@
-/* Euler characteristic curves of 8-bit images, as in ecc_core: all 256 thresholds in one pass. */
+/* Components and holes of grey images at all thresholds, and how long they last, as in ecc_core. */
 "use strict";
 
-const LEVELS = 256; // a value beyond them, LEVELS itself, marks what is outside of the image
-
-/** The image in a frame of one pixel; the values in reverse for superlevel sets. */
-function framed(values, width, height, superlevel) {
+/**
+ * The image in a frame of one pixel. Keys are the values, in reverse for superlevel sets, so that a
+ * pixel with key k is in the set from threshold k on. Neighbours are 4 (connectivity 1) or 8 (2).
+ */
+function filtration({ values, width, height, levels }, connectivity, superlevel) {
   const stride = width + 2;
-  const cells = new Uint16Array(stride * (height + 2)).fill(LEVELS);
+  const keys = new Int32Array(stride * (height + 2));
+  const firsts = new Int32Array(levels + 1); // where the pixels of each key start in their order
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const value = values[y * width + x];
-      cells[(y + 1) * stride + x + 1] = superlevel ? LEVELS - 1 - value : value;
+      const key = superlevel ? levels - 1 - value : value;
+      keys[(y + 1) * stride + x + 1] = key;
+      firsts[key + 1]++;
     }
   }
-  return cells;
+  for (let key = 0; key < levels; key++) firsts[key + 1] += firsts[key];
+  const order = new Int32Array(width * height);
+  for (let y = 1; y <= height; y++) {
+    for (let i = y * stride + 1; i <= y * stride + width; i++) order[firsts[keys[i]]++] = i;
+  }
+  return { keys, order, stride, width, height, levels, connectivity, superlevel };
 }
 
 /**
- * The Euler characteristic of {image <= t}, or of {image >= t} if superlevel, for t = 0 ... 255.
- *
- * A pixel, the edges to the right and below, and the square between them count +1, -1, -1, +1, at
- * the largest value of the pixels that they need. That is connectivity 1 (4 neighbours). With
- * connectivity 2 (8 neighbours) pixels are closed squares, and an edge or a corner is there with
- * the first square that has it.
+ * Flood the pixels in their order. Each one belongs to the oldest basin beside it, and where
+ * components meet all but the oldest die. A component that lasts less than `least` becomes part
+ * of the basin there (`joined`); basins are numbered from the oldest. If `framed`, the outermost
+ * pixels are a basin that is there before all others.
  */
-function eulerCurve(values, width, height, connectivity = 2, superlevel = false) {
-  const cells = framed(values, width, height, superlevel);
-  const stride = width + 2;
-  // The largest of some values is the smallest of them in reverse.
-  if (connectivity === 1) cells.forEach((value, i) => (cells[i] = LEVELS - value));
-  const changes = new Int32Array(LEVELS + 1);
-  for (let y = 0; y <= height; y++) {
-    let at = y * stride;
-    let left = Math.min(cells[at], cells[at + stride]);
-    for (let x = 0; x <= width; x++, at++) {
-      const right = Math.min(cells[at + 1], cells[at + 1 + stride]);
-      changes[cells[at]]++;
-      changes[Math.min(cells[at], cells[at + 1])]--;
-      changes[left]--;
-      changes[Math.min(left, right)]++;
-      left = right;
-    }
-  }
-  if (connectivity === 1) changes.reverse();
-  const curve = new Int32Array(LEVELS);
-  for (let t = 0, sum = 0; t < LEVELS; t++) curve[t] = sum += changes[t];
-  return superlevel ? curve.reverse() : curve;
-}
-
-/** The number of components of the set at one threshold, by union and find. */
-function countComponents(values, width, height, connectivity, superlevel, threshold) {
-  const cells = framed(values, width, height, superlevel);
-  const stride = width + 2;
-  const limit = superlevel ? LEVELS - 1 - threshold : threshold;
-  const steps = connectivity === 1 ? [1, stride] : [1, stride - 1, stride, stride + 1];
-  const parents = new Int32Array(cells.length);
-  for (let i = 0; i < parents.length; i++) parents[i] = i;
-  const root = (i) => {
+function flood({ keys, order, stride, connectivity, levels }, least, framed = false) {
+  const steps = [-stride, -1, 1, stride];
+  if (connectivity === 2) steps.push(-stride - 1, -stride + 1, stride - 1, stride + 1);
+  const owners = new Int32Array(keys.length).fill(-1);
+  const [births, deaths, joined, basins, components] = [[], [], [], [], []];
+  const begin = (key) => {
+    const number = births.push(key) - 1;
+    deaths.push(levels);
+    for (const parents of [joined, basins, components]) parents.push(number);
+  };
+  const root = (parents, i) => {
     while (parents[i] !== i) i = parents[i] = parents[parents[i]];
     return i;
   };
-  let count = 0;
-  for (let i = 0; i < cells.length; i++) {
-    if (cells[i] > limit) continue;
-    count++;
+  if (framed) {
+    begin(-1);
+    owners.fill(0);
+    for (const point of order) owners[point] = -1;
+  }
+  for (const point of order) {
+    let home = births.length;
     for (const step of steps) {
-      if (cells[i + step] > limit) continue;
-      const a = root(i);
-      const b = root(i + step);
-      if (a !== b) {
-        parents[Math.max(a, b)] = Math.min(a, b);
-        count--;
-      }
+      const owner = owners[point + step];
+      if (owner >= 0) home = Math.min(home, root(basins, owner));
+    }
+    const key = keys[point];
+    if (home === births.length) begin(key);
+    owners[point] = home;
+    let oldest = root(components, home);
+    for (const step of steps) {
+      const owner = owners[point + step];
+      const other = owner < 0 ? oldest : root(components, owner);
+      if (other === oldest) continue;
+      const young = Math.max(oldest, other);
+      oldest = Math.min(oldest, other);
+      components[young] = oldest;
+      deaths[young] = key;
+      const gap = key - births[young];
+      if (gap === 0 || gap < least) basins[young] = joined[young] = home;
     }
   }
-  return count;
+  return { owners, births, deaths, joined };
+}
+
+/**
+ * Births and deaths of the holes. A hole is a component of the complement, for the other
+ * neighbours, that does not reach the frame: with falling thresholds it is born where the hole ends.
+ */
+function holesOf(of) {
+  const { order, keys, levels, connectivity } = of;
+  const turned = (key) => levels - 1 - key;
+  const complement = { keys: keys.map(turned), order: order.slice().reverse(), connectivity: 3 - connectivity };
+  const { births, deaths } = flood({ ...of, ...complement }, 0, true);
+  return { births: deaths.slice(1).map(turned), deaths: births.slice(1).map(turned) };
+}
+
+/** How many classes that last for `least` or longer there are at every threshold. */
+function bettiCurve({ births, deaths }, least, { levels, superlevel }) {
+  const curve = new Int32Array(levels + 1);
+  for (let i = 0; i < births.length; i++) {
+    if (deaths[i] < levels && deaths[i] - births[i] < least) continue;
+    curve[births[i]]++;
+    curve[deaths[i]]--;
+  }
+  for (let t = 1; t < levels; t++) curve[t] += curve[t - 1];
+  const found = curve.subarray(0, levels);
+  return superlevel ? found.reverse() : found;
+}
+
+/** The label of each basin at a threshold: 1, 2, ... for those that last, oldest first, or 0. */
+function labelsOfBasins({ births, deaths, joined }, threshold, { levels, superlevel }) {
+  const limit = superlevel ? levels - 1 - threshold : threshold;
+  const labels = new Int32Array(births.length);
+  let count = 0;
+  for (let i = 0; i < births.length; i++) {
+    if (joined[i] === i) labels[i] = births[i] <= limit ? ++count : 0;
+    else labels[i] = deaths[i] <= limit ? labels[joined[i]] : 0;
+  }
+  return { labels, count, limit };
 }

@@ -1,6 +1,8 @@
-"""The page "Try it here", in a real browser: its numbers are those of `ecc_core`."""
+"""The page "Try it here", in a real browser: its numbers and labels are those of `ecc_core`."""
 
+import base64
 import html
+import io
 import json
 import re
 import shutil
@@ -9,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
+from PIL import Image
 
 import ecc_core as ecc
 
@@ -18,42 +22,91 @@ OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,90
 N_IMAGES = 200
 
 IN_THE_BROWSER = """
-const cases = JSON.parse(document.getElementById("cases").textContent);
-const results = cases.map(({ pixels, height, width, connectivity, superlevel, threshold }) => {
-  const values = Uint8Array.from(pixels);
-  const of = [values, width, height, connectivity, superlevel];
-  return { curve: [...eulerCurve(...of)], components: countComponents(...of, threshold) };
+const given = (name) => JSON.parse(document.getElementById(name).textContent);
+const results = given("cases").map((given_case) => {
+  const { height, width, least, threshold } = given_case;
+  const of = filtration(given_case, given_case.connectivity, given_case.superlevel);
+  const components = flood(of, least);
+  const { labels, limit } = labelsOfBasins(components, threshold, of);
+  const found = [];
+  for (let y = 1; y <= height; y++) {
+    for (let x = 1; x <= width; x++) {
+      const i = y * of.stride + x;
+      found.push(of.keys[i] <= limit ? labels[components.owners[i]] : 0);
+    }
+  }
+  const curves = [components, holesOf(of)].map((part) => [...bettiCurve(part, least, of)]);
+  return { curves, labels: found };
 });
-const slider = document.getElementById("try-threshold");
-const readout = document.getElementById("try-readout");
-const readouts = [readout.textContent];
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const element = (name) => document.getElementById(`try-${name}`);
+const readouts = [element("readout").textContent];
 const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 (async () => {
-  slider.value = 140;
-  slider.dispatchEvent(new Event("input"));
-  await drawn();
-  readouts.push(readout.textContent);
-  const picture = document.getElementById("try-picture");
-  const values = [...picture.getContext("2d").getImageData(0, 0, 512, 512).data];
-  const inside = values.filter((value, i) => i % 4 === 2 && value > values[i - 2]).length;
-  const superlevel = document.getElementById("try-superlevel");
-  superlevel.value = "true";
-  superlevel.dispatchEvent(new Event("change"));
-  readouts.push(readout.textContent);
+  for (const [name, value] of [["threshold", 70], ["least", 0]]) {
+    element(name).value = value;
+    element(name).dispatchEvent(new Event("input"));
+    await drawn();
+    readouts.push(element("readout").textContent);
+  }
+  const { data } = element("picture").getContext("2d").getImageData(0, 0, 384, 384);
+  const coloured = data.filter((value, i) => i % 4 === 0 && value !== data[i + 2]).length;
+  element("superlevel").value = "false";
+  element("superlevel").dispatchEvent(new Event("change"));
+  readouts.push(element("readout").textContent);
+  const files = [];
+  for (const text of given("files")) {
+    const read = readImage(new Blob([bytesOf(text)]));
+    const image = await read.catch((error) => ({ values: [String(error)] }));
+    files.push({ ...image, values: [...image.values], shape: [image.height, image.width] });
+  }
   const found = document.createElement("output");
-  found.textContent = JSON.stringify({ results, readouts, inside });
+  found.textContent = JSON.stringify({ results, readouts, coloured, files });
   document.body.append(found);
 })();
 """
 
 
 def random_case(rng):
-    height, width = rng.integers(1, 33, 2).tolist()
-    levels = rng.choice([2, 4, 30, 256])
-    image = rng.integers(0, levels, (height, width)) * (255 // (levels - 1))
-    case = {"height": height, "width": width, "pixels": image.ravel().tolist()}
+    height, width = rng.integers(1, 25, 2).tolist()
+    levels = rng.choice([2, 4, 30, 256, 65_536])
+    image = rng.integers(0, levels, (height, width))
+    case = {"height": height, "width": width, "values": image.ravel().tolist()}
     case |= {"connectivity": int(rng.integers(1, 3)), "superlevel": bool(rng.integers(2))}
-    return image.astype(np.uint8), case | {"threshold": int(rng.integers(256))}
+    least, threshold = rng.integers(0, levels, 2).tolist()
+    return image.astype(np.uint16), case | {
+        "levels": 256 if levels <= 256 else 65_536,
+        "least": least // 2,
+        "threshold": threshold,
+    }
+
+
+def file_of(image, kind, **options):
+    """An image as the bytes of a file."""
+    buffer = io.BytesIO()
+    if kind == "tifffile":
+        tifffile.imwrite(buffer, image, **options)
+    else:
+        Image.fromarray(image).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def files():
+    """Images, and files that hold them."""
+    rng = np.random.default_rng(1)
+    image = np.cumsum(rng.integers(0, 900, (70, 90)), axis=1).astype(np.uint16)
+    bytes_ = (image >> 8).astype(np.uint8)
+    return [
+        (bytes_, file_of(bytes_, "png")),
+        (image, file_of(image, "png")),
+        (image, file_of(image, "tiff", compression="tiff_lzw")),
+        (bytes_, file_of(bytes_, "tiff", compression="packbits")),
+        (image, file_of(image, "tiff", compression="tiff_lzw", tiffinfo={317: 2})),
+        (image, file_of(image, "tifffile", byteorder=">", rowsperstrip=16)),
+        (image, file_of(image, "tifffile", compression="zlib", tile=(32, 48))),
+        (image.astype(np.int16) - 900, file_of(image.astype(np.int16) - 900, "tifffile")),
+        (image / np.float32(7), file_of(image / np.float32(7), "tifffile")),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +120,15 @@ def seen(tmp_path_factory):
     text = (DOCS / "try.md").read_text(encoding="utf-8")
     body = re.search(r"```{raw} html\n(.*?)```", text, re.DOTALL)[1]
     body = body.replace('src="_static', f'src="{DOCS.as_uri()}/_static')
-    data = json.dumps([case for _, case in cases])
+    given = {"cases": [case for _, case in cases]}
+    given["files"] = [base64.b64encode(data).decode() for _, data in files()]
     page = tmp_path_factory.mktemp("try") / "page.html"
+    parts = (
+        f'<script type="application/json" id="{name}">{json.dumps(data)}</script>'
+        for name, data in given.items()
+    )
     page.write_text(
-        f'<!doctype html><meta charset="utf-8"><body>{body}'
-        f'<script type="application/json" id="cases">{data}</script>'
+        f'<!doctype html><meta charset="utf-8"><body>{body}{"".join(parts)}'
         f"<script>{IN_THE_BROWSER}</script>",
         encoding="utf-8",
     )
@@ -79,30 +136,41 @@ def seen(tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     output = re.search(r"<output>(.*?)</output>", done.stdout, re.DOTALL)
     assert output, done.stderr
-    return [image for image, _ in cases], cases, json.loads(html.unescape(output[1]))
+    return cases, json.loads(html.unescape(output[1]))
 
 
-def test_curves_are_those_of_the_library(seen):
-    images, cases, found = seen
-    for image, (_, case), result in zip(images, cases, found["results"], strict=True):
+def test_curves_and_objects_are_those_of_the_library(seen):
+    cases, found = seen
+    for (image, case), result in zip(cases, found["results"], strict=True):
         options = {name: case[name] for name in ("connectivity", "superlevel")}
-        curve = ecc.euler_curve(image, np.arange(256), **options)
-        np.testing.assert_array_equal(result["curve"], curve.values)
-        t = case["threshold"]
-        chosen = image >= t if case["superlevel"] else image <= t
-        components, _ = ecc.betti_numbers(chosen, case["connectivity"])
-        assert result["components"] == components
+        t = np.arange(case["levels"])
+        curves = ecc.betti_curves(image, t, min_persistence=case["least"], **options)
+        np.testing.assert_array_equal(result["curves"], curves.values)
+        regions = ecc.persistent_regions(
+            image, case["least"], threshold=case["threshold"], **options
+        )
+        np.testing.assert_array_equal(result["labels"], regions.labels.ravel())
 
 
-def test_the_threshold_can_be_dragged(seen):
-    _, _, found = seen
+def test_files_keep_their_values(seen):
+    for (image, _), file in zip(files(), seen[1]["files"], strict=True):
+        assert file["shape"] == list(image.shape), file["values"][:1]
+        values = file["low"] + file["unit"] * np.array(file["values"], float)
+        off = np.abs(values - image.ravel()).max()
+        assert off <= (0 if image.dtype.kind in "iu" else 0.51 * file["unit"])
+
+
+def test_the_sliders_can_be_dragged(seen):
     number = r"(-?\d+)"
     pattern = (
-        f"threshold {number}: χ = {number} components \N{MINUS SIGN} {number} holes = {number}"
+        f"threshold {number}, at least {number}: χ = {number} components? \N{MINUS SIGN} "
+        f"{number} holes? = {number}; {number} objects?"
     )
-    readouts = [re.fullmatch(pattern, text).groups() for text in found["readouts"]]
+    readouts = [re.fullmatch(pattern, text).groups() for text in seen[1]["readouts"]]
     numbers = np.array(readouts, int)
-    assert numbers[:, 0].tolist() == [135, 140, 140]
-    np.testing.assert_array_equal(numbers[:, 1] - numbers[:, 2], numbers[:, 3])
-    assert len(set(numbers[:, 3].tolist())) == 3
-    assert 0.5 < found["inside"] / 512**2 < 0.7  # blue where the example is at most 140
+    assert numbers[:, :2].tolist() == [[60, 25], [70, 25], [70, 0], [70, 0]]
+    np.testing.assert_array_equal(numbers[:, 2] - numbers[:, 3], numbers[:, 4])
+    assert 40 <= numbers[0, 5] <= 50  # of 48 cells, some of which are hidden by others
+    assert numbers[2, 2] > numbers[1, 2]  # the noise
+    assert numbers[2, 5] != numbers[3, 5]
+    assert 0.1 < seen[1]["coloured"] / 384**2 < 0.5
