@@ -1,16 +1,17 @@
-"""Arguments of kernels, and launches whose arguments are prepared once."""
+"""Launches of kernels, the small results that they write to the host, and counters at zero."""
 
 from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
 
-__all__ = ["Call", "launch"]
+__all__ = ["Call", "Reply", "launch", "pooled_zeros", "stream_zeros", "take_reply"]
 
 
 def launch(
@@ -101,3 +102,128 @@ class Call:
 
 def _three(sizes: Sequence[int]) -> tuple[int, ...]:
     return (*map(int, sizes), *(1,) * (3 - len(sizes)))
+
+
+WORDS = 8
+ABSENT = -(1 << 63)  # what no kernel writes
+LOOKS = 4000  # about a fifth of a millisecond, before the thread sleeps until the stream is done
+
+
+class Reply:
+    """Words of pinned host memory that a kernel writes, and words of its device for the kernel.
+
+    A call takes one for itself, so calls on other streams and threads do not interfere.
+
+    Attributes
+    ----------
+    address : int
+        Address of the words in host memory, which is the same on the device.
+    memory : cupy.ndarray
+        (WORDS,) int64 on the device, zero at first and when a reply is there, but for the last one.
+    state : int
+        The last word of `memory`, modulo 2**64.
+    """
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+        self._host = cupy.cuda.alloc_pinned_memory(8 * WORDS)
+        self.address = int(self._host.ptr)
+        self._words = (ctypes.c_int64 * WORDS).from_address(self.address)
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            self.memory = cupy.zeros(WORDS, np.int64)
+        stream.synchronize()
+        self.state = 0
+        self.clear(WORDS)
+
+    def clear(self, count: int) -> None:
+        """Prepare the first words for the next kernel."""
+        for i in range(count):
+            self._words[i] = ABSENT
+
+    def wait(self, count: int, stream: Any) -> list[int]:
+        """Return the first words once a kernel on the stream has written all of them."""
+        words = self._words
+        for _ in range(LOOKS):
+            if words[count - 1] != ABSENT and ABSENT not in words[:count]:
+                break
+        else:
+            stream.synchronize()
+        found = words[:count]
+        if ABSENT in found:
+            raise RuntimeError("a CUDA kernel ended without its result")
+        self.clear(count)
+        return found
+
+    def release(self) -> None:
+        """Make the reply available to the next call."""
+        _free[self._device].append(self)
+
+
+_free: dict[int, list[Reply]] = {}
+_all: list[Reply] = []  # those of interrupted calls, too: a kernel may still write there
+
+
+def take_reply(device: int) -> Reply:
+    """Return a reply for a kernel on the current device, number `device`."""
+    try:
+        return _free.setdefault(device, []).pop()
+    except IndexError:
+        reply = Reply(device)
+        _all.append(reply)
+        return reply
+
+
+POOL = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
+MOST = 1 << 15  # words of a captured call; clearing more costs little beside reading its image
+LINE = 16  # words of a cache line
+SHARED = 1 << 13  # words of the default stream
+DEFAULT_STREAM = 0  # its handle
+
+_lock = threading.Lock()
+_pools: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
+_shared: dict[int, Any] = {}  # of the default stream of each device
+
+
+def stream_zeros(words: int, device: int, stream: int) -> int:
+    """Return the address of zeros for a call on a stream that is not capturing, or 0.
+
+    Kernels on a stream run one after another and leave the words zero, so all calls on the default
+    stream share them. Other streams come and go, and get none.
+    """
+    memory = _shared.get(device)
+    if memory is None:
+        memory = _add_device(device)
+    shared = stream == DEFAULT_STREAM and 0 < words <= SHARED
+    return int(memory.data.ptr) if shared else 0
+
+
+def _add_device(device: int) -> Any:
+    with _lock:
+        if device not in _shared:
+            _pools[device] = _cleared(POOL), 0  # now, since a capture may forbid it
+            _shared[device] = _cleared(SHARED)
+        return _shared[device]
+
+
+def pooled_zeros(words: int, device: int) -> int:
+    """Return the address of zeros that belong to a captured call, or 0 if there are none.
+
+    Graphs may be replayed at any time, so words never return to the pool.
+    """
+    if not 0 < words <= MOST:
+        return 0
+    with _lock:
+        memory, taken = _pools.get(device, (None, POOL))
+        if taken + words > POOL:
+            return 0
+        _pools[device] = memory, taken + -(-words // LINE) * LINE
+    return int(memory.data.ptr) + 8 * taken
+
+
+def _cleared(words: int) -> Any:
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        memory = cupy.zeros(words, np.int64)
+    stream.synchronize()
+    return memory

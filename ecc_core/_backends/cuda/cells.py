@@ -13,9 +13,9 @@ from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of

@@ -1,4 +1,4 @@
-"""Coefficients of images, or their sums in bins."""
+"""Coefficients of images, their sums in bins, and curves of any number of thresholds by these."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
-from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
+from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.points import OUT as POINTS_OUT
 from ecc_core._backends.cuda.points import plan_points, point_coefficients
 from ecc_core._backends.cuda.recipe import IMAGE, image_struct
-from ecc_core._backends.cuda.replies import take_reply
-from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
+from ecc_core._backends.cuda.samples import SAMPLES, plain_samples, samples_of
+from ecc_core._backends.cuda.scan import running_sums
 from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_REPORT, Variant
+from ecc_core._backends.cuda.variants import (
+    ELEMENTS,
+    ITEM_BYTES,
+    NAN_NONE,
+    NAN_OMIT,
+    NAN_REPORT,
+    Variant,
+)
 
-__all__ = ["coefficient_call", "image_coefficients", "scanned_counts"]
+__all__ = ["coefficient_call", "counted_curves", "image_coefficients"]
 
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))
@@ -169,3 +176,41 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     grid = (min(blocks, -(-units // warps)), images) if counts else (-(-units // warps),)
     given = image_struct(layout), points, BINS()
     return Call(found.kernel, grid, options["THREADS"], shared, given)
+
+
+FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
+COUNTS = Struct("counts.cu", "Counts")
+
+
+def counted_curves(
+    view: ArrayView,
+    mask: Any,
+    variant: Variant,
+    prepared: Prepared,
+    direction: Any,
+    own: tuple[int, int] | None,
+) -> tuple[Any, Any, Any]:
+    """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
+    scans = variant.nan != NAN_OMIT
+    whole = mask is None and direction is None and own is None
+    counted = scanned_counts(view, variant, prepared) if scans and whole else None
+    if counted is not None:
+        values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
+        return values, counted[1], counted
+    found, flag = image_coefficients(view, mask, variant, direction, scans=scans)
+    if own is not None:
+        part = slice(None), slice(*own)
+        view = view._replace(array=view.array[part])
+        found = cupy.ascontiguousarray(found[part])
+    bins = cupy.zeros((len(found), prepared.rules.levels + 1), np.int64)
+    plain = variant._replace(nan=NAN_NONE, masked=False)  # other samples have the coefficient 0
+    samples = samples_of(view, None, plain, prepared, direction)
+    shared, macros = table_memory(prepared.rules)
+    own_sums = len(found) == 1 and prepared.rules.levels <= FEW
+    if own_sums:
+        shared += 16 * (prepared.rules.levels // 8 + 1)
+    macros |= {"COUNTS": int(own_sums)}
+    given = COUNTS(coefficients=found.data.ptr, bins=bins.data.ptr), prepared.bins
+    samples.launch("counts", "count", macros, *given, shared=shared)
+    values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
+    return values, flag, (found, flag, bins, samples.memory)

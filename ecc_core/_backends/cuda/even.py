@@ -10,10 +10,9 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.guesses import UNIFORM
-from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import DATA, THREADS, range_arguments
 from ecc_core._backends.cuda.scan import Scan, plan_scan
 from ecc_core._backends.cuda.structures import Struct

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import on_host
-from ecc_core._backends.cuda.calls import launch
+from ecc_core._backends.cuda.calls import Reply, launch
 from ecc_core._backends.cuda.compile import function
-from ecc_core._backends.cuda.replies import Reply
 
 __all__ = ["EVERY_VALUE", "changes", "is_set", "sum_events"]
 

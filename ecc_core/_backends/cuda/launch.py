@@ -29,13 +29,12 @@ from ecc_core._backends.cuda.arrays import (
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import prepare
-from ecc_core._backends.cuda.coefficients import image_coefficients
-from ecc_core._backends.cuda.counts import counted_curves
+from ecc_core._backends.cuda.calls import take_reply
+from ecc_core._backends.cuda.coefficients import counted_curves, image_coefficients
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
 from ecc_core._backends.cuda.planned import plan
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves
-from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import find_range
 from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of

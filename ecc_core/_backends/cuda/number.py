@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import round_to_levels

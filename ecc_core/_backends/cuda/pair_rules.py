@@ -20,11 +20,12 @@ from ecc_core._backends.cuda.guesses import (
     PIECES,
     UNIFORM,
     Line,
+    Pieces,
+    by_pieces,
     guesses,
     is_near,
     line_through,
 )
-from ecc_core._backends.cuda.pieces import Pieces, by_pieces
 
 __all__ = ["FEW_LEVELS", "PAIR_LEVELS", "PairRule", "pair_rule"]
 

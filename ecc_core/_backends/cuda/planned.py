@@ -22,11 +22,11 @@ from ecc_core._backends.cuda.arrays import (
     is_stream_of_torch,
 )
 from ecc_core._backends.cuda.bins import prepare
+from ecc_core._backends.cuda.calls import take_reply
 from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
 from ecc_core._backends.cuda.exact import is_set
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.regions import plan_regions
-from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import DATA
 from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of, whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call, launch
+from ecc_core._backends.cuda.calls import Call, launch, take_reply
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
 

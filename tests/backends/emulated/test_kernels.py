@@ -17,7 +17,7 @@ SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
-# Some are so close together that they need pieces (pieces.py).
+# Some are so close together that they need pieces (guesses.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
@@ -437,7 +437,7 @@ def test_regions(emulator, monkeypatch, shape, dtype):
     if dtype == "i8":
         labels[2, 3, 4] = -2
         with pytest.raises(ValueError, match="`labels` must not be negative, got -2"):
-            emulator.backend.labels.rank_labels(labels.view(ndarray))
+            emulator.backend.regions.rank_labels(labels.view(ndarray))
 
 
 def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
