@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection, placement
+from napari_ecc._controller.layers import Selection, placement, shown_axes
 from napari_ecc._controller.overlays import OUTLINE, Overlay
 from napari_ecc._model.directions import direction_from_ray
 
@@ -106,9 +106,8 @@ class DirectionArrow(Overlay):
 
         The steps of a slider in napari are the smallest ones of all layers.
         """
-        dims = self._viewer.dims
         scale = np.array(layer.scale, dtype=np.float64)
-        scale[_own_axes(dims.displayed, layer.ndim - dims.ndim)] = 1.0
+        scale[shown_axes(self._viewer, layer)] = 1.0
         return scale
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
@@ -126,8 +125,7 @@ class DirectionArrow(Overlay):
     def _near_tip(self, event: Any) -> bool:
         assert self._place is not None
         tip = self._place.ends()[1]
-        missing = tip.size - len(event.position)  # layers are aligned at their last axes
-        shown = _own_axes(event.dims_displayed, missing)
+        shown = shown_axes(self._viewer, self._place.layer)
         gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
         if event.view_direction is not None:
             ray = np.asarray(event.view_direction)[-tip.size :][shown]
@@ -143,8 +141,7 @@ class DirectionArrow(Overlay):
         at = np.asarray(layer.world_to_data(event.position))
         offset = (at - centre)[axes] * spacing
         if event.view_direction is None:
-            missing = layer.ndim - len(event.position)
-            flat = np.isin(axes, _own_axes(event.dims_displayed, missing))
+            flat = np.isin(axes, shown_axes(self._viewer, layer))
             found = _turned(direction, offset, flat)
         else:
             ahead = np.asarray(event.position) + np.asarray(event.view_direction)
@@ -199,11 +196,6 @@ class HeightMarker(Overlay):
         axes = list(selection.axes)
         corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         return corners
-
-
-def _own_axes(displayed: Sequence[int], missing: int) -> list[int]:
-    """Return the displayed axes of the viewer that a layer has."""
-    return [axis + missing for axis in displayed if axis + missing >= 0]
 
 
 def _turned(direction: Floats, offset: Floats, flat: NDArray[np.bool_]) -> Floats | None:

@@ -87,7 +87,7 @@ class DirectionController(DockController):
         sets = (events.scope, events.threshold, events.superlevel, events.connectivity)
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self._change_layer, events.image)
-        self._links.add(self.request, events.show_set, *sets, model.turned)
+        self._links.add(self.request, events.show_set, events.contour, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_height, model.events.height)
         self._change_layer()

@@ -29,7 +29,7 @@ from napari_ecc._workers import Step
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
-KEPT = ("superlevel", "connectivity", "bins", "sigma", "min_size", "threshold", "min_persistence")
+KEPT = (*CURVE_FIELDS[:-1], "min_size", "threshold", "min_persistence", "contour")
 """Settings that are kept with a layer."""
 KEPT_AS = "napari-ecc settings"
 """Their key in its metadata."""
@@ -70,6 +70,7 @@ class ExplorerController(DockController):
         self._links.add(self.details.locate, events.window, events.show_changes)
         self._links.add(self.details.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
+        self._links.add(lambda on: self._set.draw(outline=on), events.contour)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
 

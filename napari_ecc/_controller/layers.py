@@ -25,6 +25,7 @@ __all__ = [
     "placement",
     "problem_with",
     "selection_of",
+    "shown_axes",
     "snapshot",
     "unit_of",
     "values_of",
@@ -118,6 +119,12 @@ def nearest_point(layer: Any, world: Any) -> list[int]:
     return found
 
 
+def shown_axes(viewer: Any, layer: Any) -> list[int]:
+    """Return the displayed axes of the viewer that a layer has; layers share their last axes."""
+    missing = layer.ndim - viewer.dims.ndim
+    return [axis + missing for axis in viewer.dims.displayed if axis + missing >= 0]
+
+
 def part_of(viewer: Any, layer: Any, scope: str) -> Part:
     """Return the displayed plane of a layer, or its volume, as an index of the layer's data.
 
@@ -126,10 +133,8 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
     """
     shape = levels_of(layer)[0].shape
     ndim = len(shape)
-    offset = viewer.dims.ndim - ndim  # layers are aligned at their last axes
     if scope == "slice" and ndim > 2:
-        shown = [axis - offset for axis in viewer.dims.displayed[-2:]]
-        axes = tuple(sorted(axis for axis in shown if axis >= 0))
+        axes = tuple(sorted(shown_axes(viewer, layer)[-2:]))
         axes = axes if len(axes) == 2 else (ndim - 2, ndim - 1)
     else:
         axes = tuple(range(max(0, ndim - 3), ndim))

@@ -12,8 +12,16 @@ from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
+from napari_ecc._controller.contour import Contour
 from napari_ecc._controller.fields import CriticalPoints, Field
-from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
+from napari_ecc._controller.layers import (
+    PLUGIN_KEY,
+    Selection,
+    levels_of,
+    placement,
+    selection_of,
+    shown_axes,
+)
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
 from napari_ecc._workers import Job, Runner, Step
@@ -34,6 +42,8 @@ __all__ = [
 
 OUTLINE = "#ff9f43"
 CLEAR = (0.0, 0.0, 0.0, 0.0)
+MOST_DRAWN = 1 << 23
+"""Points of the set that are drawn at a time; of more, evenly spaced ones are."""
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
 LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
 """Colours of points that raise and that lower the Euler characteristic by 1, 2, and more."""
@@ -263,10 +273,14 @@ class SetOverlay(Overlay):
         super().__init__(viewer, removed)
         self._dtype = np.dtype(bool)
         self._superlevel = True
+        self._contour: Contour | None = None
+        self._shown: tuple[Any, Selection, Field, Any] | None = None
         self._links.add(self._rename, viewer.layers.events.renamed)
+        self._links.add(self._show_again, viewer.dims.events.ndisplay)
 
     def show(self, image: Any, selection: Selection, field: Field, model: Any) -> None:
         """Show the set of a field at the model's threshold on an image."""
+        self._shown = image, selection, field, model
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
         look = look_of_sets()
@@ -288,6 +302,29 @@ class SetOverlay(Overlay):
             interpolation2d="nearest",
             multiscale=multiscale,
         )
+        self.draw(outline=model.contour)
+
+    def _show_again(self, *_: Any) -> None:
+        """Show as many points as planes or volumes allow."""
+        if self.layer is not None and self._shown is not None:
+            self.show(*self._shown)
+
+    def draw(self, *, outline: bool) -> None:
+        """Draw the outline of the set, but that of volumes in three dimensions, or all of it."""
+        if self._contour is not None:
+            self._contour.show(outline=outline)
+
+    def _add(self, add: Callable[..., Any], **content: Any) -> Any:
+        layer = super()._add(add, **content)
+        window = getattr(self._viewer, "__wrapped__", self._viewer).window
+        drawn = window._qt_viewer.canvas.layer_to_visual[layer]
+        self._contour = Contour(drawn._layer_node.get_node(2))
+        return layer
+
+    def remove(self) -> None:
+        """Remove the layer, and forget what it shows."""
+        self._shown = self._contour = None
+        super().remove()
 
     def _name(self, image: Any) -> str:
         return f"{image.name} {'≥' if self._superlevel else '≤'} t"
@@ -298,13 +335,26 @@ class SetOverlay(Overlay):
             self.layer.name = self._name(self._described)
 
     def _data(self, image: Any, selection: Selection, field: Field, model: Any) -> dict[str, Any]:
-        if field.mask is None and not model.sigma:
-            levels = levels_of(image)
-            return {"data": levels if len(levels) > 1 else levels[0], **placement(image)}
-        values = np.asarray(field.data, dtype=np.float32)
+        """The points that are drawn, and where: the layer's own, or some if there are too many."""
+        levels = levels_of(image)
+        plain = field.mask is None and not model.sigma
+        if plain and len(levels) > 1:
+            return {"data": levels, **placement(image)}
+        part = selection_of(image, (slice(None),) * image.ndim) if plain else selection
+        values = part.full if plain else field.data
+        shown = np.isin(part.axes, shown_axes(self._viewer, image))
+        sides = np.array(values.shape)[shown]
+        step = math.ceil((math.prod(sides.tolist()) / MOST_DRAWN) ** (1 / max(sides.size, 1)))
+        steps = np.where(shown, step, 1)
+        if plain and step <= 1:
+            return {"data": levels[0], **placement(image)}
+        some = tuple(slice(None, None, at) for at in steps.tolist())
+        values = values[some]
+        if not plain:
+            values = values.astype(np.float32)
         if field.mask is not None:
-            values = np.where(field.mask, values, np.nan)
-        return embedded(values, image, selection)
+            values = np.where(field.mask[some], values, np.nan)
+        return embedded(values, image, part, steps * part.spacing)
 
     def move(self, threshold: float) -> None:
         """Show the set at another threshold."""

@@ -130,6 +130,7 @@ class ExplorerModel:
     window: float = 0.02
     """Half width of the window of critical points, as a share of the curve's range."""
     show_set: bool = True  # whether the layer of the set is wanted
+    contour: bool = True  # whether the outline of the set is drawn, not all of it
     show_changes: bool = False  # whether the layer of its critical points is wanted
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve

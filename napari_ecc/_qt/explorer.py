@@ -62,6 +62,13 @@ SETTINGS = {
     "Smallest": (
         form.whole_number("min_size", "Points of the least object of Make Labels", 0, 2**31 - 1),
     ),
+    "Set": (
+        form.choice(
+            "contour",
+            "How the set is drawn; all of it in three dimensions",
+            {"Contour": True, "Fill": False},
+        ),
+    ),
     "Window": (form.number("window_percent", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
 }
 OVERLAYS = {

@@ -123,6 +123,7 @@ def test_overlay_shows_the_set(explorer, qtbot):
     image = np.zeros((40, 40), np.uint8)
     image[:, 20:] = 200
     viewer, panel = explorer(image, show=True)
+    panel.model.contour = False
     panel.model.threshold = 200.0
     settle(qtbot, panel)
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)

@@ -5,7 +5,11 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, overlays, settle
+from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtWidgets import QApplication
+from scipy.ndimage import binary_erosion
+
+import napari_ecc._controller.overlays
 
 APART = 30
 """Pixels between the middle of the canvas and the points that are looked at."""
@@ -100,6 +104,7 @@ def test_every_pair():
 def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
     """Whatever is opened, chosen, moved, renamed or removed; in 2-D, after whatever else."""
     viewer, panel = explorer(show=True)
+    panel.model.contour = False
     layers = Layers(viewer, panel, ndim)
     layers.open()
     viewer.dims.ndisplay = ndim
@@ -109,6 +114,62 @@ def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
         QApplication.processEvents()
         panel.model.threshold = 200.0
         layers.check()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
+    """Pixels of the window next to those outside of the set, at the edges of the image's pixels."""
+    inner = np.random.default_rng(0).integers(0, 200, (10, 10)).astype(np.uint8)
+    image = np.pad(inner, 1, constant_values=200 if dark else 0)
+    viewer, panel = explorer(image, show=True)
+    viewer.layers[0].visible = False
+    panel.model.superlevel = not dark
+    settle(qtbot, panel)
+
+    def coloured():
+        QApplication.processEvents()
+        picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+        return np.ptp(picture, axis=2) > 40
+
+    for threshold in (60.0, 100.0):
+        panel.model.threshold = threshold
+        outline = coloured()
+        panel.settings["contour"].value = "Fill"
+        inside = coloured()
+        panel.settings["contour"].value = "Contour"
+        within = binary_erosion(inside, np.ones((3, 3)), 2, border_value=1)
+        wrong = np.count_nonzero(outline != (inside & ~within))  # of rounded coordinates
+        assert wrong <= 0.002 * np.count_nonzero(outline)
+        assert outline.any()
+    viewer.dims.ndisplay = 3
+    settle(qtbot, panel)
+    viewer.dims.ndisplay = 2
+    settle(qtbot, panel)
+    assert_array_equal(coloured(), outline)
+
+
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smoothed):
+    """Evenly spaced ones, each in the middle of those that it stands for."""
+    monkeypatch.setattr(napari_ecc._controller.overlays, "MOST_DRAWN", 100)
+    image = np.random.default_rng(0).integers(0, 200, (3, 40, 50)).astype(np.uint8)
+    viewer, panel = explorer(image, scale=(1, 2, 3), translate=(0, 5, 7), rotate=5)
+    viewer.dims.set_current_step(0, 0)
+    panel.model.sigma = 0.01 * smoothed  # changes nothing but the type
+    settle(qtbot, panel)
+    for step in (5, 4):
+        (overlay,) = overlays(viewer)
+        every = (step if step == 4 else 1, step, step)
+        expected = image[:: every[0], :: every[1], :: every[2]]
+        assert_array_equal(overlay.data, expected[:1] if smoothed and step == 5 else expected)
+        corners = [(0, 0, 0), (1, 2, 3)]
+        corners = corners[: 1 if smoothed and step == 5 else 2]
+        for at in corners:
+            around = np.multiply(at, every) + (np.array(every) - 1) / 2
+            expected = viewer.layers[0].data_to_world(around)
+            assert_allclose(overlay.data_to_world(at), expected)
+        viewer.dims.ndisplay = 3
+        settle(qtbot, panel)
 
 
 def test_other_overlays_lie_above_the_set(explorer, qtbot):
