@@ -132,7 +132,7 @@ def seen(tmp_path_factory):
         f"<script>{IN_THE_BROWSER}</script>",
         encoding="utf-8",
     )
-    command = [browser, *OPTIONS, "--virtual-time-budget=10000", page.as_uri()]
+    command = [browser, *OPTIONS, "--virtual-time-budget=1000000", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     output = re.search(r"<output>(.*?)</output>", done.stdout, re.DOTALL)
     assert output, done.stderr
