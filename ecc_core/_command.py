@@ -4,8 +4,6 @@ import os
 import signal
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Run ``ecc`` with the arguments of the process; returns its exit code."""

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distance", "height_weights", "least_rotated_distance", "sample_directions", "smooth"]
-
 Floats = NDArray[np.float64]
 
 

@@ -3,8 +3,6 @@
 import importlib
 from types import ModuleType
 
-__all__ = ["import_optional"]
-
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import `module`, or raise an error that names the extra that installs it.

@@ -24,16 +24,6 @@ from numpy.typing import NDArray
 
 from ecc_core._request.filtration import uses_cubes
 
-__all__ = [
-    "ORTHANTS",
-    "Axes",
-    "Directions",
-    "Frame",
-    "coefficient_table",
-    "place_points",
-    "sort_directions",
-]
-
 Floats = NDArray[np.float64]
 Axes = tuple[int, ...]
 

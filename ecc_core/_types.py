@@ -7,19 +7,6 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
-__all__ = [
-    "CoefficientOptions",
-    "CurveOptions",
-    "DeviceT",
-    "LazyArray",
-    "LazyT",
-    "RegionOptions",
-    "RegionTransformOptions",
-    "ShardOptions",
-    "Thresholds",
-    "TransformOptions",
-]
-
 Thresholds = ArrayLike | Literal["exact"]
 
 

@@ -6,8 +6,6 @@ from qtpy.QtWidgets import QApplication
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.session import session_of
 
-__all__ = ["copy_python", "make_labels", "next_birth", "next_merge", "toggle_changes", "undo"]
-
 
 def _explorer(viewer: Viewer) -> ExplorerController:
     """Return the controller of the dock Threshold."""

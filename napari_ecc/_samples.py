@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["coins", "drops", "labelled_coins", "vessels"]
-
 LayerData = tuple[NDArray[Any], dict[str, Any], str]
 
 

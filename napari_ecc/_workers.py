@@ -19,8 +19,6 @@ from napari.utils.notifications import show_error
 from psygnal import Signal
 from qtpy.QtCore import QThreadPool
 
-__all__ = ["PREPARING", "Job", "Runner", "Step", "apart", "result", "streamed"]
-
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
 

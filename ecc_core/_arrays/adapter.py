@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adapter"]
-
 
 class Adapter:
     """Converts between the arrays of a library and those that a backend takes and returns.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapter import Adapter
 
-__all__ = ["CuPy"]
-
 
 class CuPy(Adapter):
     """Arrays on CUDA devices, which the backend takes as they are."""

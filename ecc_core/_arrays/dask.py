@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapter import Adapter
 
-__all__ = ["Dask"]
-
 
 class Dask(Adapter):
     """dask arrays, which :mod:`ecc_core._dask` computes."""

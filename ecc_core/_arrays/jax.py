@@ -7,8 +7,6 @@ from typing import Any
 
 from ecc_core._arrays.numpy import ArrayLikes
 
-__all__ = ["JAX"]
-
 
 class JAX(ArrayLikes):
     """Arrays that are not being traced. Results are 64-bit, whether JAX enables 64 bits or not."""

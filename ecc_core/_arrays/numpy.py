@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ecc_core._arrays.adapter import Adapter
 from ecc_core.errors import BackendError
 
-__all__ = ["ArrayLikes", "NumPy"]
-
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 CUDA = 2  # kDLCUDA
 

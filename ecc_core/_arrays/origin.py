@@ -20,8 +20,6 @@ from ecc_core._request.image import (
 from ecc_core._request.resources import AtMost, check_workers
 from ecc_core.errors import BackendError
 
-__all__ = ["Origin", "kept_points", "origin_of", "region_labels"]
-
 
 class Origin:
     """The library and device of an image."""

@@ -13,8 +13,6 @@ from ecc_core._arrays.request import Request
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import looks_thin
 
-__all__ = ["Plan", "plan_of"]
-
 KEPT = 256
 KEPT_LEVELS = 4096  # most thresholds of a plan
 

@@ -12,8 +12,6 @@ from ecc_core._request.filtration import Filtration, direction_of, filtration_of
 from ecc_core._request.image import Geometry, geometry_by_axis, image_named, split_masked
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
-__all__ = ["Request", "check_eager", "layout_of"]
-
 
 def check_eager(array: Any, name: str = "image") -> None:
     """Refuse a dask array where a function needs the whole image."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.adapter import Adapter
 
-__all__ = ["Torch"]
-
 
 @lru_cache(maxsize=64)
 def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:

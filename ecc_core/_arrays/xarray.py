@@ -11,8 +11,6 @@ from ecc_core._arrays import given_on_host
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import spatial_axes
 
-__all__ = ["length_units", "spacing_of", "value_units"]
-
 
 def value_units(image: Any) -> str | None:
     """Return the unit of the values of an image, if it is a DataArray that knows it."""

@@ -24,13 +24,6 @@ import numpy as np
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.levels import distinct_values
 
-__all__ = [
-    "bordered_curve",
-    "bordered_exact_curve",
-    "closed",
-    "stretch",
-]
-
 Box = tuple[Any, ...]
 """An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["Kind", "complete", "kind_of", "kinds_of"]
-
 Values = NDArray[np.int64]
 
 

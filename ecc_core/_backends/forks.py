@@ -11,8 +11,6 @@ import os
 import threading
 from typing import Any
 
-__all__ = ["paused", "wait_for"]
-
 paused = threading.RLock()
 """To be held by a thread that imports or compiles, a step at a time: forks wait for the step."""
 

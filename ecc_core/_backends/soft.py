@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["Projected", "SoftCurves", "SoftImages"]
-
 
 class SoftImages(NamedTuple):
     """Images (batch, *spatial), and what their soft curves are computed from.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["spans_of"]
-
 
 def spans_of(shape: Sequence[int], cells: Cells, boundary: Boundary) -> NDArray[np.int64]:
     """Return the ranges of the lowest corners of each kind of group, (kinds, axes, 2).

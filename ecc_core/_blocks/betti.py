@@ -23,8 +23,6 @@ from ecc_core._blocks.planes import Array
 from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
 
-__all__ = ["Betti", "BettiWork", "Box", "JoinedBoxes", "halves", "open_sides", "piece_bytes"]
-
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 PIECE_BYTES = 17  # for each point of an open side of noise, the worst case
 

@@ -12,13 +12,6 @@ from ecc_core._request.estimator import Estimator
 from ecc_core._request.filtration import Filtration
 from ecc_core.results import curve_facts
 
-__all__ = [
-    "NO_EXACT",
-    "functionals",
-    "functionals_of_rows",
-    "minkowski_facts",
-]
-
 Counts = NDArray[np.int64]
 
 NO_EXACT = " for Minkowski functionals"

@@ -30,22 +30,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "BlockSums",
-    "Box",
-    "Face",
-    "Place",
-    "Term",
-    "crossing_terms",
-    "faces_of",
-    "flattened",
-    "neighbours",
-    "outermost",
-    "place_of",
-    "plane_of",
-]
-
 Array = NDArray[Any]
 Box = tuple[Array, ...]
 """The image in a box, (batch, *spatial), followed by arrays of the same shape such as a mask."""

@@ -21,8 +21,6 @@ from ecc_core._blocks.planes import Array, Box, Face, Place, Term, faces_of, fla
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["CellCounts", "Curve", "Quantity", "Surface", "add", "coefficients_of", "differences"]
-
 Values = NDArray[np.int64]
 Faces = Sequence[Sequence[Face]]
 

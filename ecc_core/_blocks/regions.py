@@ -16,16 +16,6 @@ from ecc_core._blocks.planes import Array, Box, Term, flattened
 from ecc_core._blocks.quantities import Quantity
 from ecc_core._request.image import check_label_values
 
-__all__ = [
-    "add_tables",
-    "labels_of",
-    "rows_of",
-    "table_of",
-    "table_with_terms",
-    "values_of",
-    "without_missing",
-]
-
 Table = NDArray[np.int64]
 
 

@@ -19,8 +19,6 @@ from ecc_core._request.thresholds import Thresholds, parse_thresholds
 from ecc_core.errors import BackendError
 from ecc_core.results import EulerCurve, curve_facts
 
-__all__ = ["streamed_curve"]
-
 TOGETHER = "together with `devices`"
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ecc_core._blocks.quantities import Curve
 
-__all__ = ["curves_of_tiles", "tile_chunks"]
-
 Array = NDArray[Any]
 
 

@@ -24,8 +24,6 @@ from ecc_core._optional import import_optional
 from ecc_core._request.resources import available_cores
 from ecc_core.errors import InputFileError
 
-__all__ = ["cluster_errors", "sums_of_groups"]
-
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
 AHEAD, ASKED = 2, 4

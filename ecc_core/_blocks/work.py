@@ -30,8 +30,6 @@ from ecc_core._blocks.quantities import add
 from ecc_core._blocks.regions import add_tables, table_of, table_with_terms, without_missing
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["Group", "Index", "Work"]
-
 Index = tuple[int, ...]
 Values = NDArray[np.int64]
 

@@ -42,8 +42,6 @@ from ecc_core._io.plates import PlateImage, images_of_plate
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
-__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
-
 Array = NDArray[Any]
 
 HELP = "compute the curves of many images"

@@ -34,8 +34,6 @@ from ecc_core._request.thresholds import check_range, check_threshold_array, eve
 from ecc_core.errors import InputFileError
 from ecc_core.results import curve_facts
 
-__all__ = ["Stack", "held", "open_stack", "range_of", "thresholds_of"]
-
 Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks

@@ -13,8 +13,6 @@ from ecc_core._cli.curve_table import Curves, curves_in, joined_places
 from ecc_core._cli.outputs import quantities_of
 from ecc_core._cli.summing import sums_of_blocks
 
-__all__ = ["curves_of"]
-
 Array = NDArray[Any]
 
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "workers")

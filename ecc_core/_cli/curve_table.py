@@ -25,23 +25,6 @@ from ecc_core.results import (
     RegionCurves,
 )
 
-__all__ = [
-    "EULER",
-    "Curves",
-    "Found",
-    "add_facts",
-    "at_common_thresholds",
-    "columns_of",
-    "curves_in",
-    "described",
-    "heads_of",
-    "joined",
-    "joined_places",
-    "measures_of",
-    "places_of",
-    "plot",
-]
-
 Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16

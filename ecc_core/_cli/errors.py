@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from ecc_core.errors import InputFileError
 
-__all__ = ["FailedImages", "blame", "one_line"]
-
 ARGUMENTS = {
     "image": "the image",
     "first": "the first image",

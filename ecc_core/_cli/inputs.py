@@ -24,16 +24,6 @@ from ecc_core._request.filtration import check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
-__all__ = [
-    "Selected",
-    "matching_paths",
-    "open_blocks",
-    "open_input",
-    "open_single",
-    "select_input",
-    "single_path",
-]
-
 STDIN = "-"
 
 

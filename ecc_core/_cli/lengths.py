@@ -8,8 +8,6 @@ from ecc_core._io.units import UNITS, converted
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage
 
-__all__ = ["Calibration", "Lengths"]
-
 
 class Calibration(NamedTuple):
     """Distance between points along each spatial axis, or along all, and its unit, "" if unknown.

@@ -18,8 +18,6 @@ from ecc_core.components import persistent_regions
 from ecc_core.io import write_csv, write_figure, write_table
 from ecc_core.results import PersistentRegions
 
-__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
-
 ONE = "objects are those of one image"
 HELP = "find the objects of an image that last"
 DESCRIPTION = (

@@ -6,8 +6,6 @@ from typing import Any
 from ecc_core._cli import values
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 
-__all__ = ["FORMULAS", "add", "add_curves", "add_selection", "refuse"]
-
 INPUT = (
     "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
     f"s3://bucket/image.zarr ({', '.join(IMAGE_SUFFIXES)}). Name an array in an HDF5, NPZ or "

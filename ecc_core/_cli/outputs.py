@@ -12,17 +12,6 @@ from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core.errors import BackendError, InputFileError
 
-__all__ = [
-    "check_outputs",
-    "check_together",
-    "has_lengths",
-    "metadata_of",
-    "needs_memory",
-    "quantities_of",
-    "settings_of",
-    "settle_estimator",
-]
-
 NO_SETTINGS = (
     *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
     *("workers", "max_memory", "scheduler", "device"),

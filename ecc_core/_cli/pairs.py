@@ -10,8 +10,6 @@ from pathlib import Path
 from ecc_core._io.open import IMAGE_SUFFIXES, is_there
 from ecc_core.errors import InputFileError
 
-__all__ = ["check_pairs", "pair_of"]
-
 STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
 MOST_NAMED = 3
 

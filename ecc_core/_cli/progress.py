@@ -7,8 +7,6 @@ from typing import Any
 
 from ecc_core._optional import import_optional
 
-__all__ = ["bar", "progress_bar"]
-
 PATIENCE = 1.0  # seconds before a bar shows
 
 

@@ -28,8 +28,6 @@ from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError
 
-__all__ = ["sums_of_blocks"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

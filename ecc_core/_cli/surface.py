@@ -13,8 +13,6 @@ from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
 
-__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
-
 HELP = "compute the surface of two images or channels"
 DESCRIPTION = (
     "Compute the Euler characteristic of the points that are below a threshold in both of two "

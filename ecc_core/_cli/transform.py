@@ -26,8 +26,6 @@ from ecc_core.transforms import (
     region_transforms,
 )
 
-__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
-
 MOST_PANELS = 12
 ONE = "a transform is of one image"
 HELP = "compute the transform of a shape"

@@ -15,22 +15,6 @@ from ecc_core._io.units import UNITS, unit_named
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
-__all__ = [
-    "channel",
-    "index_or_range",
-    "memory",
-    "number",
-    "output",
-    "positive",
-    "roi",
-    "sigma",
-    "spacing",
-    "thresholds",
-    "unit",
-    "value_range",
-    "vector",
-]
-
 RANGE = r"\d*:\d*"
 Parse = Callable[[str], Any]
 

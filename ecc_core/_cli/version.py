@@ -9,8 +9,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, requires
 from importlib.metadata import version as installed_version
 
-__all__ = ["system", "version"]
-
 NAME = "napari-ecc"
 
 

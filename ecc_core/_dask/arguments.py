@@ -24,17 +24,6 @@ from ecc_core._request.image import (
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
-__all__ = [
-    "Axes",
-    "aligned",
-    "check_dask_image",
-    "check_no_workers",
-    "given_thresholds",
-    "lazy_request",
-    "paired",
-    "split_masked_chunks",
-]
-
 Array = NDArray[Any]
 
 Axes = SupportsIndex | Sequence[SupportsIndex] | None

@@ -16,8 +16,6 @@ from ecc_core._dask.arguments import lazy_request
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core.results import BettiCurves, curve_facts
 
-__all__ = ["whole_betti_curves"]
-
 
 def whole_betti_curves(image: Any, thresholds: ArrayLike, **options: Any) -> BettiCurves:
     """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""

@@ -19,15 +19,6 @@ from ecc_core._blocks.tiles import curves_of_tiles
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
-__all__ = [
-    "block_curves",
-    "coefficient_map",
-    "region_rows",
-    "sums_of_blocks",
-    "tile_curves",
-    "without_empty_chunks",
-]
-
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 dask = import_optional("dask", **PURPOSE)
 da = import_optional("dask.array", **PURPOSE)

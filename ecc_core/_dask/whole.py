@@ -34,15 +34,6 @@ from ecc_core.results import (
     surface_facts,
 )
 
-__all__ = [
-    "whole_coefficients",
-    "whole_curve",
-    "whole_minkowski",
-    "whole_region_minkowski",
-    "whole_regions",
-    "whole_surface",
-]
-
 
 def whole_curve(image: Any, thresholds: ArrayLike, **options: Any) -> EulerCurve:
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""

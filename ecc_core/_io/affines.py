@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ecc_core._io.units import UNITS
 
-__all__ = ["Affine", "check_place"]
-
 TOLERANCE = 0.1
 """Points by which a corner may be displaced: headers are rounded, quaternions to 0.001 degrees."""
 SPACES = {

@@ -4,8 +4,6 @@ import struct
 import zipfile
 from pathlib import Path
 
-__all__ = ["names_in_archive"]
-
 END = 22
 """Bytes of the record at the end of an archive, without the comment."""
 MANY = 0xFFFF

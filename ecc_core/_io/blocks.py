@@ -13,8 +13,6 @@ from ecc_core._io.views import Box, View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
-__all__ = ["Blocks", "Fitted", "Smoothing"]
-
 Array = NDArray[Any]
 
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends

@@ -9,16 +9,6 @@ from typing import Any
 from ecc_core._io.archives import names_in_archive
 from ecc_core._optional import import_optional
 
-__all__ = [
-    "Address",
-    "Archive",
-    "Files",
-    "Stamp",
-    "is_address",
-    "matching_addresses",
-    "stamp_of_file",
-]
-
 Stamp = tuple[Any, ...] | None
 """Changes when the file changes; None if there is no file."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from ecc_core.errors import InputFileError
 
-__all__ = ["DEFLATE", "check_held", "check_memory"]
-
 DEFLATE = 1032
 """Bytes that a byte of deflate yields at most: matches of 258 bytes, of 2 bits each."""
 SMALL = 1 << 28

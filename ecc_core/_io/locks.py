@@ -7,8 +7,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["is_in_use", "is_removed", "lock_file", "sole_run"]
-
 if sys.platform == "win32":
 
     def lock_file(file: IO[bytes]) -> bool:  # noqa: ARG001

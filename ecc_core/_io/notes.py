@@ -1,7 +1,5 @@
 """What users should know of an image's values, which are always as stored."""
 
-__all__ = ["CMYK", "ZERO_IS_WHITE", "orientation_notes"]
-
 ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
 CMYK = "channels are amounts of ink: cyan, magenta, yellow and black"
 

@@ -24,8 +24,6 @@ from ecc_core._io.readers import (
 from ecc_core._io.stored import Opened, Request, StoredImage
 from ecc_core.errors import InputFileError
 
-__all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "is_there", "open_image", "open_stream"]
-
 _FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),

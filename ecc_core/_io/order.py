@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ecc_core._io.stored import Opened, rows_of
 from ecc_core._io.views import Box
 
-__all__ = ["in_order"]
-
 LAST = "CZYXS"
 """The axes that follow all others, in this order. Time is the first axis."""
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from ecc_core._io.locks import sole_run
 from ecc_core._io.write import whole_file
 
-__all__ = ["Parts", "fingerprint"]
-
 Array = NDArray[Any]
 
 DIGEST = 16  # bytes at the end of a part

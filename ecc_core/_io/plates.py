@@ -7,8 +7,6 @@ from typing import NamedTuple
 from ecc_core._io.files import Address, Files, is_address
 from ecc_core._io.readers.zarr_images import attributes_of, is_zarr
 
-__all__ = ["PlateImage", "images_of_plate"]
-
 
 class PlateImage(NamedTuple):
     """A field of a well and its position on the plate."""

@@ -10,8 +10,6 @@ from ecc_core._io.open import open_image
 from ecc_core._io.select import channel_axis, choose, luminance, pick_channel
 from ecc_core.errors import InputFileError
 
-__all__ = ["ImageFile", "read_file", "read_image", "select_channel"]
-
 
 class ImageFile(NamedTuple):
     """The array of a file, and a letter for each of its axes."""

@@ -18,15 +18,6 @@ from ecc_core._io.write import TABLE_SUFFIXES, atomic_file, check_output, write_
 from ecc_core._optional import import_optional
 from ecc_core.results import Result, columns
 
-__all__ = [
-    "RESULT_SUFFIXES",
-    "describe_result",
-    "read_json",
-    "read_parquet",
-    "read_result",
-    "write_result",
-]
-
 RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 """Suffixes of the files that can hold a result."""
 KEY = "ecc"  # the column of a CSV file with the description

@@ -10,8 +10,6 @@ from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Box, View
 from ecc_core._request.image import check_image_dtype
 
-__all__ = ["Gray", "channel_axis", "choose", "luminance", "pick_channel", "select", "shown"]
-
 Array = NDArray[Any]
 Part = int | slice
 

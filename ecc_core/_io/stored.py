@@ -19,8 +19,6 @@ from ecc_core._io.limits import check_memory
 from ecc_core._io.views import REQUESTS, Box, View
 from ecc_core.errors import InputFileError
 
-__all__ = ["Opened", "Request", "StoredImage", "named_axes", "rows_of", "unnamed_axes"]
-
 LONGEST_ROW = 4096
 AXIS_NAMES = {
     "T": "t time",

@@ -22,8 +22,6 @@ from ecc_core.results import BettiCurves, CurveResult, EulerCurve, MinkowskiCurv
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["CurveTable", "curves_of_table", "read_table"]
-
 Measure = Literal["euler", "betti", "minkowski"]
 
 FACTS = {

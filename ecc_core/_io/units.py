@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["calibrated", "converted", "unit_named"]
-
 UNITS = {
     "kilometer": (1e3, "km kilometers kilometre kilometres"),
     "meter": (1.0, "m meters metre metres"),

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ecc_core._io.select import Gray
     from ecc_core._io.stored import StoredImage
 
-__all__ = ["REQUESTS", "Box", "View", "grown_chunks"]
-
 REQUESTS = 32  # on their way at once, for files behind an address
 LEAST_PART, SHARE_OF_PART = 1 << 20, 128  # bytes that are read at once, and share of the image
 

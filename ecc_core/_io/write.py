@@ -22,20 +22,6 @@ from ecc_core._optional import import_optional
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FIGURE_SUFFIXES",
-    "LABEL_SUFFIXES",
-    "TABLE_SUFFIXES",
-    "atomic_file",
-    "check_output",
-    "printable",
-    "whole_file",
-    "write_csv",
-    "write_figure",
-    "write_labels",
-    "write_table",
-]
-
 TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
 LABEL_SUFFIXES = (".tif", ".tiff", ".npy")

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from ecc_core._request.filtration import Filtration, check_spacing
 
-__all__ = ["MEASURES", "Cells", "Estimator", "estimator_of"]
-
 Offset = tuple[int, ...]
 
 MEASURES = {

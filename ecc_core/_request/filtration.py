@@ -15,26 +15,6 @@ from numpy.typing import NDArray
 
 from ecc_core._request.resources import check_unused
 
-__all__ = [
-    "Boundary",
-    "Direction",
-    "Filtration",
-    "as_numbers",
-    "check_boundary",
-    "check_closed",
-    "check_complex",
-    "check_connectivity",
-    "check_direction",
-    "check_flag",
-    "check_nan",
-    "check_scale",
-    "check_spacing",
-    "direction_of",
-    "filtration_of",
-    "filtrations_of",
-    "flag_pair",
-]
-
 
 class Boundary(StrEnum):
     """What lies beyond the border of an image."""

@@ -15,26 +15,6 @@ from numpy.typing import NDArray
 from ecc_core._request.filtration import as_numbers
 from ecc_core.errors import NAN_MESSAGE, nan_message, warn_caller
 
-__all__ = [
-    "Geometry",
-    "all_axes",
-    "as_booleans",
-    "check_ids",
-    "check_image_dtype",
-    "check_label_type",
-    "check_label_values",
-    "check_mask",
-    "check_same_shape",
-    "check_window",
-    "geometry_by_axis",
-    "geometry_of",
-    "image_named",
-    "looks_thin",
-    "spatial_axes",
-    "split_masked",
-    "warn_of_thin_volume",
-]
-
 THIN = 4  # largest length of an axis that probably holds colours, channels or images
 
 

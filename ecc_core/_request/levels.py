@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "count_entered", "distinct_values", "last_value", "round_to_levels"]
-
 Array = NDArray[Any]
 
 

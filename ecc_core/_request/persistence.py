@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_persistence", "lasting", "real_number"]
-
 Array = NDArray[Any]
 
 MOST_GAP = 2**64 - 1  # between two integers

@@ -6,15 +6,6 @@ import operator
 import os
 from typing import Any
 
-__all__ = [
-    "AtMost",
-    "available_cores",
-    "check_devices",
-    "check_positive_int",
-    "check_unused",
-    "check_workers",
-]
-
 
 class AtMost(int):
     """An upper bound on the number of threads, which small images need not reach."""

@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 
 from ecc_core.errors import warn_caller
 
-__all__ = [
-    "Thresholds",
-    "as_count",
-    "check_range",
-    "check_threshold_array",
-    "even_thresholds",
-    "exact_array",
-    "parse_thresholds",
-]
-
 Array = NDArray[Any]
 Number = int | float
 

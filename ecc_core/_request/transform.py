@@ -19,21 +19,6 @@ from ecc_core._request.thresholds import (
     even_thresholds,
 )
 
-__all__ = [
-    "MOST_WEIGHT",
-    "as_label_image",
-    "as_mask",
-    "as_weights",
-    "check_axes",
-    "check_directions",
-    "check_even_circle",
-    "check_metric",
-    "check_same_sampling",
-    "half_diagonal",
-    "parse_heights",
-    "spread_heights",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

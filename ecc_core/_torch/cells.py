@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Ties", "cell_values", "filtration", "split_coefficients", "spread"]
-
 Ties = Literal["raster", "split"]
 
 POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)

@@ -21,8 +21,6 @@ from ecc_core._request.resources import AtMost
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["curves", "gradient", "projection_gradients", "projections", "threads"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,6 @@ from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import cell_values, filtration, spread
 from ecc_core._torch.operators import no_second_derivatives, operator
 
-__all__ = ["by_direction_terms", "gradients_of", "soft_curve"]
-
 
 def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]

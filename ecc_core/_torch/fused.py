@@ -19,8 +19,6 @@ from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._torch.cuda import arguments
 from ecc_core._torch.operators import bypasses_torch
 
-__all__ = ["applies", "soft_curve"]
-
 
 def applies(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     """Whether the kernels can read these arguments of the operator, which bypass torch."""

@@ -14,8 +14,6 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map
 
-__all__ = ["bypasses_torch", "no_second_derivatives", "operator"]
-
 PLAIN = (Tensor, torch.nn.Parameter)
 DEVICES = ("cpu", "cuda")
 

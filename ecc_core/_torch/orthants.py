@@ -12,8 +12,6 @@ from torch.nn import functional
 from ecc_core._backends import soft_curves
 from ecc_core._torch.operators import bypasses_torch
 
-__all__ = ["coordinates", "orthant_coefficients", "orthants_of", "positions", "scaled"]
-
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """Sum the signed weights of the cells of which each vertex is the highest, for each orthant.

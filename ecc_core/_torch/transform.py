@@ -15,8 +15,6 @@ from ecc_core._backends.soft import Projected
 from ecc_core._torch.operators import no_second_derivatives, operator
 from ecc_core._torch.orthants import orthants_of, positions
 
-__all__ = ["soft_projection"]
-
 
 def _fake(weights: Tensor, vectors: Tensor, heights: Tensor, *_: Any) -> tuple[Tensor, ...]:
     shape = weights.shape[0], vectors.shape[0], heights.shape[0]

@@ -24,8 +24,6 @@ from ecc_core.results import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Aligned", "Curves", "Metric", "align", "from_table", "norms"]
-
 Curves: TypeAlias = "Curve | list[Curve] | CurveTable | DataFrame"
 Metric: TypeAlias = Literal["L1", "L2", "W1"]
 

@@ -16,17 +16,6 @@ from ecc_core._request.image import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
 
-__all__ = [
-    "Field",
-    "check_moments",
-    "check_positive",
-    "check_real",
-    "check_region",
-    "count_cells",
-    "kinematic_curve",
-    "lattice_curve",
-]
-
 Mask = NDArray[np.bool_]
 Counts = dict[tuple[int, ...], int]
 

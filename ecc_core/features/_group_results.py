@@ -14,8 +14,6 @@ from ecc_core.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CurveBand", "PermutationTest", "draw_band", "new_panel"]
-
 HEIGHT = 2.4  # inches
 
 

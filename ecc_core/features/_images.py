@@ -18,8 +18,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 
-__all__ = ["ImageList", "ImageTransformer", "is_path"]
-
 
 @dataclass(frozen=True)
 class ImageList:

@@ -12,8 +12,6 @@ import numpy as np
 from ecc_core._arrays import on_host
 from ecc_core.features._steps import Floats
 
-__all__ = ["Permutations", "blocks", "independent_curves", "regroupings", "sign_flips"]
-
 BLOCK = 2**22  # resampled values held at a time
 
 

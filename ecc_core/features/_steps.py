@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import on_host
 from ecc_core.results import CurveResult, TransformResult
 
-__all__ = ["Curve", "Floats", "Steps", "as_steps", "check_level", "join", "one_grid"]
-
 Floats = NDArray[np.float64]
 Curve: TypeAlias = CurveResult[Any] | TransformResult[Any] | tuple[ArrayLike, ArrayLike]
 

@@ -14,22 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = [
-    "Scalar",
-    "Vector",
-    "check_mask",
-    "check_n_spatial",
-    "check_tensor",
-    "finite_scalar",
-    "images",
-    "numbers_of",
-    "plain",
-    "positive_scalar",
-    "spacing_of",
-    "unit",
-    "widened",
-]
-
 Scalar = float | Tensor
 Vector = Sequence[float] | Tensor
 

@@ -13,8 +13,6 @@ from ecc_core.curves import euler_curve
 from ecc_core.nn._arguments import plain
 from ecc_core.transforms import euler_transform
 
-__all__ = ["exact_curve", "exact_transform", "flatten", "straight_through"]
-
 
 def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     """Apply an exact operator to a batch of images, with the gradients of the soft values."""

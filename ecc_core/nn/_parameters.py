@@ -14,15 +14,6 @@ from torch.nn.functional import softplus
 from ecc_core._arrays import given_on_host
 from ecc_core._request.thresholds import parse_thresholds
 
-__all__ = [
-    "SLOPE_OF_STEP",
-    "as_levels",
-    "bounds_of",
-    "free_increasing",
-    "increasing",
-    "log_of",
-]
-
 Floats = NDArray[np.float64]
 
 MANY = 1 << 20

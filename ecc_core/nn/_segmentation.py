@@ -12,8 +12,6 @@ from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._request.resources import check_positive_int
 from ecc_core.nn._arguments import check_n_spatial
 
-__all__ = ["SegmentationLoss", "check_probabilities", "masks_of_classes", "windows"]
-
 ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
 
 

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
     from ecc_core.results import BettiResult, CurveResult
 
-__all__ = [
-    "MOST_LINES",
-    "Curve",
-    "draw_steps",
-    "label_axes",
-    "meaning_of",
-    "plot_betti_curves",
-    "plot_curve",
-    "scale_counts",
-]
-
 MOST_LINES = 10
 """Curves that are drawn one by one."""
 BAND = 0.05, 0.95  # quantiles

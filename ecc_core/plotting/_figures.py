@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN", "EULER", "FAINT", "diverging_colours", "named", "new_axes", "new_figure"]
-
 COLUMN = 3.5  # inches, one column of a two-column page
 FAINT = "#d0d0d0"
 EULER = "Euler characteristic"

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-
-__all__ = ["THRESHOLD_COLOURS", "plot_level_sets"]
-
 THRESHOLD_COLOURS = ("#0072B2", "#D55E00", "#009E73")
 """Blue, vermilion and green of Okabe and Ito, which are safe for colour-blind readers."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ecc_core.results import ComponentCurves, MinkowskiCurves, RegionMinkowski
 
-__all__ = ["plot_curves", "plot_minkowski_curves"]
-
 
 def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> Figure:
     """Plot several named curves on the same axes.

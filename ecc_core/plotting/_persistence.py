@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ecc_core.results._topology import DiagramResult
 
-__all__ = ["plot_barcode", "plot_persistence"]
-
 MOST_BARS = 200
 NAMES = {
     1: ("components", "circle"),

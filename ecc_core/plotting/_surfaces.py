@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerSurface
 
-__all__ = ["plot_surface"]
-
 
 def plot_surface(
     surface: "EulerSurface[Any]",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerTransform
 
-__all__ = ["plot_transform", "plot_transform_polar", "plot_transforms"]
-
 PANEL, PANELS_A_ROW = 2.2, 4  # inches
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from ecc_core.results._base import Result
 from ecc_core.results._curves import agreed_superlevel
 
-__all__ = ["agree", "check_agreement", "functionals_of", "meaning"]
-
 
 def functionals_of(curve: Any) -> tuple[str, ...]:
     """Return the names of what a result has along the last axis but one; "euler" without one."""

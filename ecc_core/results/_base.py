@@ -25,8 +25,6 @@ else:
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
     OneT = TypeVar("OneT")
 
-__all__ = ["ArrayT", "RegionResult", "Result", "as_floats", "plain"]
-
 MOST_DRAWN = 20
 """Curves in a preview."""
 

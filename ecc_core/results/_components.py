@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-__all__ = ["ComponentCurves", "PersistentRegions"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComponentCurves(CurveResult[ArrayT]):

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from ecc_core._request.filtration import Filtration
 
-__all__ = [
-    "CurveResult",
-    "EulerCurve",
-    "LocalCurves",
-    "RegionCurves",
-    "agreed_superlevel",
-    "curve_facts",
-    "each_quantity",
-]
-
 
 class CurveResult(Result[ArrayT]):
     """Curves of image values over thresholds, with the facts of their filtration."""

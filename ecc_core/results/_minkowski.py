@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["MinkowskiCurves", "RegionMinkowski"]
-
-
 class _Measured(CurveResult[ArrayT]):
     """Functionals along the last axis but one of the values, also by name."""
 

@@ -11,8 +11,6 @@ from ecc_core.results._base import ArrayT, Result, plain
 if TYPE_CHECKING:
     from ecc_core._request.filtration import Filtration
 
-__all__ = ["EulerSurface", "surface_facts"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EulerSurface(Result[ArrayT]):

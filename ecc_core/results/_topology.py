@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["BettiCurves", "BettiResult", "DiagramResult", "PersistencePairs", "RegionBettiCurves"]
-
-
 class BettiResult(CurveResult[ArrayT]):
     """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
 

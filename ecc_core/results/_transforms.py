@@ -12,8 +12,6 @@ from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plai
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EulerTransform", "RegionTransforms", "TransformResult"]
-
 
 class TransformResult(Result[ArrayT]):
     """Curves over the heights along directions, with the facts of their transform."""

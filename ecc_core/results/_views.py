@@ -15,8 +15,6 @@ from ecc_core._optional import import_optional
 if TYPE_CHECKING:
     from ecc_core.results._base import Result
 
-__all__ = ["columns", "html", "summary", "to_pandas", "to_xarray"]
-
 MOST_SHOWN = 6  # numbers of an array
 UNITS_OF = {
     "threshold": "units",

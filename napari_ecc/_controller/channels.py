@@ -23,8 +23,6 @@ from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
 from napari_ecc._workers import Job, Step
 
-__all__ = ["ChannelController", "surface_job"]
-
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
 SETTINGS = ("superlevel", "superlevel_second", "connectivity", "n_thresholds")
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from napari.layers import Layer
 
-__all__ = ["call", "script"]
-
 
 def script(*statements: str) -> str:
     """Statements with their imports, for napari's console, where `viewer` is defined.

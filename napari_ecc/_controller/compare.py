@@ -23,8 +23,6 @@ from napari_ecc._controller.layers import names_of, part_in_words, problem_with,
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
-__all__ = ["CompareController"]
-
 NOTHING = "Add selected layers, frames of the image, measured objects, or the explorer's curve."
 
 Features = dict[str, dict[str, Any]]

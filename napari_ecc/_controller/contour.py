@@ -7,8 +7,6 @@ from typing import Any
 from vispy.visuals import ImageVisual
 from vispy.visuals.shaders import Function
 
-__all__ = ["Contour"]
-
 WIDTH = 2.0
 """Of the line, in pixels of the screen."""
 

@@ -32,17 +32,6 @@ from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = [
-    "Progress",
-    "Request",
-    "compute_curve",
-    "compute_curves",
-    "curve_table",
-    "frames_of",
-    "request_of",
-    "result_of",
-]
-
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
 

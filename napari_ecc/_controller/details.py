@@ -33,8 +33,6 @@ from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel, Histogram
 from napari_ecc._workers import Job, Runner, Step
 
-__all__ = ["Details"]
-
 SETTLED = 0.12
 """Seconds after the last move of the threshold until details are computed."""
 

@@ -13,8 +13,6 @@ from napari_ecc._controller.layers import Selection, placement, shown_axes
 from napari_ecc._controller.overlays import OUTLINE, Overlay
 from napari_ecc._model.directions import direction_from_ray
 
-__all__ = ["DirectionArrow", "HeightMarker"]
-
 Floats = NDArray[np.float64]
 
 GRAB = 14

@@ -16,8 +16,6 @@ from napari_ecc._controller.warming import prepared
 from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
-__all__ = ["Cache", "Sweep", "Swept", "compute_sweep", "curves_along"]
-
 Floats = NDArray[np.float64]
 
 POINTS_A_CALL = 2**30

@@ -34,8 +34,6 @@ from napari_ecc._model.directions import DirectionModel
 from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
 
-__all__ = ["DirectionController"]
-
 Floats = NDArray[np.float64]
 
 ARROW_EVERY = 30

@@ -23,8 +23,6 @@ from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import session_of
 from napari_ecc._workers import Runner
 
-__all__ = ["DockController"]
-
 NO_IMAGE = "Open an image, or a sample."
 DATA_EVENTS = ("data", "paint", "labels_update")
 PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")

@@ -26,8 +26,6 @@ from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step
 
-__all__ = ["ExplorerController"]
-
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
 KEPT = (*CURVE_FIELDS[:-1], "min_size", "threshold", "min_persistence", "contour")
 """Settings that are kept with a layer."""

@@ -20,16 +20,6 @@ from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import Curve, Histogram
 from napari_ecc._workers import Step
 
-__all__ = [
-    "CriticalPoints",
-    "Field",
-    "chunked",
-    "compute_histogram",
-    "count_all",
-    "find_critical_points",
-    "surroundings",
-]
-
 BLOCK = 1 << 24
 """Points per block of an image in memory, where critical points are found."""
 

@@ -9,8 +9,6 @@ from psygnal import Signal
 from napari_ecc._controller.layers import layer_named, names_of
 from napari_ecc._controller.links import Links
 
-__all__ = ["LayerChoice"]
-
 
 class LayerChoice:
     """Keeps a field of a model equal to the name of a layer of some classes, or "".

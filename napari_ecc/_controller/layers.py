@@ -7,30 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from napari.layers import Labels
 
-__all__ = [
-    "PLUGIN_KEY",
-    "Part",
-    "Selection",
-    "as_indexable",
-    "axis_name",
-    "checked_part",
-    "contrast_limits",
-    "is_lazy",
-    "layer_named",
-    "levels_of",
-    "names_of",
-    "nearest_point",
-    "part_in_words",
-    "part_of",
-    "placement",
-    "problem_with",
-    "selection_of",
-    "shown_axes",
-    "snapshot",
-    "unit_of",
-    "values_of",
-]
-
 PLUGIN_KEY = "napari-ecc"
 """Key in the metadata of layers that the plugin made."""
 

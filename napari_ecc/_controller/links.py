@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Links"]
-
 
 class Links:
     """Signals and events that are connected until `close`."""

@@ -19,20 +19,6 @@ from numpy.typing import NDArray
 from napari_ecc._controller.layers import Selection, is_lazy
 from napari_ecc._workers import Step, streamed
 
-__all__ = [
-    "MOST_POINTS",
-    "WORKERS",
-    "Level",
-    "as_completed",
-    "can_be_held",
-    "describe",
-    "device_name",
-    "fitting_level",
-    "load",
-    "to_device",
-    "to_host",
-]
-
 MOST_POINTS = 2**28
 """Largest number of points that are loaded into memory."""
 

@@ -26,17 +26,6 @@ from napari_ecc._model.regions import (
 )
 from napari_ecc._workers import Job, Step
 
-__all__ = [
-    "classes_of",
-    "classified",
-    "frame_of",
-    "measure_job",
-    "merged",
-    "named_curves",
-    "object_curves_job",
-    "rows_of",
-]
-
 MOST_OBJECTS = 100_000
 ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
 """Estimators of Minkowski functionals, suited to smooth sets, by the number of axes."""

@@ -11,8 +11,6 @@ from pandas import DataFrame
 
 from ecc_core.io import atomic_file, check_output, write_csv, write_table
 
-__all__ = ["write_columns"]
-
 
 def write_columns(
     path: str, table: Mapping[str, ArrayLike] | DataFrame, facts: Mapping[str, str]

@@ -26,20 +26,6 @@ from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
 from napari_ecc._workers import Job, Runner, Step
 
-__all__ = [
-    "LOWERS",
-    "OUTLINE",
-    "RAISES",
-    "LabelsOverlay",
-    "Overlay",
-    "PointsOverlay",
-    "SetOverlay",
-    "colours_of_effects",
-    "embedded",
-    "look_of_outlines",
-    "look_of_sets",
-]
-
 OUTLINE = "#ff9f43"
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 MOST_DRAWN = 1 << 23

@@ -19,8 +19,6 @@ from napari_ecc._controller.warming import prepared
 from napari_ecc._model.persistence import Classes
 from napari_ecc._workers import Step, apart
 
-__all__ = ["Objects", "can_be_paired", "find_classes", "find_objects"]
-
 PAIRED = 1 << 22
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
 

@@ -20,8 +20,6 @@ from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted
 from napari_ecc._workers import Step
 
-__all__ = ["ObjectProbe"]
-
 
 class ObjectProbe:
     """Says what is known of the object under the mouse; a double click goes to its merge."""

@@ -19,8 +19,6 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.loading import Level, describe, fitting_level
 
-__all__ = ["ReadMask", "corresponding", "matching_level", "region_mask"]
-
 CORNERS = 64
 """Number of corners of the polygon that approximates an ellipse."""
 

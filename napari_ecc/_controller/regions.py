@@ -30,8 +30,6 @@ from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
 
-__all__ = ["RegionController"]
-
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Threshold."
 STALE = "stale: measure again"
 PICKING_MODES = ("pan_zoom", "pick")

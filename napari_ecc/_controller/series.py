@@ -26,8 +26,6 @@ from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
-__all__ = ["SeriesController"]
-
 SETTINGS = ("scope", "axis", "superlevel", "connectivity", "n_thresholds", "range")
 
 

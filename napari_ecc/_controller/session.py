@@ -11,8 +11,6 @@ from psygnal import Signal
 
 from napari_ecc._model.explorer import ExplorerModel
 
-__all__ = ["History", "Session", "read_settings", "session_of"]
-
 
 def read_settings(category: str) -> dict[str, Any]:
     """Current values of a category of the manifest's ``configurations``, such as "explorer".

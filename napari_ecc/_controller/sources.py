@@ -14,8 +14,6 @@ from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._controller.warming import prepared
 from napari_ecc._workers import Step
 
-__all__ = ["Source"]
-
 
 class Source(NamedTuple):
     """The request of a curve and its progress."""

@@ -12,8 +12,6 @@ import numpy as np
 import ecc_core as ecc
 from napari_ecc._workers import PREPARING, Step
 
-__all__ = ["Kernel", "prepared", "warm"]
-
 Kernel = tuple[str, str, int]
 """What is computed, one of `TASKS`, the dtype, and the number of axes."""
 

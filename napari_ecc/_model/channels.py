@@ -11,8 +11,6 @@ from psygnal import SignalGroupDescriptor
 from ecc_core import EulerSurface
 from napari_ecc._model.levels import stepped
 
-__all__ = ["ChannelModel"]
-
 
 @dataclass
 class ChannelModel:

@@ -22,18 +22,6 @@ from ecc_core.features import (
 )
 from ecc_core.results import check_agreement
 
-__all__ = [
-    "MOST_NAMED",
-    "CompareModel",
-    "Comparison",
-    "Curves",
-    "View",
-    "compare_groups",
-    "groups_of",
-    "joined",
-    "values_of",
-]
-
 Curves = dict[str, EulerCurve]
 View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")

@@ -18,8 +18,6 @@ from psygnal import Signal, SignalGroupDescriptor
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
 
-__all__ = ["DirectionModel", "angles", "circle", "direction_from_ray", "unit_vector"]
-
 Floats = NDArray[np.float64]
 Filtration = Literal["height", "plane"]
 

@@ -14,8 +14,6 @@ from psygnal import SignalGroupDescriptor
 from ecc_core import BettiCurves
 from napari_ecc._model.persistence import Classes
 
-__all__ = ["BETTI_NAMES", "Counts", "Curve", "ExplorerModel", "Histogram"]
-
 Scope = Literal["slice", "volume"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
 

@@ -7,8 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["even_levels", "formatted", "stepped"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ecc_core import BettiCurves, PersistencePairs
 
-__all__ = ["Classes"]
-
 Floats = NDArray[np.float64]
 
 

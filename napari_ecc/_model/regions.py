@@ -12,16 +12,6 @@ from psygnal import SignalGroupDescriptor
 
 from ecc_core import RegionBettiCurves, RegionCurves, RegionMinkowski, RegionTransforms
 
-__all__ = [
-    "Basis",
-    "Components",
-    "RegionModel",
-    "Regions",
-    "feature_columns",
-    "is_own_column",
-    "principal_components",
-]
-
 Floats = NDArray[np.float64]
 Basis = Literal["curves", "transforms"]
 PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal, SignalGroupDescriptor
 
-__all__ = ["Index", "SeriesModel"]
-
 Index = tuple[int, ...]
 """Index of a frame along the leading axes."""
 Key = tuple[Any, ...]

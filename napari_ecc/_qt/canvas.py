@@ -22,8 +22,6 @@ from qtpy.QtWidgets import (
     QSizePolicy,
 )
 
-__all__ = ["PALETTE", "PAPER", "PICTURES", "Axis", "Plot", "PlotColours", "colours_of", "symlog"]
-
 LEFT, BOTTOM = 56, 40
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
 MARGIN = 8

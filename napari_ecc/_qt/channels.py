@@ -13,8 +13,6 @@ from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.saving import Saver
 
-__all__ = ["ChannelExplorer"]
-
 CHOICES = {
     "First": (form.choice("image", "The layer of the rows, the same as in the dock Threshold"),),
     "Its set ": (form.SUPERLEVEL,),

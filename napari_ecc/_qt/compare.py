@@ -17,8 +17,6 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver, attempt
 
-__all__ = ["CurveComparison"]
-
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 MOST_LINES = 200
 """Largest number of curves per group that are drawn, evenly chosen."""

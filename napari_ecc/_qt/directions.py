@@ -11,8 +11,6 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
-__all__ = ["DirectionExplorer"]
-
 QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""

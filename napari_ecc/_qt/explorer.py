@@ -21,8 +21,6 @@ from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
 
-__all__ = ["EulerExplorer"]
-
 MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
 ALL = -1e300, 1e300

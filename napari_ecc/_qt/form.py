@@ -31,24 +31,6 @@ from qtpy.QtWidgets import (
 
 from napari_ecc._controller.links import Links
 
-__all__ = [
-    "CONNECTIVITY",
-    "SCOPE",
-    "SUPERLEVEL",
-    "Field",
-    "Form",
-    "Rows",
-    "buttons",
-    "check",
-    "choice",
-    "number",
-    "optional_number",
-    "slider",
-    "steps",
-    "text",
-    "whole_number",
-]
-
 
 class Field(NamedTuple):
     """A widget of a form, and the field of a model that it shows and sets."""

@@ -14,8 +14,6 @@ from qtpy.QtWidgets import QFileDialog, QLabel, QTextBrowser
 from napari_ecc._qt.form import Form
 from napari_ecc._qt.saving import attempt
 
-__all__ = ["Heading"]
-
 GUIDE_SIZE = 620, 640
 PICTURE = r"!\[.*?\]\(.*?\)"
 

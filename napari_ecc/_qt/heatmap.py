@@ -12,8 +12,6 @@ from qtpy.QtCore import QRectF, QSize, Qt, Signal
 
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
-__all__ = ["HeatMap"]
-
 Floats = NDArray[np.float64]
 
 UNKNOWN, ZERO, STEPS = 0, 128, 127  # indices of colours: 0, then -127 .. 127 about 128

@@ -31,8 +31,6 @@ from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.heading import Heading
 from napari_ecc._qt.saving import Saver
 
-__all__ = ["Panel"]
-
 ROOM = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150

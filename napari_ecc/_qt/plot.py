@@ -18,8 +18,6 @@ from napari_ecc._model.explorer import BETTI_NAMES, Histogram
 from napari_ecc._model.levels import formatted
 from napari_ecc._qt.canvas import PALETTE, Plot, symlog
 
-__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
-
 BETTI_COLOURS = PALETTE[1:4]
 
 LINEAR = 50

@@ -15,8 +15,6 @@ from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
 
-__all__ = ["RegionExplorer"]
-
 MOST_LINES = 100
 """Largest number of curves that are drawn behind the selected one."""
 

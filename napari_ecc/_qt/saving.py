@@ -13,8 +13,6 @@ from qtpy.QtWidgets import QFileDialog
 from napari_ecc._controller.output import write_columns
 from napari_ecc._qt.canvas import PICTURES
 
-__all__ = ["Saver", "attempt"]
-
 FILTERS = {
     ".csv": "CSV table (*.csv)",
     ".parquet": "Parquet table (*.parquet)",

@@ -15,8 +15,6 @@ from skimage.measure import points_in_poly
 
 from napari_ecc._qt.canvas import PALETTE, Plot
 
-__all__ = ["Scatter"]
-
 Floats = NDArray[np.float64]
 
 EDGE, REACH = 0.05, 12.0  # around the points, as a share of them, and from mouse to point

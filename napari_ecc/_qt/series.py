@@ -13,8 +13,6 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
-__all__ = ["SeriesExplorer"]
-
 CHOICES = {
     "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
     "Along": (form.choice("axis", "The axis that the frames follow one another along"),),

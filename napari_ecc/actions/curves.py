@@ -25,8 +25,6 @@ from napari_ecc._workers import result
 if TYPE_CHECKING:
     from napari.layers import Image, Labels, Shapes
 
-__all__ = ["all_frames", "frame_curves", "layer_betti_curves", "layer_curve", "layer_curves"]
-
 
 class CurveOptions(TypedDict, total=False):
     """Of the curves of several layers or frames, as in `layer_curve`."""

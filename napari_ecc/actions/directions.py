@@ -24,8 +24,6 @@ from napari_ecc._model.directions import circle
 if TYPE_CHECKING:
     from napari.layers import Image, Labels
 
-__all__ = ["layer_transform"]
-
 
 def layer_transform(
     layer: Image | Labels,

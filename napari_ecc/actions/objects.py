@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from napari.layers import Image, Labels
 
-__all__ = ["object_curves", "region_table"]
-
 
 def object_curves(
     labels: Labels,

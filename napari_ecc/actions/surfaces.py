@@ -12,8 +12,6 @@ from napari_ecc._workers import result
 if TYPE_CHECKING:
     from napari.layers import Image, Labels
 
-__all__ = ["layer_surface"]
-
 
 def layer_surface(
     first: Image | Labels,

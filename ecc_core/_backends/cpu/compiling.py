@@ -15,8 +15,6 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from ecc_core._backends import forks
 
-__all__ = ["kernel"]
-
 forks.wait_for(global_compiler_lock)
 
 DIGEST = 32  # bytes before the content of a file

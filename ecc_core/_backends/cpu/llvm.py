@@ -11,25 +11,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = [
-    "I1",
-    "I8",
-    "I64",
-    "Elements",
-    "call",
-    "copy_within",
-    "count_bits",
-    "count_trailing_zeros",
-    "data",
-    "each",
-    "fused_multiply_add",
-    "load",
-    "operation",
-    "prefetch",
-    "splat",
-    "store",
-]
-
 I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
 
 

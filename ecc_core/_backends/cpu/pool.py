@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from ecc_core._request.resources import AtMost, available_cores
 
-__all__ = ["ranges", "share", "thread_count", "worker_count"]
-
 POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
 BINS_AT_ONCE = 1 << 22  # histograms of all workers together
 

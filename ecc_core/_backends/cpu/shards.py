@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu import launch
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["curve"]
-
 Array = NDArray[Any]
 
 

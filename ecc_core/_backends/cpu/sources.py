@@ -16,16 +16,6 @@ from ecc_core._backends.cpu.llvm import operation
 from ecc_core._backends.cpu.vector_tiles import TILE, transpose_tile
 from ecc_core._request.filtration import Direction
 
-__all__ = [
-    "Block",
-    "DirectionalSource",
-    "Source",
-    "copy_box",
-    "memory_order",
-    "scratch",
-    "token_of",
-]
-
 Array = NDArray[Any]
 
 CACHE_LINE = 64

@@ -12,8 +12,6 @@ from numba import types
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["WORD_LANES", "at_least", "equal", "fill_vector", "small_keys"]
-
 WORD_LANES = 64
 
 

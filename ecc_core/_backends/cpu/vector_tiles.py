@@ -8,8 +8,6 @@ from llvmlite import ir
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["TILE", "transpose_tile"]
-
 TILE = 16  # elements along each side; a power of two
 
 _I32 = ir.IntType(32)

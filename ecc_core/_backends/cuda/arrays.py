@@ -12,30 +12,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ArrayView",
-    "Layout",
-    "Placement",
-    "adopt",
-    "arrange",
-    "arrange_channels",
-    "as_cupy",
-    "as_tensor",
-    "axes_in_memory",
-    "borrowed_stream",
-    "device_of",
-    "element_of",
-    "has_nan",
-    "is_alike",
-    "is_capturing",
-    "is_stream_of_torch",
-    "keeping",
-    "numbers",
-    "on_device",
-    "on_host",
-    "thresholds_on_host",
-]
-
 SMALL = 1 << 16  # bytes
 HERE = nullcontext()
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost

@@ -28,8 +28,6 @@ from ecc_core._backends.cuda.variants import ELEMENTS, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
-__all__ = ["betti_curves", "exact_betti_curves"]
-
 VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")
 ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 THREADS, COLUMNS = 256, 32

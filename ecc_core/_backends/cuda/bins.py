@@ -27,8 +27,6 @@ from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._request.levels import Levels, round_to_levels
 
-__all__ = ["BINS", "Prepared", "Rules", "keep_captured", "prepare"]
-
 Array = NDArray[Any]
 
 BINS = Struct("bins.cuh", "Bins")

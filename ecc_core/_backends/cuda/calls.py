@@ -11,8 +11,6 @@ from typing import Any
 import cupy
 import numpy as np
 
-__all__ = ["Call", "Reply", "launch", "pooled_zeros", "stream_zeros", "take_reply"]
-
 
 def launch(
     function: Any,

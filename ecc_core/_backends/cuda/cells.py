@@ -23,8 +23,6 @@ from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.levels import round_to_levels
 
-__all__ = ["cell_counts", "region_cell_counts"]
-
 Counts = NDArray[np.int64]
 
 CELLS = Struct("cells.cu", "Cells")

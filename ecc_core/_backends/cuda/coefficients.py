@@ -29,8 +29,6 @@ from ecc_core._backends.cuda.variants import (
     Variant,
 )
 
-__all__ = ["coefficient_call", "counted_curves", "image_coefficients"]
-
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))
 OUT, TO_COUNTS, FLAG = map(COEFFICIENTS.word, ("out", "counts", "not_finite"))

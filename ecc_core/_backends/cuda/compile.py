@@ -12,8 +12,6 @@ import cupy
 from ecc_core._backends.cuda.structures import SOURCE
 from ecc_core._backends.cuda.tiling import REGISTERS
 
-__all__ = ["function", "processors", "shared_limit"]
-
 
 @cache
 def _digest() -> str:

@@ -19,8 +19,6 @@ from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["MOST_EVEN", "EvenCurve", "even_scan"]
-
 EVEN = Struct("even.cu", "Even")
 SOME, NAN, FITS = 1, 2, 4  # as in even.cu
 MOST_EVEN = 1024  # thresholds

@@ -13,8 +13,6 @@ from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.calls import Reply, launch
 from ecc_core._backends.cuda.compile import function
 
-__all__ = ["EVERY_VALUE", "changes", "is_set", "sum_events"]
-
 Array = NDArray[Any]
 
 # Types of which a curve at every value is faster than a list of events.

@@ -11,23 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "AFFINE",
-    "CELLS",
-    "COMPLEMENT",
-    "CONSECUTIVE",
-    "PIECES",
-    "SEARCH",
-    "TABLE",
-    "UNIFORM",
-    "Line",
-    "Pieces",
-    "by_pieces",
-    "guesses",
-    "is_near",
-    "line_through",
-]
-
 Array = NDArray[Any]
 Line = tuple[np.float32, np.float32, np.float32]
 

@@ -16,8 +16,6 @@ from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import round_to_levels
 
-__all__ = ["Number"]
-
 BYTES = Struct("number.cu", "Bytes")
 ARRIVAL = 1 << 42
 THREADS = 256

@@ -27,8 +27,6 @@ from ecc_core._backends.cuda.guesses import (
     line_through,
 )
 
-__all__ = ["FEW_LEVELS", "PAIR_LEVELS", "PairRule", "pair_rule"]
-
 Array = NDArray[Any]
 NO_LINE: Line = (np.float32(0),) * 3
 

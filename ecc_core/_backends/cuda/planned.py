@@ -34,8 +34,6 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["plan"]
-
 Run = Callable[..., Any]
 
 

@@ -15,8 +15,6 @@ from ecc_core._backends.cuda.samples import THREADS, Samples, kernel, samples_of
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant
 
-__all__ = ["OUT", "POINTS", "plan_points", "point_coefficients"]
-
 POINTS = Struct("points.cuh", "Points")
 OUT, NAN = POINTS.word("coefficients"), POINTS.word("not_finite")
 WARPS = THREADS // 32

@@ -29,8 +29,6 @@ from ecc_core._backends.cuda.tiling import (
 )
 from ecc_core._backends.cuda.variants import WIDE, Variant
 
-__all__ = ["IMAGE", "RESULT", "Recipe", "image_struct", "recipe"]
-
 IMAGE = Struct("image.cuh", "Image")
 TILING = Struct("tiling.cuh", "Tiling")
 RESULT = Struct("histogram.cuh", "Result")

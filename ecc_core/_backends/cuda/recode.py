@@ -23,8 +23,6 @@ from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
-__all__ = ["codes_of", "recoded_curves"]
-
 CODES = Struct("recode.cu", "Codes")
 ALONG_ROWS, ALONG_COLUMNS, ALONG_NEITHER = range(3)
 COLUMNS = 16  # rows of codes are multiples of it

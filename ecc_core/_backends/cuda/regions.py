@@ -27,8 +27,6 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["contiguous_labels", "plan_regions", "rank_labels", "region_curves"]
-
 THREADS, EACH = 256, 8  # as in labels.cu
 BLOCK = 32 * THREADS  # labels that a block ranks
 DENSE = 8 * BLOCK  # labels that are ranked by marks, at least

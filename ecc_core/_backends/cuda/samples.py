@@ -17,8 +17,6 @@ from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
 
-__all__ = ["SAMPLES", "Samples", "find_range", "plain_samples", "range_arguments", "samples_of"]
-
 SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
 LANES = SAMPLES.half("lanes")

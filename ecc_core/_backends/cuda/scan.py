@@ -17,15 +17,6 @@ from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
 
-__all__ = [
-    "Scan",
-    "pick_levels",
-    "plan_scan",
-    "running_sums",
-    "scan_of",
-    "whole_scan",
-]
-
 Array = NDArray[Any]
 
 TABLE = BINS.word("table")

@@ -26,8 +26,6 @@ from ecc_core._backends.cuda.variants import NAN_REPORT, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["curve"]
-
 # Rows of the table: for each pair of neighbours the one slice, both and the other; then the shards.
 add_rows = cupy.ElementwiseKernel(
     "raw int64 table, int32 seams, int32 rows",

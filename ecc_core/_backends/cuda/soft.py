@@ -19,17 +19,6 @@ from ecc_core._backends.cuda import soft_plans as plans
 from ecc_core._backends.cuda.arrays import borrowed_stream
 from ecc_core._backends.cuda.calls import Call
 
-__all__ = [
-    "Arguments",
-    "Forward",
-    "coefficients",
-    "curves",
-    "gradients",
-    "on_stream",
-    "values",
-    "windows",
-]
-
 MEMORY = 1 << 25  # bytes of moments or tables at once
 
 

@@ -17,22 +17,6 @@ from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import NAN_NONE, Variant
 
-__all__ = [
-    "ELEMENTS",
-    "MOMENTS",
-    "Gather",
-    "Scan",
-    "coefficients",
-    "evaluation",
-    "gather",
-    "preparation",
-    "scan",
-    "table_slots",
-    "tabulation",
-    "values",
-    "window_words",
-]
-
 SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")

@@ -16,8 +16,6 @@ from ecc_core._backends.cuda.soft_plans import ELEMENTS
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.soft import Projected
 
-__all__ = ["by_orthant", "gradients_by_orthant", "projection_gradients", "projections"]
-
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
 POINTS = Struct("soft_project.cu", "ProjectedPoints")
 FIELDS = "weights", "vectors", "levels", "sharpness"

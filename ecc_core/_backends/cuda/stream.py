@@ -26,8 +26,6 @@ from ecc_core._backends.cuda.variants import variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["curve", "curve_and_range", "value_range"]
-
 SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
 CHUNK_BYTES = 2 << 30  # of the slices of a chunk; larger chunks are read more than once
 COPY_THREADS = 8  # of all devices, from pageable memory; with more, Python becomes the limit

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SOURCE", "Struct"]
-
 SOURCE = Path(__file__).parent / "source"
 NUMBERS = {
     "bool": "?",

@@ -19,8 +19,6 @@ from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import image_named
 
-__all__ = ["surface"]
-
 PAIRS = Struct("surface.cu", "Surface")
 THREADS = 256
 PLACES = 4  # columns of a thread

@@ -6,14 +6,6 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = [
-    "Tiling",
-    "plan_batch",
-    "plan_channels",
-    "plan_pairs",
-    "plan_slices",
-]
-
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: two samples in a register, bit by bit.
 PAIR_ROWS, SLICED_ROWS = 16, 32

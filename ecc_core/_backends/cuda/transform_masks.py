@@ -23,8 +23,6 @@ from ecc_core._backends.cuda.transform_sampling import (
 )
 from ecc_core._orthants import Frame
 
-__all__ = ["mask_transform"]
-
 Floats = NDArray[np.float64]
 
 PLANES = Struct("transform_planes.cuh", "Planes")

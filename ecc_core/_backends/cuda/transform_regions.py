@@ -21,8 +21,6 @@ from ecc_core._backends.cuda.transform_sampling import (
 from ecc_core._orthants import coefficient_table
 from ecc_core._request.filtration import uses_cubes
 
-__all__ = ["find_regions", "region_transforms"]
-
 Floats = NDArray[np.float64]
 
 LABELS, CORNERS, MEASURES = (

@@ -16,20 +16,6 @@ from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
-__all__ = [
-    "DIRECTIONS",
-    "THREADS",
-    "Plan",
-    "Sampling",
-    "accumulate",
-    "launch",
-    "place_grid",
-    "plan",
-    "prepare",
-    "sample",
-    "split",
-]
-
 Floats = NDArray[np.float64]
 
 THREADS = 256

@@ -7,17 +7,6 @@ from typing import Any, NamedTuple
 from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._request.filtration import Filtration
 
-__all__ = [
-    "ELEMENTS",
-    "ITEM_BYTES",
-    "NAN_NONE",
-    "NAN_OMIT",
-    "NAN_REPORT",
-    "WIDE",
-    "Variant",
-    "variant_of",
-]
-
 # The type of a sample in the kernels.
 ELEMENTS = {
     "bool": "unsigned char",  # any but 0 is true

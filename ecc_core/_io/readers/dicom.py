@@ -16,8 +16,6 @@ from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
-__all__ = ["SUFFIXES", "open_dicom", "open_dicom_folder", "slices_in"]
-
 SUFFIXES = (".dcm", ".dicom")
 UNEVEN = 0.01  # of the distance of slices, which is written with a few digits
 PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}

@@ -8,8 +8,6 @@ from pathlib import Path
 from ecc_core._io.readers.planes import Planes
 from ecc_core._io.stored import Opened, StoredImage
 
-__all__ = ["natural_key", "open_folder"]
-
 Opener = Callable[[Path], StoredImage]
 
 

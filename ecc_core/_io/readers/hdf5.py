@@ -10,8 +10,6 @@ from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
-__all__ = ["SUFFIXES", "open_hdf5"]
-
 SUFFIXES = (".h5", ".hdf5", ".he5")
 STEPS = 256
 """Parts of a path that are followed, because links can lead to themselves."""

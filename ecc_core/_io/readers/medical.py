@@ -18,8 +18,6 @@ from ecc_core._io.units import calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
-__all__ = ["MRC_SUFFIXES", "open_mrc", "open_nifti", "open_nrrd"]
-
 MRC_SUFFIXES = tuple(
     suffix + packed for packed in ("", ".gz") for suffix in (".mrc", ".map", ".rec", ".st")
 )

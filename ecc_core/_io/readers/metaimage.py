@@ -13,8 +13,6 @@ from ecc_core._io.limits import check_held
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 from ecc_core._io.units import calibrated
 
-__all__ = ["SUFFIXES", "open_metaimage"]
-
 SUFFIXES = (".mha", ".mhd")
 TYPES = {
     "MET_CHAR": "i1",

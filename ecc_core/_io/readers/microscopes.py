@@ -15,8 +15,6 @@ from ecc_core._io.units import calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
-__all__ = ["SUFFIXES", "open_microscope"]
-
 SUFFIXES = (".czi", ".nd2", ".lif")
 LEAST_PLANE = 128
 """Bytes that a plane takes in a CZI file besides its points."""

@@ -12,8 +12,6 @@ from ecc_core._io.archives import names_in_archive
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 
-__all__ = ["open_npy", "open_npz", "read_npy"]
-
 MAGIC = b"\x93NUMPY"
 
 

@@ -12,8 +12,6 @@ from ecc_core._io.notes import CMYK, orientation_notes
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
-__all__ = ["SUFFIXES", "open_picture"]
-
 JPEG_2000 = (".jp2", ".j2k", ".jpx")
 SUFFIXES = (".png", ".jpg", ".jpeg", *JPEG_2000, ".gif", ".bmp", ".webp")
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

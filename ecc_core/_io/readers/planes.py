@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from ecc_core._io.views import Box
 
-__all__ = ["Planes"]
-
 
 class Planes:
     """An array whose first axis numbers planes, which are read as they are needed.

@@ -17,8 +17,6 @@ from ecc_core._io.units import calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
-__all__ = ["SUFFIXES", "open_tiff"]
-
 SUFFIXES = (
     *(".tif", ".tiff", ".btf", ".tf2", ".tf8"),
     *(".lsm", ".stk", ".svs", ".ndpi", ".qptiff", ".scn", ".bif"),

@@ -13,8 +13,6 @@ from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
-__all__ = ["attributes_of", "is_zarr", "open_zarr"]
-
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
 KINDS = {"channel": "C", "time": "T"}
 Metadata = dict[str, Any]

@@ -13,8 +13,6 @@ from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core.nn import _arguments, _parameters
 from ecc_core.transforms import unit_vectors
 
-__all__ = ["EulerLayer", "Hard", "Range", "parameter_groups"]
-
 Range = tuple[float, float]
 Hard = Literal["forward"]
 

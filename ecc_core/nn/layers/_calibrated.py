@@ -13,8 +13,6 @@ from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments, _parameters, functional
 from ecc_core.nn.layers._base import EulerLayer, Range
 
-__all__ = ["CalibratedLayer", "Normalize"]
-
 Normalize = Literal["side", "batch"]
 
 

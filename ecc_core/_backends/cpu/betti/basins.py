@@ -22,16 +22,6 @@ from ecc_core._backends.cpu.betti.scan import ALL, ONE, OUTSIDE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
-__all__ = [
-    "find",
-    "join_basins",
-    "label_faces",
-    "list_edges",
-    "make_trees",
-    "number_nodes",
-    "sort_edges",
-]
-
 
 @kernel()
 def find(parents: Any, node: Any) -> Any:

@@ -19,8 +19,6 @@ from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["SPARE", "Field", "Worker"]
-
 Array = NDArray[Any]
 
 SPARE = 64  # keys behind a block that vectors read but do not use

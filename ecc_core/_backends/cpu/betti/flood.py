@@ -28,8 +28,6 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting
 
-__all__ = ["Flooding", "persistent_regions"]
-
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from ecc_core._backends.cpu.betti.glue import follow_exits
 from ecc_core._backends.cpu.betti.scan import ALL
 from ecc_core._backends.cpu.sources import Block
 
-__all__ = ["Forest", "Grid", "Nodes", "Part", "grid_of"]
-
 Array = NDArray[Any]
 
 

@@ -10,8 +10,6 @@ from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["cross_edges", "follow_exits", "list_exits", "open_face", "write_surface"]
-
 
 @kernel()
 def write_surface(faces: Any, rim: Any, numbers: Any, surface: Any) -> None:

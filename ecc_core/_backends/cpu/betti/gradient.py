@@ -28,8 +28,6 @@ import numpy as np
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["IGNORED", "MOST_CRITICAL", "PAIRED", "at_home", "match_stars"]
-
 IGNORED = -1
 PAIRED = -2
 MOST_CRITICAL = 8  # more than there are critical edges, or squares, in one star

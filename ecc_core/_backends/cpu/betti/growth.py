@@ -27,8 +27,6 @@ from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["component_curves"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

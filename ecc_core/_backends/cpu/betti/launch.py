@@ -26,17 +26,6 @@ from ecc_core._request.image import as_booleans
 from ecc_core._request.persistence import lasting
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = [
-    "betti_curves",
-    "by_birth",
-    "component_pairs",
-    "exact_betti_curves",
-    "grow",
-    "laid_out",
-    "persistence_pairs",
-    "rank_plans",
-]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["LINKS", "MOST", "Link", "compare_links", "link_of", "neighbours"]
-
 LANES = 64
 MOST = 32  # members of a link, and room between two sets of planes
 ROUNDS = 3

@@ -12,8 +12,6 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.sources import scratch
 
-__all__ = ["distinct", "entry_order", "entry_values", "sort_keys", "stable_order"]
-
 Array = NDArray[Any]
 
 DIGIT = 11  # bits, by which keys are sorted at once

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.pieces import Graph, Piece
 
-__all__ = ["pack_piece", "unpack_piece"]
-
 Array = NDArray[Any]
 WORD = 8  # bytes
 GRAPH = 4  # arrays of a graph besides its faces

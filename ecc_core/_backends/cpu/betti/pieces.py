@@ -26,8 +26,6 @@ from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["Graph", "Piece", "betti_numbers_of", "join_pieces", "piece_of"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 Side = tuple[int, int]

@@ -28,8 +28,6 @@ from ecc_core._backends.cpu.sources import Block, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["planar_pairs"]
-
 Array = NDArray[Any]
 
 FEW = 6  # steps, of which most paths have no more

@@ -28,8 +28,6 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["tunnel_pairs"]
-
 Array = NDArray[Any]
 
 POINTS_AT_ONCE = 1 << 16  # of the slices whose critical cells are listed together

@@ -29,8 +29,6 @@ from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["region_betti_curves"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
-__all__ = ["Tables", "scan_rings", "tables_of"]
-
 Array = NDArray[Any]
 
 LANES = 64

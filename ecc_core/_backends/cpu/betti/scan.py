@@ -17,8 +17,6 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
-__all__ = ["ALL", "ONE", "OUTSIDE", "bare", "mark_halo", "scan_links"]
-
 OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE = np.uint64(1)

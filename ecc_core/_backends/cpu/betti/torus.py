@@ -26,8 +26,6 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["never_of", "torus_pairs"]
-
 Array = NDArray[Any]
 Points = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys
 from ecc_core._request.levels import Levels
 
-__all__ = ["cell_loader", "entry_keys"]
-
 Array = NDArray[Any]
 
 LEAST_CELLS, MOST_CELLS = 1 << 8, 1 << 16

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._request.levels import Levels
 
-__all__ = ["EvenScale", "even_loader", "even_scale"]
-
 Array = NDArray[Any]
 
 MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with them

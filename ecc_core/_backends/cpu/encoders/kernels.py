@@ -25,20 +25,6 @@ from ecc_core._backends.cpu.encoders.vector_even import (
 )
 from ecc_core._backends.cpu.llvm import fused_multiply_add, operation, prefetch
 
-__all__ = [
-    "bin_by_cells",
-    "bin_evenly",
-    "copy_keys",
-    "fit_scale",
-    "hide_points",
-    "image_row",
-    "key_row",
-    "look_up_keys",
-    "order_floats",
-    "pointer",
-]
-
-
 AHEAD = 4096  # bytes
 CHUNK = 1024  # values whose cells and keys stay in the first-level cache
 HALF = np.uint64(32)

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["bits_to_invert", "ordered_key", "ordered_keys", "unsigned", "values_of"]
-
 Array = NDArray[Any]
 
 

@@ -19,8 +19,6 @@ from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_sc
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys, unsigned
 from ecc_core._request.levels import Levels, round_to_levels
 
-__all__ = ["Plan", "coefficient_plan", "curve_plans"]
-
 Array = NDArray[Any]
 Loader = Callable[..., Any]
 

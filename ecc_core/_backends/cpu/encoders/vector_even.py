@@ -14,14 +14,6 @@ from numba.core import cgutils
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = [
-    "BIN_LANES",
-    "bin_checked_value",
-    "bin_checked_vector",
-    "bin_value",
-    "bin_vector",
-]
-
 BIN_LANES = 16
 
 _F64, _I32 = ir.DoubleType(), ir.IntType(32)

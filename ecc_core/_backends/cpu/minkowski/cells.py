@@ -13,8 +13,6 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.scans.borders import part_of
 
-__all__ = ["TOGETHER", "count_cells"]
-
 TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
 POINTS_A_BIN = 16  # from which on four histograms pay
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)

@@ -6,8 +6,6 @@ from typing import Any
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["count_groups"]
-
 
 @kernel()
 def count_groups(

@@ -23,8 +23,6 @@ from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["cell_counts", "region_cell_counts"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

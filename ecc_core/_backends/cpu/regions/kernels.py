@@ -21,8 +21,6 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
 )
 from ecc_core._backends.cpu.vector_bits import at_least, equal, small_keys
 
-__all__ = ["DIRECTIONS", "scan_regions"]
-
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
 NONE = np.uint64(0)

@@ -19,8 +19,6 @@ from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._backends.cpu.vector_bits import WORD_LANES, equal, fill_vector
 
-__all__ = ["Numbering", "merge_ids"]
-
 Array = NDArray[Any]
 
 LEAST_SLOTS = 1 << 10

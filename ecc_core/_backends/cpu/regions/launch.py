@@ -20,8 +20,6 @@ from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["region_curves"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from ecc_core._backends.cpu.scans.borders import clear_halo, sides_of, wrap_rows
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["FRONT", "MAX_COLUMNS", "Layout", "Scanner", "Staged", "cut", "lay_out", "load_box"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

@@ -23,8 +23,6 @@ from ecc_core._backends.cpu.scans.kernels import fill
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Boundary
 
-__all__ = ["Sides", "clear_halo", "part_of", "sides_of", "wrap_rows", "wrapped_boxes"]
-
 Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
 
 

@@ -18,8 +18,6 @@ from ecc_core._backends.cpu.scans.borders import part_of
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, fill, valid_bits
 from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
-__all__ = ["count_sets", "mark"]
-
 LAST = np.uint64(63)
 
 

@@ -25,21 +25,6 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
 )
 from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
 
-__all__ = [
-    "ALL",
-    "EVENT_ROOM",
-    "NONE",
-    "ONE",
-    "QUEUE_ROOM",
-    "ROWS",
-    "compare_slice",
-    "fill",
-    "repeat_borders",
-    "scan_2d",
-    "scan_3d",
-    "valid_bits",
-]
-
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
 NONE = np.uint64(0)

@@ -16,8 +16,6 @@ from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, memory_order
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["Values", "add_histograms", "parts_of", "spatial_order", "write_coefficients"]
-
 Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # images that are read together where their points lie side by side

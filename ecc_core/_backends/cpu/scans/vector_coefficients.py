@@ -16,17 +16,6 @@ from numba import config, types
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_planes import LANES
 
-__all__ = [
-    "HAS_COMPRESS",
-    "ROWS",
-    "append_coefficients",
-    "append_compressed",
-    "coefficients_2d",
-    "coefficients_3d",
-    "compress",
-    "expand_coefficients",
-]
-
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7
 REGISTER = 512  # bits

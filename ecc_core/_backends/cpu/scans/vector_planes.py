@@ -14,8 +14,6 @@ from numba.core import cgutils
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["LANES", "planes_2d", "planes_3d"]
-
 LANES = 64
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["cumulate"]
-
 
 @kernel()
 def cumulate(

@@ -15,8 +15,6 @@ from ecc_core._backends.cpu.encoders.order import (
     values_of,
 )
 
-__all__ = ["sum_levels"]
-
 Array = NDArray[Any]
 
 COEFFICIENT_BITS = 8  # of a word, below the bits of a key

@@ -25,8 +25,6 @@ from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, mem
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["value_range"]
-
 Array = NDArray[Any]
 
 POINTS = 1 << 17  # of a box

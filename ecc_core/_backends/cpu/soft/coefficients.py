@@ -17,8 +17,6 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["LARGEST", "coefficients", "write_coefficients"]
-
 Array = NDArray[Any]
 
 LARGEST = 1 << 18  # points of an image

@@ -16,8 +16,6 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["MOMENTS", "REACH", "deposit", "evaluate", "gather", "tabulate"]
-
 REACH = 20.0  # s(-20) = 2e-9
 MOMENTS = 4
 

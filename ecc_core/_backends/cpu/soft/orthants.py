@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, thread_count
 
-__all__ = ["Cells"]
-
 Array = NDArray[Any]
 
 FEW_POINTS = 1 << 15  # that do not pay for waking a thread

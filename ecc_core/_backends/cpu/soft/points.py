@@ -14,8 +14,6 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["BUFFER", "SINGLE_SPAN", "curves", "gradients", "runs"]
-
 CHUNK = 1 << 10  # points that are collected at once
 BUFFER = (3, CHUNK)
 LANES = 8  # loops are over a multiple of so many points

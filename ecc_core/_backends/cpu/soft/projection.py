@@ -21,8 +21,6 @@ from ecc_core._backends.cpu.soft.points import (
     prepare,
 )
 
-__all__ = ["CHUNK", "curves", "gradients"]
-
 CHUNK = 1 << 10  # points of a table: those of 16 levels fit into the second-level cache
 
 

@@ -16,8 +16,6 @@ from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
-__all__ = ["Sums"]
-
 Array = NDArray[Any]
 Part = tuple[int, int, int, int]
 Floats = NDArray[np.float64]

@@ -16,8 +16,6 @@ from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft import projection
 from ecc_core._backends.cpu.soft.points import DOUBLE_REACH
 
-__all__ = ["Projection"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -15,8 +15,6 @@ from ecc_core._backends.cpu.surface.vector_events import (
     vertex_events,
 )
 
-__all__ = ["EVENT_BYTES", "add_cells", "pack_codes"]
-
 FLUSH = 1 << 13  # bytes; longer lists of events are counted
 EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
 

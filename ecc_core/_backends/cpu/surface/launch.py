@@ -18,8 +18,6 @@ from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import nan_message
 
-__all__ = ["surface"]
-
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 

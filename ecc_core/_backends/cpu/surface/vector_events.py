@@ -16,8 +16,6 @@ from numba import types
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS, compress
 
-__all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "vertex_events"]
-
 VECTOR_BYTES = 64
 MOST_EVENTS = 34  # vectors that a vector of points may append to one list
 

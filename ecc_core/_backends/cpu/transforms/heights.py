@@ -19,18 +19,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = [
-    "BLOCK",
-    "Grid",
-    "accumulate",
-    "add_points",
-    "guess",
-    "make_grid",
-    "place",
-    "scatter",
-    "settle",
-]
-
 BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
 TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
 MOST_CELLS = 2**20

@@ -38,14 +38,6 @@ from ecc_core._request.filtration import uses_cubes
 from ecc_core._request.resources import available_cores
 from ecc_core._request.transform import MOST_WEIGHT
 
-__all__ = [
-    "find_regions",
-    "mask_transform",
-    "numbers",
-    "region_transforms",
-    "weighted_transform",
-]
-
 Floats = NDArray[np.float64]
 
 CORNERS = 2**18  # room for the corners of a few rows of a label image

@@ -18,8 +18,6 @@ from ecc_core._backends.cpu.transforms.orthants import orthant_frame
 from ecc_core._backends.cpu.vector_bits import small_keys
 from ecc_core._orthants import ORTHANTS
 
-__all__ = ["count_mask", "link", "pack"]
-
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 NONE, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(63)
 TILE = 512  # words at a time: their planes stay in the first-level cache

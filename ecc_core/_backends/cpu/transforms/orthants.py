@@ -10,8 +10,6 @@ from typing import Any
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["orthant_frame", "orthant_signs"]
-
 
 @kernel(error_model="numpy")
 def orthant_signs(orthant: Any) -> Any:

@@ -20,8 +20,6 @@ from ecc_core._backends.cpu.transforms.heights import Grid, guess, scatter, sett
 from ecc_core._backends.cpu.transforms.orthants import orthant_signs
 from ecc_core._orthants import ORTHANTS
 
-__all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]
-
 NONE, ONE = np.uint64(0), np.uint64(1)
 
 

@@ -24,8 +24,6 @@ from ecc_core._backends.cpu.transforms.heights import BLOCK, TOLERANCE, add_poin
 from ecc_core._backends.cpu.transforms.orthants import orthant_frame, orthant_signs
 from ecc_core._orthants import ORTHANTS
 
-__all__ = ["UNROLL", "count_weights", "pad_weights"]
-
 UNROLL = 16  # levels a turn of the vectorised loops
 ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
