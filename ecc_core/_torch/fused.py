@@ -17,7 +17,7 @@ from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
 from ecc_core._torch.cuda import arguments
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.operators import is_plain
 
 
 def applies(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
@@ -62,7 +62,7 @@ class _Fused(torch.autograd.Function):
         if gradient.dim() != 2:
             gradient = gradient.reshape(image.shape[0], thresholds.numel())
         needed = ctx.needs_input_grad
-        if not _is_plain(gradient):
+        if not is_plain(gradient):
             from ecc_core._torch.curve import gradients_of
 
             saved = (*_views(kept, ctx.sizes, image), *args)
@@ -125,12 +125,3 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
     images, points = image.shape[0], math.prod(image.shape[1:]) if words else 0
     weights = packed.view(torch.int8)[: images * points]
     return slopes.view(images, -1), spreads.view(images, -1), weights.view(images, points)
-
-
-def _is_plain(gradient: Tensor) -> bool:
-    """Whether the kernels can read the gradient, and nothing records how it is used."""
-    return not (
-        torch.is_grad_enabled()
-        or gradient.is_neg()
-        or torch._C._functorch.is_legacy_batchedtensor(gradient)
-    ) and bypasses_torch((gradient,))

@@ -155,6 +155,15 @@ def bypasses_torch(args: tuple[Any, ...]) -> bool:
     return True
 
 
+def is_plain(gradient: Tensor) -> bool:
+    """Whether kernels can read a gradient, and nothing records how it is used."""
+    return not (
+        torch.is_grad_enabled()
+        or gradient.is_neg()
+        or torch._C._functorch.is_legacy_batchedtensor(gradient)
+    ) and bypasses_torch((gradient,))
+
+
 def _vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:
     """Make the vmap rule of an operator on batches.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ecc_core._backends import soft_curves
-from ecc_core._torch.operators import bypasses_torch
+from ecc_core._torch.operators import bypasses_torch, is_plain
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
@@ -64,11 +64,12 @@ class _Orthants(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
         (weights,) = ctx.saved_tensors
-        if torch.is_grad_enabled():  # as for second derivatives
+        if is_plain(gradient):
+            gradients = soft_curves(weights.device.type).gradients_by_orthant
+            return gradients(weights, gradient, *ctx.options), None, None
+        with torch.enable_grad():
             sums = _in_torch(weights, *ctx.options)
-            return *torch.autograd.grad(sums, weights, gradient, create_graph=True), None, None
-        gradients = soft_curves(weights.device.type).gradients_by_orthant
-        return gradients(weights, gradient, *ctx.options), None, None
+        return *torch.autograd.grad(sums, weights, gradient, create_graph=True), None, None
 
 
 def orthants_of(directions: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 4
     needed = ctx.needs_input_grad
-    found = soft_projection_backward(gradient, *ctx.saved_tensors, bool(needed[0]))
+    found = soft_projection_backward(gradient, *ctx.saved_tensors, needed[0], needed[3])
     by_weights, by_vectors, by_height, by_sharpness = found
     return (
         by_weights if needed[0] else None,
@@ -106,16 +106,21 @@ def soft_projection_backward(
     heights: Tensor,
     sharpness: Tensor,
     of_weights: bool,
+    of_sharpness: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of the weights, and for each image of vectors, heights and sharpness.
 
-    Those of the weights are undefined unless `of_weights`.
+    Those of the weights are undefined unless `of_weights`, and those of the sharpness zero unless
+    `of_sharpness`.
     """
     given = Projected(weights, vectors, heights, sharpness)
     if not (weights.numel() and vectors.numel() and heights.numel()):
         return tuple(x.zero_() for x in _fake_backward(gradient, slopes, spreads, *given))  # type: ignore[return-value]
     found = soft_curves(weights.device.type).projection_gradients(given, gradient, of_weights)
-    return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
+    by_sharpness = (
+        (gradient * spreads).sum((1, 2)) if of_sharpness else slopes.new_zeros(len(slopes))
+    )
+    return *found, gradient * slopes, by_sharpness
 
 
 @operator(lambda *given: _fake(*given[2:])[0], stacked=(0, 2), backward=REFUSED)

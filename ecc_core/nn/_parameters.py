@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from ecc_core._arrays import given_on_host
 from ecc_core._request.thresholds import parse_thresholds
@@ -20,13 +19,8 @@ MANY = 1 << 20
 SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
 
 
-def increasing(free: Tensor, step: Tensor) -> Tensor:
-    """Increasing numbers from an unconstrained first number and gaps, in units of `step`."""
-    return step * torch.cat([free[:1], softplus(free[1:])]).cumsum(0)
-
-
 def free_increasing(values: Tensor, step: Tensor) -> Tensor:
-    """Inverse of :func:`increasing`."""
+    """Inverse of :func:`ecc_core._torch.levels.increasing`."""
     scaled = values / step
     gaps = scaled.diff()
     return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])

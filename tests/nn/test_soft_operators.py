@@ -53,8 +53,8 @@ def test_opcheck_of_the_transform():
     torch.library.opcheck(torch.ops.ecc.soft_projection.default, arguments)
     detached = [argument.detach() for argument in arguments]
     rows = [draw(2, 2, 5) for _ in range(3)]
-    for of_weights in (True, False):
-        given = (*rows, *detached, of_weights)
+    for needed in ((True, True), (False, False)):  # gradients of weights and of sharpness
+        given = (*rows, *detached, *needed)
         torch.library.opcheck(torch.ops.ecc.soft_projection_backward.default, given)
 
 

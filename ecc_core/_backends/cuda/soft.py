@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft_plans as plans
-from ecc_core._backends.cuda.arrays import borrowed_stream
 from ecc_core._backends.cuda.calls import Call
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
@@ -86,7 +85,7 @@ def values(
     tensors = image, shown, heights, found
     addresses = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
     strides = None if shown is None else shown.stride()
-    with _launching(image) as (device, stream):
+    with launching(image) as (device, stream):
         places = addresses[0] % 16, addresses[1] % 16
         key = shape, image.stride(), strides, image.dtype, superlevel, directional
         call, words = plans.values(*key, places, device)
@@ -103,7 +102,7 @@ def curves(given: Arguments, out: Forward) -> None:
     images, options = values.shape[0], (points, values.dtype, given.superlevel, levels)
     numbers = given.thresholds.data_ptr(), given.sharpness.data_ptr()
     mask = 0 if given.mask is None else given.mask.data_ptr()
-    with _launching(values) as (device, stream):
+    with launching(values) as (device, stream):
         kept = None if out.coefficients else values.new_empty(values.shape, dtype=torch.int8)
         weights = out.coefficients if kept is None else kept.data_ptr()
         _write_coefficients(given, weights, device, stream)
@@ -111,7 +110,7 @@ def curves(given: Arguments, out: Forward) -> None:
         if plan.small:
             results = out.curves, out.slopes, out.spreads, out.windows
             own = values.data_ptr(), weights, points, mask
-            _launch(plan.call, stream, (*own, *numbers, *results))
+            launch(plan.call, stream, (*own, *numbers, *results))
             return
         windows, memory = out.windows, None
         if not windows:
@@ -122,24 +121,24 @@ def curves(given: Arguments, out: Forward) -> None:
             plan = plans.scan(count, *options, device)
             moments = values.new_empty(plan.moments, dtype=torch.int64)
             prepare = plans.preparation(count, levels, given.superlevel, device)
-            _launch(prepare, stream, (*numbers, windows, moments.data_ptr()))
+            launch(prepare, stream, (*numbers, windows, moments.data_ptr()))
             shown = mask and mask + first * points
             own = _row(values, part), weights + first * points, points, shown
-            _launch(plan.call, stream, (*own, windows, moments.data_ptr()))
+            launch(plan.call, stream, (*own, windows, moments.data_ptr()))
             rows = (out.curves, out.slopes, out.spreads)
             found = (address and address + 4 * levels * first for address in rows)
             evaluate = plans.evaluation(count, levels, plan.scale, given.superlevel, device)
-            _launch(evaluate, stream, (*numbers, windows, moments.data_ptr(), *found))
+            launch(evaluate, stream, (*numbers, windows, moments.data_ptr(), *found))
 
 
 def windows(given: Arguments) -> Tensor:
     """Compute the windows around the levels, as `curves` does for the backward pass."""
     levels = given.thresholds.numel()
     found = given.thresholds.new_empty(plans.window_words(levels))
-    with _launching(given.values) as (device, stream):
+    with launching(given.values) as (device, stream):
         prepare = plans.preparation(1, levels, given.superlevel, device)
         addresses = [t.data_ptr() for t in (given.thresholds, given.sharpness, found)]
-        _launch(prepare, stream, (*addresses, 0))
+        launch(prepare, stream, (*addresses, 0))
     return found
 
 
@@ -169,18 +168,18 @@ def gradients(
     total = [0 if t is None else t.data_ptr() for t in (by_threshold, by_sharpness)]
     totals = any(total)
     struct = (upstream.data_ptr(), *upstream.stride(), forward.slopes, forward.spreads, *total)
-    with _launching(values) as (device, stream):
+    with launching(values) as (device, stream):
         if by_image is None:
             if totals:
                 call = plans.tabulation(0, 0, images, levels, True, superlevel, device)
-                _launch(call, stream, struct)
+                launch(call, stream, struct)
             return
         options = (points, values.dtype, superlevel, levels, by_image.dtype, totals, device)
         plan = plans.gather(images, *options)
         sharpness, out, weights = given.sharpness.data_ptr(), by_image.data_ptr(), forward[-1]
         if plan.small:
             work = (values.data_ptr(), weights, points, 0, forward.windows, sharpness, 0, out)
-            _launch(plan.call, stream, work, struct)
+            launch(plan.call, stream, work, struct)
             return
         slots = plans.table_slots(levels)
         for part in _parts(images, MEMORY // (8 * slots)):
@@ -189,18 +188,36 @@ def gradients(
             sums = totals and not first
             call = plans.tabulation(count, first, images, levels, sums, superlevel, device)
             tail = sharpness, forward.windows, table.data_ptr()
-            _launch(call, stream, struct, tail)
+            launch(call, stream, struct, tail)
             plan = plans.gather(count, *options)
             own = _row(values, part), weights + first * points, points, 0
             to = out + first * points * by_image.itemsize
-            _launch(plan.call, stream, (*own, forward.windows, 0, table.data_ptr(), to))
+            launch(plan.call, stream, (*own, forward.windows, 0, table.data_ptr(), to))
+
+
+def increasing(free: Tensor, step: Tensor) -> Tensor:
+    """Compute increasing levels from a first number and gaps without constraints, contiguous."""
+    found = torch.empty_like(free)
+    with launching(free) as (device, stream):
+        call = plans.increasing("soft_increasing", free.numel(), free.dtype, device)
+        launch(call, stream, [t.data_ptr() for t in (free, step, found)])
+    return found
+
+
+def increasing_gradients(free: Tensor, step: Tensor, upstream: Tensor) -> Tensor:
+    """Compute the gradient of the numbers by that of the levels; all are contiguous."""
+    found = torch.empty_like(free)
+    with launching(free) as (device, stream):
+        call = plans.increasing("soft_increasing_gradients", free.numel(), free.dtype, device)
+        launch(call, stream, [t.data_ptr() for t in (free, step, upstream, found)])
+    return found
 
 
 def coefficients(given: Arguments) -> Tensor:
     """Return the coefficients (batch, points) of images of any float type."""
     found = given.values.new_empty((len(given.values), given.points), dtype=torch.int8)
     if found.numel():
-        with _launching(given.values) as (device, stream):
+        with launching(given.values) as (device, stream):
             _write_coefficients(given, found.data_ptr(), device, stream)
     return found
 
@@ -220,7 +237,7 @@ def _parts(images: int, most: int) -> list[range]:
     return [range(first, min(first + step, images)) for first in range(0, images, step)]
 
 
-def _launch(call: Call, stream: int, *words: Iterable[int]) -> None:
+def launch(call: Call, stream: int, *words: Iterable[int]) -> None:
     """Launch with the first words of the first arguments."""
     call.launch(
         stream,
@@ -237,7 +254,7 @@ def _row(tensor: Tensor, part: range) -> int:
     return tensor.data_ptr() + part.start * tensor.stride(0) * tensor.itemsize
 
 
-def _launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
+def launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
     """Make an image's device current. Yields its number and the address of torch's stream there."""
     device = image.device.index
     stream = torch._C._cuda_getCurrentRawStream(device)
@@ -245,18 +262,10 @@ def _launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
     if torch._C._cuda_getDevice() == device == runtime.getDevice():
         runtime.setDevice(device)  # in a thread that has only used torch's memory so far
         return nullcontext((device, stream))
-    return _launching_on(device, stream)
+    return _entering(device, stream)
 
 
 @contextmanager
-def _launching_on(device: int, stream: int) -> Iterator[tuple[int, int]]:
+def _entering(device: int, stream: int) -> Iterator[tuple[int, int]]:
     with torch.cuda.device(device), cupy.cuda.Device(device):
         yield device, stream
-
-
-@contextmanager
-def on_stream(image: Tensor) -> Iterator[int]:
-    """Make the image's device and torch's stream current for CuPy. Yields the device's number."""
-    device = image.device.index
-    with torch.cuda.device(device), cupy.cuda.Device(device), borrowed_stream(device):
-        yield device

@@ -159,6 +159,14 @@ def tabulation(
     return Call(found, (sums + blocks * images,), 256, 0, arguments)
 
 
+@lru_cache(maxsize=256)
+def increasing(name: str, count: int, dtype: torch.dtype, device: int) -> Call:
+    """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
+    found = function("soft_increasing", name, device, {"REAL": ELEMENTS[dtype]}).kernel
+    addresses = [np.int64(0)] * (3 + name.endswith("gradients"))
+    return Call(found, (1,), 32, 0, [*addresses, np.int32(count)])
+
+
 class Scan(NamedTuple):
     """A launch of soft_scan.cu or soft_small.cu.
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ecc_core._backends.cuda.calls import launch
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function
-from ecc_core._backends.cuda.soft import on_stream
+from ecc_core._backends.cuda.soft import launch, launching
 from ecc_core._backends.cuda.soft_plans import ELEMENTS
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.soft import Projected
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
 POINTS = Struct("soft_project.cu", "ProjectedPoints")
-FIELDS = "weights", "vectors", "levels", "sharpness"
 THREADS = 128
 CHUNKS = 64  # of points, at most
 
@@ -27,7 +27,7 @@ def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """Sums (batch, orthants, *grid) of the signed weights of cells."""
     grid = [n + (connectivity != 1) for n in weights.shape[1:]]
     out = weights.new_empty((len(weights), 1 << len(grid), *grid))
-    _launch_orthants("soft_orthants", weights, connectivity, extension, out, (out,))
+    _launch_orthants("soft_orthants", weights, connectivity, extension, out)
     return out
 
 
@@ -36,53 +36,55 @@ def gradients_by_orthant(
 ) -> Tensor:
     """Gradients of contiguous weights by those of the sums."""
     upstream, out = upstream.contiguous(), torch.empty_like(weights)
-    given = weights, connectivity, extension, upstream, (upstream, out)
+    given = weights, connectivity, extension, upstream, out
     _launch_orthants("soft_orthant_gradients", *given)
     return out
 
 
 def _launch_orthants(
-    name: str,
-    weights: Tensor,
-    connectivity: int,
-    extension: str,
-    sums: Tensor,
-    arguments: tuple[Tensor, ...],
+    name: str, weights: Tensor, connectivity: int, extension: str, *arguments: Tensor
 ) -> None:
-    """Launch with one thread for each vertex or point, whichever there are more of."""
-    (images, *sides), grid = weights.shape, sums.shape[2:]
-    counts = weights[0].numel(), sums[0, 0].numel()
-    lead = [1] * (3 - len(grid))
-    struct = ORTHANTS(
-        weights=weights.data_ptr(),
-        size=counts[0],
-        vertices=counts[1],
-        sides=[*lead, *sides],
-        grid=[*lead, *grid],
-        images=images,
-        cubes=connectivity != 1,
-        greatest=(extension == "max") == (connectivity == 1),
-    )
-    with on_stream(weights) as device:
-        kernel = _kernel("soft_orthants", name, device, weights.dtype, len(grid))
-        blocks = -(-images * max(counts) // THREADS)
-        launch(kernel, (blocks,), THREADS, (struct, *(t.data_ptr() for t in arguments)))
+    greatest = (extension == "max") == (connectivity == 1)
+    with launching(weights) as (device, stream):
+        shape, cubes = tuple(weights.shape), connectivity != 1
+        call = _orthants(name, shape, weights.dtype, cubes, greatest, len(arguments), device)
+        launch(call, stream, (weights.data_ptr(),), *((t.data_ptr(),) for t in arguments))
+
+
+@lru_cache(maxsize=256)
+def _orthants(
+    name: str,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    cubes: bool,
+    greatest: bool,
+    addresses: int,
+    device: int,
+) -> Call:
+    """Return the launch with one thread for each vertex or point, whichever there are more of."""
+    images, *sides = shape
+    grid = [n + cubes for n in sides]
+    counts, lead = (math.prod(sides), math.prod(grid)), [1] * (3 - len(grid))
+    sizes = {"size": counts[0], "vertices": counts[1], "images": images}
+    boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
+    struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
+    blocks = -(-images * max(counts) // THREADS)
+    given = struct, *[np.int64(0)] * addresses
+    return _call("soft_orthants", name, dtype, len(grid), (blocks,), given, device)
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
     """Curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
     weights = given.weights
-    with on_stream(weights) as device:
-        struct, chunks, _kept = _points(given)
-        count, levels = len(given.vectors), given.heights.numel()
-        partial = torch.empty(
-            (chunks, 3, len(weights), count, levels), dtype=torch.float64, device=weights.device
-        )
-        kernel = _kernel("soft_project", "soft_project", device, weights.dtype, len(given.grid))
-        launch(kernel, (chunks, count, len(weights)), THREADS, (struct, partial.data_ptr()))
-        # Results of an operator share no memory.
-        sums = [row.to(weights.dtype, copy=True) for row in partial.sum(0)]
-    return sums[0], sums[1], sums[2]
+    shape = len(weights), len(given.vectors), given.heights.numel()
+    found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
+    with launching(weights) as (device, stream):
+        plans, tensors = _plans(*_key(given), device), [t.contiguous() for t in given]
+        points = [t.data_ptr() for t in tensors]
+        partial = weights.new_empty(3 * plans.chunks * math.prod(shape), dtype=torch.float64)
+        launch(plans.curves, stream, points, (partial.data_ptr(),))
+        launch(plans.totals, stream, [t.data_ptr() for t in (partial, *found)])
+    return found
 
 
 def projection_gradients(
@@ -92,43 +94,80 @@ def projection_gradients(
 
     Those of the weights are undefined unless `of_weights`.
     """
-    weights, vectors, axes = given.weights, given.vectors, len(given.grid)
-    upstream = upstream.contiguous()
-    with on_stream(weights) as device:
-        struct, chunks, _kept = _points(given)
-        by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
+    weights, upstream = given.weights, upstream.contiguous()
+    by_weights = torch.empty_like(weights, memory_format=torch.contiguous_format)
+    by_vectors = weights.new_empty((len(weights), *given.vectors.shape))
+    with launching(weights) as (device, stream):
+        plans, tensors = _plans(*_key(given), device), [t.contiguous() for t in given]
+        points = [t.data_ptr() for t in tensors]
         if of_weights:
-            kernel = _kernel("soft_project", "soft_by_weights", device, weights.dtype, axes)
-            points = weights[0, 0].numel()
-            grid = (-(-points // THREADS), weights.shape[1], len(weights))
-            launch(kernel, grid, THREADS, (struct, upstream.data_ptr(), by_weights.data_ptr()))
-        partial = torch.empty(
-            (chunks, len(weights), *vectors.shape), dtype=torch.float64, device=weights.device
-        )
-        kernel = _kernel("soft_project", "soft_by_vectors", device, weights.dtype, axes)
-        arguments = (struct, upstream.data_ptr(), partial.data_ptr())
-        launch(kernel, (chunks, len(vectors), len(weights)), THREADS, arguments)
-        by_vectors = partial.sum(0).to(vectors.dtype)
+            addresses = (upstream.data_ptr(),), (by_weights.data_ptr(),)
+            launch(plans.by_weights, stream, points, *addresses)
+        partial = weights.new_empty(plans.chunks * by_vectors.numel(), dtype=torch.float64)
+        addresses = (upstream.data_ptr(),), (partial.data_ptr(),)
+        launch(plans.by_vectors, stream, points, *addresses)
+        launch(plans.vector_totals, stream, [partial.data_ptr(), by_vectors.data_ptr()])
     return by_weights, by_vectors
 
 
-def _kernel(source: str, name: str, device: int, dtype: torch.dtype, axes: int) -> Any:
-    macros = {"REAL": ELEMENTS[dtype], "THREADS": THREADS, "AXES": axes}
-    return function(source, name, device, macros)
+class _Plans(NamedTuple):
+    """Launches for weights of one shape.
+
+    The first three take the addresses of weights, vectors, levels and sharpness, then two or one
+    more; the others those of partial sums of the chunks of points and of their totals.
+    """
+
+    chunks: int
+    curves: Call
+    by_weights: Call
+    by_vectors: Call
+    totals: Call
+    vector_totals: Call
 
 
-def _points(given: Projected) -> tuple[NDArray[Any], int, list[Tensor]]:
-    """Return the kernels' Points, the number of chunks, and the tensors that Points refers to."""
-    grid = given.grid
-    points = int(np.prod(grid))
+def _key(given: Projected) -> tuple[tuple[int, ...], torch.dtype, int, int]:
+    shape, dtype = tuple(given.weights.shape), given.weights.dtype
+    return shape, dtype, len(given.vectors), given.heights.numel()
+
+
+@lru_cache(maxsize=256)
+def _plans(
+    shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, device: int
+) -> _Plans:
+    images, orthants, *grid = shape
+    axes, points = len(grid), math.prod(grid)
     chunk = THREADS * -(-points // (THREADS * CHUNKS))
-    tensors = [t.contiguous() for t in given]
-    struct = POINTS(
-        **{name: t.data_ptr() for name, t in zip(FIELDS, tensors, strict=True)},
-        points=points,
-        grid=[*grid, *[0] * (3 - len(grid))],
-        directions_count=len(given.vectors),
-        levels_count=given.heights.numel(),
-        chunk=chunk,
+    chunks = -(-points // chunk)
+    sizes = {"points": points, "grid": [*grid, *[0] * (3 - axes)], "chunk": chunk}
+    struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
+
+    def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
+        return _call("soft_project", name, dtype, axes, blocks, arguments, device)
+
+    def total(parts: int, size: int) -> Call:
+        numbers = np.int64(size), np.int32(chunks)
+        return plan("soft_total", (-(-size // THREADS), parts), *[np.int64(0)] * 4, *numbers)
+
+    each, two = (chunks, vectors, images), [np.int64(0)] * 2
+    by_weights = (-(-points // THREADS), orthants, images)
+    return _Plans(
+        chunks,
+        plan("soft_project", each, struct, np.int64(0)),
+        plan("soft_by_weights", by_weights, struct, *two),
+        plan("soft_by_vectors", each, struct, *two),
+        total(3, images * vectors * levels),
+        total(1, images * vectors * axes),
     )
-    return struct, -(-points // chunk), tensors
+
+
+def _call(
+    source: str,
+    name: str,
+    dtype: torch.dtype,
+    axes: int,
+    grid: tuple[int, ...],
+    arguments: tuple[object, ...],
+    device: int,
+) -> Call:
+    macros = {"REAL": ELEMENTS[dtype], "THREADS": THREADS, "AXES": axes}
+    return Call(function(source, name, device, macros).kernel, grid, THREADS, 0, arguments)

@@ -160,7 +160,8 @@ class EulerCurveMap(CalibratedLayer):
             mask = mask.expand(image.shape)
         before, positions = self._placed(spatial)
         maps = [self._map(image, mask, side, before, positions) for side in self.window]
-        features = torch.stack(maps, -2)  # (..., channel, *positions, scales, n)
+        # (..., channel, *positions, scales, n), without a copy for one scale
+        features = maps[0].unsqueeze(-2) if len(maps) == 1 else torch.stack(maps, -2)
         shape = features.shape
         if self.normalize == "batch":
             features = self._normalized(features.flatten(-2), 1).reshape(shape)

@@ -11,6 +11,7 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
+from ecc_core._torch import levels
 from ecc_core.nn.functional import soft_euler_curve
 
 
@@ -25,8 +26,8 @@ def soft(emulator):
     modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
     modules.soft_plans.function = emulator._function
     modules.soft_plans.processors = lambda _: 1
-    modules.soft._launching = lambda _: nullcontext((0, 0))
-    for name in ("values", "coefficients", "scan", "gather"):
+    modules.soft.launching = lambda _: nullcontext((0, 0))
+    for name in ("values", "coefficients", "scan", "gather", "increasing"):
         getattr(modules.soft_plans, name).cache_clear()
     emulator.clear()
     modules.launched = emulator.launched
@@ -125,3 +126,17 @@ def test_other_layouts_are_written_anew(soft, shape):
             (true,) = torch.autograd.grad(exact.sum(), wanted)
             torch.testing.assert_close(curve, exact, rtol=1e-5, atol=1e-4)
             torch.testing.assert_close(slope, true, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 32, 33, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_increasing_levels(soft, dtype, count):
+    """By one warp, with gaps beyond 20, where a softplus is the identity."""
+    free = torch.linspace(-30, 40, count, dtype=dtype)[torch.randperm(count)].requires_grad_()
+    step = torch.tensor(0.3, dtype=dtype)
+    wanted = levels.increasing(free, step)
+    upstream = torch.linspace(-1, 2, count, dtype=dtype)
+    (slopes,) = torch.autograd.grad(wanted, free, upstream)
+    torch.testing.assert_close(soft.soft.increasing(free.detach(), step), wanted)
+    found = soft.soft.increasing_gradients(free.detach(), step, upstream)
+    torch.testing.assert_close(found, slopes)

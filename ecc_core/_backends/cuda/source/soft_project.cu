@@ -168,3 +168,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 total;
     }
 }
+
+// The sums of partial sums (chunks, gridDim.y, size), one array for each block of y.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_total(const double* partial, Real* first, Real* second, Real* third, long long size, int chunks) {
+    const long long index = (long long)blockIdx.x * kThreads + threadIdx.x;
+    if (index >= size) return;
+    double total = 0;
+    for (int chunk = 0; chunk < chunks; ++chunk)
+        total += partial[((long long)chunk * gridDim.y + blockIdx.y) * size + index];
+    (blockIdx.y == 0 ? first : blockIdx.y == 1 ? second : third)[index] = (Real)total;
+}
