@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ecc_core.errors import BackendError
 
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 CUDA = 2  # kDLCUDA
+MOST_BYTES = 1 << 20  # of arrays for which preparing a call pays
 
 
 class NumPy(Adapter):
@@ -25,6 +27,11 @@ class NumPy(Adapter):
 
     def device(self, array: Any) -> str:
         return "cpu"
+
+    def layout(self, array: Any) -> Hashable | None:
+        if type(array) is not np.ndarray or array.nbytes > MOST_BYTES:
+            return None
+        return array.shape, array.strides, array.dtype
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         dtype: np.dtype[Any] = self.unwrap(array, name).dtype

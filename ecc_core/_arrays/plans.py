@@ -54,9 +54,9 @@ def plan_of(
 ) -> Plan | None:
     """Return the plan of a kind of call with an image, and perhaps labels.
 
-    None where a call must be made in full: for arrays on the host, with a mask, thresholds that are
-    neither an int nor an array on the host, and what a backend has no plan for. `options` are the
-    keyword arguments of `Request.of`.
+    None where a call must be made in full: for large arrays on the host, with a mask, thresholds
+    that are neither an int nor an array on the host, and what a backend has no plan for. `options`
+    are the keyword arguments of `Request.of`.
     """
     layouts = tuple(adapter_of(array).layout(array) for array in arrays)
     if None in layouts or options.get("mask") is not None or not _may_be_kept(thresholds):

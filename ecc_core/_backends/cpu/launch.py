@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
+from ecc_core._backends.cpu.planned import plan
 from ecc_core._backends.cpu.regions.launch import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.stacks import (
@@ -30,7 +31,7 @@ from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
 
-__all__ = ["coefficients", "curve", "exact_curve", "number", "region_curves", "value_range"]
+__all__ = ["coefficients", "curve", "exact_curve", "number", "plan", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]

@@ -104,6 +104,9 @@ def add_histograms(
                     bins = histogram.reshape(len(rows), -1)
                     cumulate(bins, None, scanner.descending, scanner.sign, plan.entered, rows)
 
+    if len(blocks) == 1:
+        work(iter(blocks))
+        return
     size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
     share(blocks, work, worker_count(workers, math.prod(source.shape), size))
 
