@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._request.filtration import check_spacing
@@ -41,7 +42,7 @@ def component_curves(
     Parameters
     ----------
     image : array of 1 to 3 spatial axes
-        As for :func:`betti_curves`, in memory.
+        As for :func:`betti_curves`. For a dask array, the results are dask arrays, too.
     thresholds : int or array, default 256
         An int: that many, evenly spaced over `range`, both ends included. An increasing array is
         used as it is.
@@ -66,7 +67,7 @@ def component_curves(
     Raises
     ------
     TypeError
-        If the image is a dask array, or as for :func:`betti_curves`.
+        As for :func:`betti_curves`.
     ValueError
         If `thresholds` is "exact", or as for :func:`betti_curves`.
     BackendError
@@ -98,19 +99,21 @@ def component_curves(
     >>> down, across  # the left column, then both columns, then all
     (array([0, 0, 1, 1]), array([0, 0, 0, 1]))
     """
-    check_eager(image)
-    request = Request.of(
-        image,
-        thresholds,
-        no_exact=" for component curves",
-        range=range,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        mask=mask,
-        nan=nan,
-        axis=axis,
-        workers=workers,
-    )
+    options: dict[str, Any] = {
+        "range": range,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+        "axis": axis,
+        "workers": workers,
+    }
+    if is_lazy(image):
+        from ecc_core._dask.betti import whole_component_curves
+
+        given = spacing_of(image, spacing, axis)
+        return whole_component_curves(image, thresholds, given, **options)
+    request = Request.of(image, thresholds, no_exact=" for component curves", **options)
     origin, filtration = request.origin, request.filtration
     steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
     backend, at = origin.betti_numbers("component_curves"), request.thresholds()

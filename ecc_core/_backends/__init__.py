@@ -100,16 +100,25 @@ class BettiNumbers(Protocol):
 
     Called as ``(image, shown, least, threshold, filtration, *, workers=None)``, without batch axes.
     """
-    piece_of: Callable[..., Any]
-    """A box of an image, without a batch axis, reduced to what other boxes can change.
+    betti_pieces: Pieces
+    """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
+    size_pieces: Pieces
+    """Boxes of an image for component curves, (ndim + 2, n) of a whole image."""
 
-    Its pairs of axis and side (0: low, 1: high) beyond which the image goes on follow the
-    filtration.
+
+class Pieces(Protocol):
+    """Boxes of an image, reduced to what other boxes can change, and how they are joined.
+
+    Images have no batch axis. Pairs of axis and side (0: low, 1: high) beyond which an image goes
+    on follow the filtration.
     """
+
+    piece_of: Callable[..., Any]
+    """The piece of a box."""
     join_pieces: Callable[..., Any]
     """``(low, high, axis, dtype, thresholds, filtration, *, masked)``: one piece of two."""
-    betti_numbers_of: Callable[..., Any]
-    """``(piece, dtype, thresholds, filtration, *, masked)``: numbers (ndim, n) of a whole image."""
+    numbers_of: Callable[..., Any]
+    """``(piece, dtype, thresholds, filtration, *, masked)``: numbers of a whole image."""
     pack_piece: Callable[[Any], Any]
     """A piece as one int64 array."""
     unpack_piece: Callable[[Any], Any]

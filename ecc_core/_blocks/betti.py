@@ -1,4 +1,4 @@
-"""What the tasks of Betti curves compute: pieces of blocks, and pieces of joined boxes.
+"""What the tasks of Betti curves and of component curves compute: pieces of blocks and of boxes.
 
 The blocks of an image are a box that is halved until single blocks are left, whose pieces are
 joined in the opposite order. The size of a piece is that of its open sides, so all pieces that
@@ -11,8 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,6 @@ from ecc_core._blocks.work import Group, Index, Work
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 PIECE_BYTES = 17  # for each point of an open side of noise, the worst case
-
-_on_host = partial(_backends.betti_numbers, "cpu")  # where the pieces of all blocks are
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
@@ -49,6 +46,16 @@ class Betti(Quantity):
     dtype: np.dtype[Any]
     masked: bool
 
+    name: ClassVar[str] = "betti_pieces"
+    more: ClassVar[int] = 0
+    """Curves besides one for each axis."""
+
+    @property
+    def backend(self) -> _backends.Pieces:
+        """What joins pieces, which are in host memory."""
+        found: _backends.Pieces = getattr(_backends.betti_numbers("cpu"), self.name)
+        return found
+
     @property
     def _options(self) -> tuple[Any, ...]:
         return self.dtype, self.thresholds, self.filtration
@@ -56,7 +63,7 @@ class Betti(Quantity):
     def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
         ndim = self.filtration.ndim
-        piece_of = origin_of(image).betti_numbers("piece_of").piece_of
+        piece_of = getattr(origin_of(image).betti_numbers(self.name), self.name).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
         masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
         return [
@@ -66,18 +73,26 @@ class Betti(Quantity):
 
     def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
         """Return the pieces of two boxes that touch across a spatial axis."""
-        join = _on_host().join_pieces
+        join = self.backend.join_pieces
         return [
             join(*both, axis, *self._options, masked=self.masked)
             for both in zip(low, high, strict=True)
         ]
 
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
-        """Return the Betti numbers of whole images, batch + (d, n)."""
-        numbers_of = _on_host().betti_numbers_of
+        """Return the curves of whole images, batch + (d + more, n)."""
+        numbers_of = self.backend.numbers_of
         found = [numbers_of(piece, *self._options, masked=self.masked) for piece in pieces]
-        values: Values = np.reshape(found, (*batch, self.filtration.ndim, self.thresholds.size))
+        rows = self.filtration.ndim + self.more
+        values: Values = np.reshape(found, (*batch, rows, self.thresholds.size))
         return values
+
+
+class Components(Betti):
+    """Sizes of components and percolation."""
+
+    name = "size_pieces"
+    more = 2
 
 
 def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
@@ -135,7 +150,7 @@ class BettiWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        values: Values = _on_host().pack_piece(piece)
+        values: Values = self.quantity.backend.pack_piece(piece)
         return values
 
     def groups(self, size: int, side: int) -> list[Group]:
@@ -169,7 +184,7 @@ class JoinedBoxes:
 
     def add_packed(self, box: Box, values: Values) -> None:
         """Add the piece of a box as `BettiWork.sum` returns it."""
-        self.add(box, _on_host().unpack_piece(values))
+        self.add(box, self.work.quantity.backend.unpack_piece(values))
 
     def add(self, box: Box, piece: Any) -> None:
         """Add the piece of a box."""

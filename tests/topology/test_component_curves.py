@@ -176,12 +176,6 @@ def test_torch_in_torch_out():
     assert curves.to_numpy() == ecc.component_curves(image.numpy(), 4)
 
 
-def test_dask_arrays_are_refused():
-    da = pytest.importorskip("dask.array", reason="dask is not installed")
-    with pytest.raises(TypeError, match="`image` must be in memory, got a dask array"):
-        ecc.component_curves(da.zeros((3, 4)), [1])
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

@@ -2,12 +2,16 @@
 
 Points are added to a union-find in the order of their keys. A root knows the number of points of
 its component, and which sides of the image they touch.
+
+Where the image goes on beyond a box, a component that touches an open side is counted when the
+boxes are joined, as a *node* whose *changes* are listed: the points that it gains, the sides of the
+image that it reaches, and the nodes that it meets, all by key. What it was before is final.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -30,7 +34,36 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+Side = tuple[int, int]
+
 MOST_NARROW = 2**31 - 1  # staged points whose numbers fit in 32 bits
+EACH = 8  # changes of a node at a key, at most: six sides, and two
+OPEN = 1 << 6  # beside two bits for each axis: what touches a side beyond which the image goes on
+GAIN, MEET, REACH, LEAVE = range(4)  # changes of a node; it is one from the last of these on
+
+
+class Growth(NamedTuple):
+    """What is known of the components of a box.
+
+    Attributes
+    ----------
+    found : (d + 2, keys + 1) int64 array
+        After so many keys: points; the size of the largest component, and components that span each
+        axis, of those that are no nodes.
+    nodes : int
+        Number of nodes.
+    changes : (m, 3) int64 array
+        Four times the key plus the change, the node, and how many points it gains, the node that it
+        meets, or the bits of the sides that it reaches.
+    faces, ends : dict
+        For each open side, (axis, 0: low or 1: high), the keys of its points, and their nodes.
+    """
+
+    found: Values
+    nodes: int
+    changes: Values
+    faces: dict[Side, Array]
+    ends: dict[Side, Array]
 
 
 def component_curves(
@@ -55,14 +88,16 @@ def component_curves(
     def each(queue: Iterator[int]) -> None:
         for i in queue:
             field = laid_out(image[i], None if mask is None else mask[i])
-            result[i] = _numbers(field, plan, filtration)[:, plan.entered]
+            result[i] = grown(field, plan, filtration).found[:, plan.entered]
 
     share(range(count), each, worker_count(workers, image.size, plan.top + 1))
     return result
 
 
-def _numbers(field: Field, plan: Plan, filtration: Filtration) -> Values:
-    """Return the numbers after so many keys have entered, (d + 2, keys + 1)."""
+def grown(
+    field: Field, plan: Plan, filtration: Filtration, open_sides: Sequence[Side] = ()
+) -> Growth:
+    """Return the growth of a box."""
     staged = Staged(Block((0, 0, 0), field.source.shape), field)
     keys = np.empty(staged.size + SPARE, plan.key_dtype)
     place = staged.halo, keys, staged.at, staged.steps[:2]
@@ -75,17 +110,34 @@ def _numbers(field: Field, plan: Plan, filtration: Filtration) -> Values:
     _sort_points(keys, staged.layout, found[0], order)
     near = neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
     offsets = near[0] @ staged.steps
-    _join(order, offsets, near[1], np.zeros(staged.size, index), _sides(field, staged), found)
-    return found
+    touched, parents = _sides(field, staged, open_sides), np.zeros(staged.size, index)
+    owners = np.full(staged.size if open_sides else 0, -1, index)
+    most = sum(_side(keys, field, staged, side).size for side in open_sides)
+    join = _join_open if open_sides else _join_closed
+    nodes, changes = join(order, offsets, near[1], parents, touched, found, owners, most)
+    faces, ends = (
+        {side: _side(array, field, staged, side).copy() for side in open_sides}
+        for array in (keys, owners)
+    )
+    return Growth(found, nodes, changes, faces, ends)
 
 
-def _sides(field: Field, staged: Staged) -> NDArray[np.uint8]:
+def _side(staged_points: Array, field: Field, staged: Staged, side: Side) -> Array:
+    """Return a view of what is staged for the points of a side of the box."""
+    steps = [step * staged_points.itemsize for step in staged.steps]
+    inner = as_strided(staged_points[staged.at :], field.source.shape, steps)
+    view: Array = inner[(slice(None),) * side[0] + (-side[1],)]
+    return view
+
+
+def _sides(field: Field, staged: Staged, open_sides: Sequence[Side]) -> NDArray[np.uint8]:
     """Return which sides of the image each staged point touches: two bits for each axis."""
-    touched = np.zeros(staged.size, np.uint8)
-    inner = as_strided(touched[staged.at :], field.source.shape, staged.steps)
+    touched, lead = np.zeros(staged.size, np.uint8), 3 - field.ndim
     for axis in range(field.ndim):
-        for side in (0, -1):
-            inner[(..., side, *(slice(None),) * (field.ndim - 1 - axis))] |= 1 << (2 * axis - side)
+        for end in (0, 1):
+            side = axis + lead, end
+            inner = _side(touched, field, staged, side)
+            inner |= OPEN if side in open_sides else 1 << (2 * axis + end)
     return touched
 
 
@@ -128,54 +180,144 @@ def _root(parents: Any, place: Any) -> Any:
 
 
 @kernel()
-def _span(spanning: Any, sides: Any, change: Any) -> None:
-    """Count a component along the axes of which it touches both sides."""
+def span(spanning: Any, sides: Any, change: Any) -> None:
+    """Count a component that is no node along the axes of which it touches both sides."""
+    if sides & OPEN:
+        return
     for axis in range(spanning.size):
         if sides >> (2 * axis) & 3 == 3:
             spanning[axis] += change
 
 
 @kernel()
-def _join(order: Any, offsets: Any, apart: Any, parents: Any, touched: Any, found: Any) -> None:
-    """Add points in this order, and write what there is after each key to `found`.
+def unite(touched: Any, spanning: Any, root: Any, sides: Any) -> None:
+    """Let the component of a root touch more sides."""
+    if sides:
+        both = touched[root] | sides
+        span(spanning, touched[root], -1)
+        span(spanning, both, 1)
+        touched[root] = both
 
-    `parents` are 0 before points enter, and minus the number of points at roots: one array, since
-    most of the time is spent waiting for memory. Of the neighbours of a point, those adjacent to
-    one that has entered are in its component.
-    """
-    order, offsets, apart = bare(order), bare(offsets), bare(apart)
-    parents, touched = bare(parents), bare(touched)
-    spanning = np.zeros(found.shape[0] - 2, np.int64)
-    largest, done = np.int64(0), np.int64(0)
-    for key in range(1, found.shape[1]):
-        for i in range(done, found[0, key]):
-            place = root = np.uint64(order[i])
-            parents[root] = -1
-            if touched[root]:
-                _span(spanning, touched[root], 1)
-            rest = (ONE << np.uint64(apart.size)) - ONE
-            while rest:
-                k = np.uint64(count_trailing_zeros(rest))
-                rest &= rest - ONE
-                beside = np.uint64(np.int64(place) + offsets[k])
-                if parents[beside] == 0:
-                    continue
-                rest &= apart[k]
-                other = _root(parents, beside)
-                if other == root:
-                    continue
-                if parents[root] < parents[other]:  # the larger component
-                    root, other = other, root
-                parents[other] += parents[root]
-                parents[root] = other
+
+@kernel()
+def with_room(changes: Any, count: Any, more: Any) -> Any:
+    """Return an array of changes that has room for more of them."""
+    if len(changes) >= count + more:
+        return changes
+    longer = np.empty((2 * (count + more), 3), np.int64)
+    longer[:count] = changes[:count]
+    return longer
+
+
+@kernel()
+def list_change(changes: Any, count: Any, code: Any, node: Any, value: Any) -> Any:
+    """Write a change behind the others, and return their number."""
+    changes[count, 0], changes[count, 1], changes[count, 2] = code, node, value
+    return count + 1
+
+
+@kernel()
+def gain(changes: Any, count: Any, key: Any, node: Any, size: Any, recent: Any) -> Any:
+    """List points that a node gains, or add them to those that it has gained at the same key."""
+    last = recent[node]
+    if last >= 0 and changes[last, 0] == 4 * key + GAIN:
+        changes[last, 2] += size
+        return count
+    recent[node] = count
+    return list_change(changes, count, 4 * key + GAIN, node, size)
+
+
+@kernel()
+def reach(changes: Any, count: Any, key: Any, node: Any, sides: Any, reached: Any) -> Any:
+    """List the sides of the image that a node reaches for the first time."""
+    new = sides & ~reached[node] & (OPEN - 1)
+    if not new:
+        return count
+    reached[node] |= new
+    return list_change(changes, count, 4 * key + REACH, node, new)
+
+
+def _joining(opened: bool) -> Any:
+    """Return the kernel that adds points; without open sides, one that is twice as fast."""
+
+    @kernel()
+    def join(
+        order: Any,
+        offsets: Any,
+        apart: Any,
+        parents: Any,
+        touched: Any,
+        found: Any,
+        owners: Any,
+        most: Any,
+    ) -> Any:
+        """Add points in this order, and write what there is after each key to `found`.
+
+        `parents` are 0 before points enter, and minus the number of points at roots: one array,
+        since most of the time is spent waiting for memory. Of the neighbours of a point, those
+        adjacent to one that has entered are in its component. `owners` are the nodes of roots and
+        of points on open sides, if there are any; their number is returned, which is at most
+        `most`, and their changes.
+        """
+        order, offsets, apart = bare(order), bare(offsets), bare(apart)
+        parents, touched, owners = bare(parents), bare(touched), bare(owners)
+        spanning = np.zeros(found.shape[0] - 2, np.int64)
+        changes, count, nodes = np.empty((0, 3), np.int64), np.int64(0), np.int64(0)
+        recent, reached = np.full(most, -1, np.int64), np.zeros(most, np.uint8)
+        largest, done = np.int64(0), np.int64(0)
+        for key in range(1, found.shape[1]):
+            if opened:  # a node gains points once, and meets and reaches few others
+                changes = with_room(changes, count, EACH * most)
+            listed = bare(changes)
+            for i in range(done, found[0, key]):
+                place = root = np.uint64(order[i])
+                parents[root] = -1
                 if touched[root]:
-                    both = touched[root] | touched[other]
-                    _span(spanning, touched[root], -1)
-                    _span(spanning, touched[other], -1)
-                    _span(spanning, both, 1)
-                    touched[other] = both
-                root = other
-            largest = max(largest, -np.int64(parents[root]))
-        done = found[0, key]
-        found[1, key] = largest
-        found[2:, key] = spanning
+                    span(spanning, touched[root], 1)
+                node, held = np.int64(-1), np.int64(0)  # of the point, and the points that it had
+                rest = (ONE << np.uint64(apart.size)) - ONE
+                while rest:
+                    k = np.uint64(count_trailing_zeros(rest))
+                    rest &= rest - ONE
+                    beside = np.uint64(np.int64(place) + offsets[k])
+                    if parents[beside] == 0:
+                        continue
+                    rest &= apart[k]
+                    other = _root(parents, beside)
+                    if other == root:
+                        continue
+                    if opened and touched[other] & OPEN:
+                        held -= np.int64(parents[other])
+                        if node >= 0:
+                            code = 4 * key + MEET
+                            count = list_change(listed, count, code, node, owners[other])
+                        node = np.int64(owners[other])
+                    if parents[root] < parents[other]:  # the larger component
+                        root, other = other, root
+                    parents[other] += parents[root]
+                    parents[root] = other
+                    if touched[root]:
+                        span(spanning, touched[root], -1)
+                        unite(touched, spanning, other, touched[root])
+                    root = other
+                size = -np.int64(parents[root])
+                if opened and touched[root] & OPEN:
+                    if owners[root] >= 0:  # which may be that of a point on an open side
+                        node = np.int64(owners[root])
+                    elif node < 0:
+                        node = nodes
+                        nodes += 1
+                    owners[root] = owners[place] = node
+                    count = gain(listed, count, key, node, size - held, recent)
+                    count = reach(listed, count, key, node, touched[root], reached)
+                else:
+                    largest = max(largest, size)
+            done = found[0, key]
+            found[1, key] = largest
+            found[2:, key] = spanning
+        return nodes, changes[:count].copy()
+
+    return join
+
+
+_join_open, _join_closed = _joining(True), _joining(False)

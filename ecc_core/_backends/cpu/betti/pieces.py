@@ -21,6 +21,7 @@ from ecc_core._backends.cpu.betti.blocks import SPARE, Field
 from ecc_core._backends.cpu.betti.forest import Forest, Nodes
 from ecc_core._backends.cpu.betti.glue import cross_edges, open_face
 from ecc_core._backends.cpu.betti.launch import cumulate, grow, rank_plans
+from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source
@@ -29,6 +30,8 @@ from ecc_core._request.filtration import Filtration
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 Side = tuple[int, int]
+
+GRAPH = 4  # arrays of a graph besides its faces
 
 
 class Graph(NamedTuple):
@@ -71,7 +74,7 @@ class Piece(NamedTuple):
     graphs: list[Graph]
 
 
-def _plans(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
+def plans_of(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
     """Return the plans of keys, which are the same for all pieces of an image."""
     return rank_plans(dtype, thresholds, filtration, masked=masked, points=0)
 
@@ -88,7 +91,7 @@ def piece_of(
     """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
     batch = None if mask is None else mask[None]
     euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
-    plans = _plans(image.dtype, thresholds, filtration, mask is not None)
+    plans = plans_of(image.dtype, thresholds, filtration, mask is not None)
     lead = 3 - image.ndim
     sides = [(axis + lead, side) for axis, side in open_sides]
     missing = (None,) * lead
@@ -166,9 +169,9 @@ def join_pieces(
 ) -> Piece:
     """Join two pieces that touch across an axis; `dtype` is that of the image."""
     axis += 3 - filtration.ndim
-    plan = _plans(dtype, thresholds, filtration, masked)[-1]
+    plan = plans_of(dtype, thresholds, filtration, masked)[-1]
     touching = low.faces[axis, 1], high.faces[axis, 0]
-    faces = _joined_faces(low.faces, high.faces, axis)
+    faces = joined_faces(low.faces, high.faces, axis)
     graphs = [
         _joined_graphs(first, second, kind, touching, faces, axis, plan.top)
         for first, second, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
@@ -177,7 +180,7 @@ def join_pieces(
     return Piece(low.euler + high.euler + crossing, faces, graphs)
 
 
-def _joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
+def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
     """Return the arrays over the open sides of the union of two boxes."""
     faces = {side: face for side, face in low.items() if side == (axis, 0)}
     faces |= {side: face for side, face in high.items() if side == (axis, 1)}
@@ -215,7 +218,7 @@ def _joined_graphs(
         np.concatenate([low.keys, high.keys, keys]),
         low.histogram + high.histogram,
         {side: _ordered(face, kind, top) for side, face in faces.items()},
-        _joined_faces(low.faces, moved, axis),
+        joined_faces(low.faces, moved, axis),
         kind.complement,
     )
 
@@ -236,7 +239,7 @@ def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration)
     return crossing
 
 
-def betti_numbers_of(
+def numbers_of(
     piece: Piece,
     dtype: np.dtype[Any],
     thresholds: Array,
@@ -245,8 +248,30 @@ def betti_numbers_of(
     masked: bool,
 ) -> Values:
     """Return the Betti numbers of a piece without open sides, (d, n)."""
-    plan, kinds = _plans(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
+    plan, kinds = plans_of(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
     counted = zip(piece.graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, kind, plan) for graph, kind in counted]
     values: Values = complete(ends, kinds, piece.euler, filtration.ndim)
     return values
+
+
+def pack_piece(piece: Piece) -> Values:
+    """Return a piece as one array."""
+    sides = sorted(piece.faces)
+    arrays = [piece.euler, pack_sides(sides), *(piece.faces[side] for side in sides)]
+    for graph in piece.graphs:
+        arrays += [graph.histogram, graph.births, graph.edges, graph.keys]
+        arrays += [graph.faces[side] for side in sides]
+    return pack(arrays)
+
+
+def unpack_piece(values: Values) -> Piece:
+    """Return the piece that was packed into an array."""
+    euler, listed, *arrays = unpack(values)
+    sides = unpack_sides(listed)
+    own, graphs = len(sides), []
+    for at in range(own, len(arrays), GRAPH + own):
+        histogram, births, edges, keys = arrays[at : at + GRAPH]
+        faces = dict(zip(sides, arrays[at + GRAPH :], strict=False))
+        graphs.append(Graph(histogram, births, edges, keys, faces))
+    return Piece(euler, dict(zip(sides, arrays[:own], strict=True)), graphs)

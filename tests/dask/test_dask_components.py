@@ -1,0 +1,80 @@
+"""Component curves of dask arrays are those of arrays in memory, for all chunks."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import ndimage
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.betti import size_pieces
+from ecc_core._blocks.betti import Components
+from ecc_core.testing import strategies
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_any_chunks(data):
+    image = data.draw(strategies.images(nan=True))
+    chunks = data.draw(strategies.chunkings(image.shape))
+    at = data.draw(strategies.thresholds(image))
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+        "mask": data.draw(st.none() | strategies.masks(image.shape)),
+        "nan": "omit",
+    }
+    lazy = ecc.component_curves(da.from_array(image, chunks=chunks), at, **options)
+    assert isinstance(lazy.values, da.Array)
+    known = ecc.component_curves(image, at, **options)
+    assert lazy.values.shape == known.values.shape
+    assert_array_equal(lazy.values, known.values)
+    assert_array_equal(lazy.porosity, known.porosity)
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("sigma", [0, 1, 3])
+def test_components_that_grow_across_many_blocks(connectivity, superlevel, sigma):
+    """Beside the sets, labelled one by one."""
+    image = np.random.default_rng(1).normal(size=(23, 30, 37))
+    image = ndimage.gaussian_filter(image, sigma).astype(np.float32)
+    at = np.quantile(image, np.linspace(0, 1, 40))
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    lazy = da.from_array(image, chunks=(6, (1, 9, 20), 10))
+    found = ecc.component_curves(lazy, at, **options).to_numpy()
+    structure = ndimage.generate_binary_structure(3, connectivity)
+    for t, (points, largest, *spanning) in zip(at, found.values.T, strict=True):
+        foreground = image >= t if superlevel else image <= t
+        labels, _ = ndimage.label(foreground, structure)
+        sizes = np.bincount(labels.ravel(), minlength=2)[1:]
+        assert (points, largest) == (sizes.sum(), sizes.max())
+        for axis, count in enumerate(spanning):
+            ends = (set(labels.take(i, axis).flat) for i in (0, -1))
+            assert count == len(set.intersection(*ends) - {0})
+
+
+def test_batches_spacing_and_errors():
+    image = np.random.default_rng(2).integers(0, 9, (3, 10, 11)).astype(np.float32)
+    lazy = da.from_array(image, chunks=(2, 4, 5))
+    options = {"axis": (2, 0), "spacing": (0.5, 2)}
+    known = ecc.component_curves(image, [1, 4, 7], **options)
+    assert ecc.component_curves(lazy, [1, 4, 7], **options).to_numpy() == known
+    assert ecc.component_curves(da.zeros((0, 4)), [1.0]).values.compute().shape == (4, 1)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.component_curves(lazy * np.nan, [1.0]).values.compute()
+    with pytest.raises(ValueError, match="`spacing`"):
+        ecc.component_curves(lazy, [1.0], spacing=-1)
+
+
+def test_packed_pieces():
+    image = np.random.default_rng(3).random((5, 6, 7))
+    at = np.linspace(0, 1, 5)
+    quantity = Components(at, ecc._request.filtration.Filtration(3, 1), image.dtype, False)
+    (piece,) = quantity.pieces(image, None, ((0, 1), (2, 0)))
+    again = size_pieces.unpack_piece(size_pieces.pack_piece(piece))
+    np.testing.assert_equal(again, piece)
