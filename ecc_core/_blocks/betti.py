@@ -23,7 +23,7 @@ from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
-PIECE_BYTES = 17  # for each point of an open side of noise, the worst case
+PIECE_BYTES = 24  # for each point of an open side of noise, the worst case: 17 for Betti numbers
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]

@@ -59,7 +59,7 @@ class Means(NamedTuple):
     side : int
         Blocks of a column across, so that planes fit in memory.
     piece : int
-        Bytes that Betti numbers keep of a block, or 0 without them.
+        Bytes that Betti numbers or sizes of components keep of a block, or 0 without them.
     """
 
     sizes: tuple[int, ...]
@@ -225,11 +225,12 @@ def _means(
     point, shape = blocks.bytes_a_point, source.shape
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
+    joined = arguments.betti or arguments.components
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
     limit = min(max(BLOCK_BYTES, wide), memory // BLOCKS_IN_MEMORY // workers)
     while True:
         sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
-        if blocks.labels is not None or arguments.betti:
+        if blocks.labels is not None or joined:
             for axis in order[:-ndim]:
                 sizes[axis] = 1
         block = [sizes[axis] for axis in order]
@@ -249,7 +250,7 @@ def _means(
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
     across = memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    piece = piece_bytes(block[-ndim:], blocks.image.shape[-ndim:]) if arguments.betti else 0
+    piece = piece_bytes(block[-ndim:], blocks.image.shape[-ndim:]) if joined else 0
     room = max(1, memory // (needed + PIECES_IN_MEMORY * piece))
     return Means(tuple(sizes), min(room, workers), side, piece)
 

@@ -48,11 +48,12 @@ def curves_of(
 
 
 def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Curves:
-    from ecc_core import curves, geometry, topology
+    from ecc_core import components, curves, geometry, topology
 
     functions: dict[str, tuple[Any, Any]] = {
         "euler": (curves.euler_curve, curves.region_curves),
         "betti": (topology.betti_curves, topology.region_betti_curves),
+        "components": (components.component_curves, None),
         "minkowski": (geometry.minkowski_curves, geometry.region_minkowski),
     }
     of_image, of_regions = functions[quantity]
@@ -67,7 +68,9 @@ def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Cu
     if quantity == "betti" and arguments.persistence is not None:
         options["min_persistence"] = arguments.persistence
     axes = tuple(range(image.ndim - stack.ndim, image.ndim))
-    options |= {"boundary": arguments.boundary, "nan": arguments.nan, "axis": axes}
+    if quantity != "components":  # they have one boundary
+        options["boundary"] = arguments.boundary
+    options |= {"nan": arguments.nan, "axis": axes}
     result = of_image(image, mask=kept[0] if kept else None, **options)
     return curves_in(result, stack.batch_axes, stack.places)
 

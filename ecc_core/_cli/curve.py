@@ -34,7 +34,8 @@ from ecc_core.io import write_csv, write_table
 HELP = "compute curves"
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
-    "label (with --labels), threshold, euler_number, b0, b1, ... (with --betti), and area and "
+    "label (with --labels), threshold, euler_number, b0, b1, ... (with --betti), points, largest, "
+    "spanning_0, ... (with --components), and area and "
     "perimeter, or volume, surface and mean_breadth (with --minkowski), whose unit of length is in "
     "the column unit. Settings other than the defaults, such as a connectivity, have columns, too. "
     "Without --out it is printed as CSV, or as JSON with --json."

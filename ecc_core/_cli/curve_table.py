@@ -19,6 +19,7 @@ from ecc_core.io import write_figure
 from ecc_core.results import (
     BettiCurves,
     BettiResult,
+    ComponentCurves,
     CurveResult,
     EulerCurve,
     MinkowskiCurves,
@@ -29,6 +30,7 @@ Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
 EULER = "euler_number"
+SIZES = "points", "largest", "spanning"  # how the names of component curves begin
 
 
 class Curves(NamedTuple):
@@ -43,8 +45,8 @@ class Curves(NamedTuple):
         Indices in the file.
     labels : (k,) array or None
     measures : mapping of str to (k, n) arrays
-        The Euler characteristic, and then Betti numbers or Minkowski functionals, as the columns of
-        a table are called; float64 for densities.
+        The Euler characteristic, and then Betti numbers, Minkowski functionals or component
+        curves, as the columns of a table are called; float64 for densities.
     channels : mapping of int to str
         Names of the channels by their indices, if they have names.
     density : bool
@@ -80,9 +82,12 @@ def places_of(batch: Sequence[int], first: Sequence[int]) -> NDArray[np.int64]:
 def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
     """Return the curves of a result, which are at these places on the batch axes."""
     at, values = result.thresholds, result.values
-    count = values.shape[-2] if isinstance(result, BettiResult) else 0
-    names = [f"b{k}" for k in range(count)] or getattr(result, "measures", ())[:-1]
     measures = {EULER: getattr(result, "euler", values)}
+    names: Sequence[str] = getattr(result, "measures", ())[:-1]
+    if isinstance(result, BettiResult):
+        names = [f"b{k}" for k in range(values.shape[-2])]
+    elif isinstance(result, ComponentCurves):
+        measures, names = {}, result._functionals
     measures |= {name: values[..., k, :] for k, name in enumerate(names)}
     return Curves(
         axes,
@@ -286,6 +291,7 @@ def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any
     at, others = curves.thresholds, {name: of[row] for name, of in curves.measures.items()}
     euler = others.pop(EULER)
     betti = [values for name, values in others.items() if name.startswith("b")]
+    sizes = [others.pop(name) for name in [*others] if name.startswith(SIZES)]
     measures = [values for name, values in others.items() if not name.startswith("b")]
     results: list[Any] = []
     if betti:
@@ -294,9 +300,12 @@ def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any
         values = np.stack([*measures, euler])
         facts: Any = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
         results.append(MinkowskiCurves(at, values, **facts))
+    results = results or [EulerCurve(at, euler, superlevel=superlevel)]
+    if sizes:
+        results.append(ComponentCurves(at, np.stack(sizes), superlevel=superlevel))
     if len(results) > 1:
         return _Together(results)
-    return results[0] if results else EulerCurve(at, euler, superlevel=superlevel)
+    return results[0]
 
 
 @dataclass

@@ -129,6 +129,11 @@ ARGUMENTS = {
         "add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
         action="store_true",
     ),
+    "--components": _argument(
+        "add the points of the sets, of their largest components, and the numbers of components "
+        "that span each of the axes Z, Y and X",
+        action="store_true",
+    ),
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
         "least P, and those that never die",
@@ -219,7 +224,7 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     add(curve, "--range", after=f" (default: {usual_range})")
     add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
     add(curve, "--persistence", before="with --betti: ")
-    add(curve, "--minkowski", "--density", "--direction", "--direction-scale")
+    add(curve, "--components", "--minkowski", "--density", "--direction", "--direction-scale")
     add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")
     resources = parser.add_argument_group("resources")
     add(resources, "--workers", "--max-memory")

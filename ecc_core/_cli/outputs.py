@@ -27,6 +27,8 @@ APART = {
     ("density", "labels"): OF_THE_IMAGE,
     ("density", "mask"): OF_THE_IMAGE,
     ("density", "betti"): "it divides measures, and Betti numbers are counts",
+    ("density", "components"): "it divides measures, and components are counted",
+    ("components", "labels"): "regions have no components of their own here: --mask takes one",
 }
 """Options that cannot be used together, and why."""
 
@@ -66,7 +68,8 @@ def needs_memory(arguments: argparse.Namespace) -> str:
 
 def quantities_of(arguments: argparse.Namespace) -> list[str]:
     """Return what is computed; each of "betti" and "minkowski" includes "euler"."""
-    return [name for name in ("betti", "minkowski") if getattr(arguments, name)] or ["euler"]
+    found = [name for name in ("betti", "minkowski") if getattr(arguments, name)] or ["euler"]
+    return [*found, *["components"] * arguments.components]
 
 
 def check_together(arguments: argparse.Namespace) -> None:
@@ -81,11 +84,12 @@ def check_together(arguments: argparse.Namespace) -> None:
     for (name, other), reason in APART.items():
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    if arguments.boundary != "closed" and arguments.labels:
-        raise InputFileError("--boundary must be closed together with --labels")
+    for name in ("labels", "components"):
+        if arguments.boundary != "closed" and getattr(arguments, name):
+            raise InputFileError(f"--boundary must be closed together with --{name}")
     if arguments.boundary == "half-open" and arguments.betti:
         raise InputFileError("--boundary must be closed or periodic together with --betti")
-    for name in ("labels", "minkowski"):
+    for name in ("labels", "minkowski", "components"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
     for name in ("spacing", "unit"):
@@ -94,15 +98,16 @@ def check_together(arguments: argparse.Namespace) -> None:
                 f"--{name} needs --direction, --minkowski or --smooth with --unit, without which "
                 "it has no effect"
             )
-    on_host = arguments.betti or needs_memory(arguments)
-    if on_host and arguments.device != "cpu":
-        name = "--betti" if arguments.betti else "--thresholds exact"
-        raise InputFileError(f"{name} must be given with --device cpu, got {arguments.device}")
     _check_device(arguments)
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
-    """Raise an error if a CUDA device is needed and there is none."""
+    """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
+    on_host = [f"--{name}" for name in ("betti", "components") if getattr(arguments, name)]
+    on_host += ["--thresholds exact"] * bool(needs_memory(arguments))
+    if on_host and arguments.device != "cpu":
+        name = on_host[0]
+        raise InputFileError(f"{name} must be given with --device cpu, got {arguments.device}")
     if arguments.device == "cpu" or arguments.scheduler:
         return
     cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")

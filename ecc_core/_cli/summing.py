@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.betti import Betti, BettiWork, JoinedBoxes
+from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes
 from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
 from ecc_core._blocks.regions import labels_of, values_of
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack
-from ecc_core._cli.curve_table import EULER, Curves
+from ecc_core._cli.curve_table import EULER, Curves, curves_in
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError
+from ecc_core.results import BettiCurves, ComponentCurves
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -75,11 +76,11 @@ def _work_of(
 ) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
-    if quantity == "betti":
-        masked = stack.blocks.mask is not None
-        betti = Betti(at, filtration, stack.blocks.dtype, masked)
-        pieces = BettiWork(stack.blocks, chunks, betti)
-        return pieces, _BettiTotal(stack, pieces)
+    if quantity in ("betti", "components"):
+        kind = Betti if quantity == "betti" else Components
+        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.mask is not None)
+        pieces = BettiWork(stack.blocks, chunks, joined)
+        return pieces, _JoinedTotal(stack, pieces)
     computed: Quantity = Curve(at, filtration)
     if quantity == "minkowski":
         computed = CellCounts.of(at, filtration, arguments.minkowski, stack.spacing)
@@ -211,7 +212,7 @@ class _Total:
         return Curves(stack.batch_axes, quantity.thresholds, places, labels, measures)
 
 
-class _BettiTotal(_Total):
+class _JoinedTotal(_Total):
     """The pieces of each place on the batch axes, joined as they come."""
 
     def __init__(self, stack: Stack, work: BettiWork) -> None:
@@ -223,14 +224,14 @@ class _BettiTotal(_Total):
         self.images[group.images].add_packed(box, values)
 
     def curves(self) -> Curves:
-        stack, at = self.stack, self.work.quantity.thresholds
-        betti = np.zeros((len(self.images), stack.ndim, at.size), np.int64)
-        for values, joined in zip(betti, self.images.values(), strict=True):
+        stack, quantity = self.stack, self.work.quantity
+        at = quantity.thresholds
+        found = np.zeros((len(self.images), stack.ndim + quantity.more, at.size), np.int64)
+        for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
-                values[...] = self.work.quantity.numbers([piece])[0]
-        euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
-        measures = {EULER: euler} | {f"b{k}": betti[:, k] for k in range(stack.ndim)}
-        return Curves(stack.batch_axes, at, stack.places, None, measures)
+                values[...] = quantity.numbers([piece])[0]
+        kind = ComponentCurves if isinstance(quantity, Components) else BettiCurves
+        return curves_in(kind(at, found), stack.batch_axes, stack.places)
 
 
 @contextmanager

@@ -17,12 +17,18 @@ from ecc_core._io.results import read_json, read_parquet
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
 from ecc_core._request.estimator import MEASURES
-from ecc_core.results import BettiCurves, CurveResult, EulerCurve, MinkowskiCurves
+from ecc_core.results import (
+    BettiCurves,
+    ComponentCurves,
+    CurveResult,
+    EulerCurve,
+    MinkowskiCurves,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Measure = Literal["euler", "betti", "minkowski"]
+Measure = Literal["euler", "betti", "minkowski", "components"]
 
 FACTS = {
     "connectivity": "connectivity",
@@ -36,7 +42,8 @@ FACTS = {
 }
 """Columns that tell how curves were computed, and what results call these facts."""
 FUNCTIONALS = [names[:-1] for names in MEASURES.values()]
-COLUMNS = "|".join(["b[0-3]", *itertools.chain(*FUNCTIONALS)])
+SIZES = "points", "largest", "spanning_0", "spanning_1", "spanning_2"
+COLUMNS = "|".join(["b[0-3]", *SIZES, *itertools.chain(*FUNCTIONALS)])
 HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
 """A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
 
@@ -47,7 +54,7 @@ class CurveTable:
 
     Attributes
     ----------
-    curves : EulerCurve, BettiCurves or MinkowskiCurves
+    curves : EulerCurve, BettiCurves, MinkowskiCurves or ComponentCurves
         With one batch axis, a row of the table each.
     metadata : pandas.DataFrame
         One row for each curve: its input, and indices, labels, wells or other columns.
@@ -91,7 +98,7 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
     ----------
     path : path-like
         A ``.csv``, ``.parquet`` or ``.json`` file.
-    measure : {"euler", "betti", "minkowski"}, optional
+    measure : {"euler", "betti", "minkowski", "components"}, optional
         Which curves. Default: Betti or Minkowski curves if the table has them, otherwise Euler
         characteristic curves. Required if it has both.
 
@@ -283,6 +290,7 @@ def _result(
         "euler": ("euler_number",) if "euler_number" in values else (),
         "betti": tuple(sorted(betti)),
         "minkowski": (*functionals, "euler_number") if functionals else (),
+        "components": tuple(name for name in SIZES if name in values),
     }
     several = [name for name in ("betti", "minkowski") if held[name]]
     if measure is None and len(several) < 2:
@@ -297,10 +305,15 @@ def _result(
         raise ValueError(f"`measure` must be {one_of}, got {measure!r}")
     names = held[measure]
     parts = [values[name] for name in names]
-    kinds = {"euler": EulerCurve, "betti": BettiCurves, "minkowski": MinkowskiCurves}
-    kind: Any = kinds[measure]
+    kind: Any
+    kind, more = {
+        "euler": (EulerCurve, 0),
+        "betti": (BettiCurves, 0),
+        "minkowski": (MinkowskiCurves, 1),
+        "components": (ComponentCurves, 2),
+    }[measure]
     if measure != "euler":
-        facts = facts | {"ndim": len(names) - (measure == "minkowski")}
+        facts = facts | {"ndim": len(names) - more}
     known = {field.name for field in fields(kind)}
     array = parts[0] if measure == "euler" else np.stack(parts, axis=1)
     return kind(thresholds, array, **{k: v for k, v in facts.items() if k in known})  # type: ignore[no-any-return]

@@ -50,6 +50,7 @@ class TestOutput:
                 "direction": None,
                 "direction_scale": None,
                 "betti": False,
+                "components": False,
                 "minkowski": None,
                 "spacing": None,
                 "unit": None,

@@ -31,6 +31,38 @@ def assert_betti(table: dict[str, list[float]], image: np.ndarray, **options: An
         assert table[f"b{k}"] == known.values[k].tolist()
 
 
+def assert_components(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
+    known = ecc.component_curves(image, np.arange(9), **options)
+    names = ["points", "largest", *(f"spanning_{axis}" for axis in range(image.ndim))]
+    assert [table[name] for name in names] == known.values.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"connectivity": 1, "superlevel": True}])
+def test_components(stack, tmp_path, noise, write_zarr, levels, options):
+    image = noise(19, 20, 17)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    flags = ["--connectivity", 1, "--superlevel"] if options else []
+    table = stack(path, "--thresholds", levels, "--components", *SMALL, *flags)
+    assert_components(table, image, **options)
+    curve = ecc.euler_curve(image, np.arange(9), **options)
+    assert table["euler_number"] == curve.values.tolist()
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+def test_tables_of_components(tmp_path, noise, levels, command):
+    pytest.importorskip("pandas")
+    image = noise(2, 9, 8)
+    np.save(tmp_path / "a.npy", image)
+    out = tmp_path / "t.csv"
+    flags = ["--axes", "CYX", "--thresholds", levels, "--components", "--betti", "--superlevel"]
+    assert main([command, str(tmp_path / "a.npy"), *flags, "--out", str(out)]) == 0
+    found = ecc.io.read_table(out, "components").curves
+    known = ecc.component_curves(image, np.arange(9), axis=(1, 2), superlevel=True)
+    np.testing.assert_array_equal(found.values, known.values)
+    assert (found.superlevel, found.ndim) == (True, 2)
+    assert ecc.io.read_table(out).curves.values.shape == (2, 2, 9)
+
+
 @pytest.mark.parametrize("options", [{}, {"connectivity": 1, "superlevel": True}])
 def test_betti_numbers(stack, tmp_path, noise, write_zarr, levels, options):
     image = noise(19, 20, 17)
