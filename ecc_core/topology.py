@@ -233,6 +233,7 @@ def region_betti_curves(
     connectivity: int | None = None,
     superlevel: bool = False,
     workers: int | None = None,
+    min_persistence: float = 0,
 ) -> RegionBettiCurves:
     """Betti curves of all labelled regions.
 
@@ -251,6 +252,8 @@ def region_betti_curves(
     connectivity, superlevel, workers
         As for :func:`betti_curves`. Each region is counted in its bounding box, so there is no
         `boundary`: opposite sides of the image do not touch.
+    min_persistence : float, default 0
+        As for :func:`betti_curves`: count only the classes of a region that last at least so long.
 
     Returns
     -------
@@ -285,6 +288,7 @@ def region_betti_curves(
     >>> dict(zip(ids.tolist(), values[:, :, 0].tolist()))  # components and holes
     {1: [1, 1], 7: [1, 0]}
     """
+    least = check_persistence(min_persistence)
     check_eager(image)
     check_eager(labels, "labels")
     request = Request.of(
@@ -302,8 +306,8 @@ def region_betti_curves(
         origin.betti_numbers("region_betti_curves"),
         (request.images[0], request.labels),
     )
-    at = request.thresholds()
-    ids, values = backend.region_betti_curves(*arrays, at, filtration, workers=threads)
+    at, options = request.thresholds(), {"least": least} if least > 0 else {}
+    ids, values = backend.region_betti_curves(*arrays, at, filtration, workers=threads, **options)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
     facts = {**curve_facts(filtration), "units": value_units(image)}

@@ -61,12 +61,12 @@ def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Cu
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     if quantity == "minkowski":
         options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
+    if quantity == "betti" and arguments.persistence is not None:
+        options["min_persistence"] = arguments.persistence
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
         return _of_regions(of_regions, stack, image, kept[0], options)
-    if quantity == "betti" and arguments.persistence is not None:
-        options["min_persistence"] = arguments.persistence
     axes = tuple(range(image.ndim - stack.ndim, image.ndim))
     if quantity != "components":  # they have one boundary
         options["boundary"] = arguments.boundary

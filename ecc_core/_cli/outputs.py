@@ -23,7 +23,6 @@ NEEDED = {"persistence": "betti", "density": "minkowski", "direction_scale": "di
 """Options, and that without which each has no effect."""
 OF_THE_IMAGE = "it divides by the size of the whole image"
 APART = {
-    ("persistence", "labels"): "regions are counted with all that they contain: --mask takes one",
     ("density", "labels"): OF_THE_IMAGE,
     ("density", "mask"): OF_THE_IMAGE,
     ("density", "betti"): "it divides measures, and Betti numbers are counts",

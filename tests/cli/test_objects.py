@@ -95,3 +95,17 @@ def test_filtered_curves(paths, tmp_path):
     intervals = lifetimes(IMAGE[0], 40)
     alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
     np.testing.assert_array_equal(read(out)["b0"], alive)
+
+
+def test_filtered_curves_of_regions(paths, tmp_path):
+    labels = np.repeat([1, 0, 5], [10, 1, 20]) * np.ones((24, 1), np.uint8)
+    np.save(tmp_path / "labels.npy", labels)
+    out = str(tmp_path / "c.csv")
+    command = ["curve", paths["plane"], "--labels", str(tmp_path / "labels.npy"), "--betti"]
+    options = ["--persistence", "40", "--thresholds", "10,50,90", "--out", out]
+    assert main([*command, *options]) == 0
+    found = read(out)
+    for label in (1, 5):
+        intervals = lifetimes(np.where(labels == label, IMAGE[0], np.float32(1e9)), 40)
+        alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
+        np.testing.assert_array_equal(found["b0"][found["label"] == label], alive)

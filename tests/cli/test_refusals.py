@@ -34,7 +34,6 @@ CURVE = [
     ("--betti --boundary half-open", "must be closed or periodic"),
     ("--thresholds exact --minkowski", "a list together with --minkow"),
     ("--persistence 2", "together with --betti"),
-    ("--betti --persistence 2 --labels {plane}", "together with --labels: regions are"),
     ("--minkowski --density --labels {plane}", "--labels: it divides by the size of the whole"),
     ("--minkowski --density --betti", "--betti: it divides measures"),
     ("--minkowski --density --components", "--components: it divides measures"),

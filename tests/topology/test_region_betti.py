@@ -1,8 +1,11 @@
 """Betti curves of regions: those of each region alone, however it touches or encloses others."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from topology_helpers import diagram
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import regions
@@ -102,3 +105,34 @@ def test_can_be_shown():
     assert "<img" in found._repr_html_()
     with pytest.raises(KeyError, match="no label 5"):
         found.select(5)
+
+
+@pytest.mark.parametrize("small", [regions.SMALL, 30])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_classes_that_last(shape, small, monkeypatch):
+    """Of each region alone, by GUDHI, on sheets and as images of their own."""
+    monkeypatch.setattr(regions, "SMALL", small)
+    monkeypatch.setattr(regions, "SHEET", (16, 16))
+    monkeypatch.setattr(regions, "SHEET_2D", (16, 40))
+    rng, levels, ndim = np.random.default_rng(4), np.array([0, 3, 5, 12, 19]), len(shape)
+    labels = labelled(rng, shape)
+    image = rng.integers(0, 20, shape).astype(rng.choice([np.int8, np.float32]))
+    for connectivity, superlevel in itertools.product({1, ndim}, (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        found = ecc.region_betti_curves(image, labels, levels, min_persistence=4, **options)
+        for label, values in zip(found.labels, found.values, strict=True):
+            for dimension in range(ndim):
+                given = image, labels == label, connectivity, superlevel, dimension
+                pairs, essential = diagram(*given)
+                born, died = pairs[np.abs(pairs[:, 1] - pairs[:, 0]) >= 4].T
+                sign = -1 if superlevel else 1
+                for t, count in zip(levels, values[dimension], strict=True):
+                    alive = (sign * born <= sign * t) & (sign * t < sign * died)
+                    assert count == alive.sum() + (sign * essential <= sign * t).sum()
+
+
+def test_min_persistence_is_checked():
+    image = np.zeros((3, 4))
+    for least, error in ((-1, ValueError), (np.nan, ValueError), ("a", TypeError)):
+        with pytest.raises(error, match="`min_persistence`"):
+            ecc.region_betti_curves(image, image.astype(int), min_persistence=least)

@@ -183,18 +183,26 @@ def _counted_curves(
     return result
 
 
-def _lasting(
+def lasting_points(
     image: Array, dimensions: Sequence[int], filtration: Filtration, least: float, **options: Any
 ) -> Iterator[tuple[Array, Array]]:
-    """Give the values at which classes that last are born and die, for each dimension."""
+    """Give the points at which classes that last are born and die, for each dimension."""
     flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
     for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
-        born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
         dies = deaths >= 0
         if least > 0:
+            born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
             lasts = lasting(born, died, least)
-            born, dies = born[lasts | ~dies], dies & lasts
-        yield born, died[dies]
+            births, dies = births[lasts | ~dies], dies & lasts
+        yield births, deaths[dies]
+
+
+def _lasting(image: Array, *given: Any, **options: Any) -> Iterator[tuple[Array, Array]]:
+    """Give the values at the points of `lasting_points`."""
+    flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
+    for points in lasting_points(image, *given, **options):
+        born, died = (flat[own].astype(native, copy=False) for own in points)
+        yield born, died
 
 
 def _entered(values: Array, plan: Plan) -> Values:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field
-from ecc_core._backends.cpu.betti.launch import betti_curves, grow
+from ecc_core._backends.cpu.betti.launch import betti_curves, grow, lasting_points
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -43,8 +43,12 @@ def region_betti_curves(
     filtration: Filtration,
     *,
     workers: int | None = None,
+    least: float = 0,
 ) -> tuple[Array, Values]:
-    """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64."""
+    """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
+
+    Counts only classes that last for at least `least`.
+    """
     ids, euler = launch.region_curves(image, labels, thresholds, filtration, workers=workers)
     result = np.zeros((ids.size, filtration.ndim, thresholds.size), np.int64)
     if result.size == 0:
@@ -56,13 +60,14 @@ def region_betti_curves(
     for i in np.flatnonzero(~small):
         box = tuple(map(slice, *boxes[i, :, len(lead) :].tolist()))
         inside = labels[box] == ids[i]
-        options: Any = {"mask": inside[None], "workers": workers}
+        options: Any = {"mask": inside[None], "workers": workers, "least": least}
         result[i] = betti_curves(image[box][None], thresholds, filtration, **options)[0]
     if small.any():
-        sheets = _Sheets(volume, regions, ids, boxes, filtration)
-        ends = sheets.count(np.flatnonzero(small), thresholds, workers)
-        values = np.moveaxis(complete(ends, sheets.kinds, euler, filtration.ndim), 0, 1)
-        result[small] = values[small]
+        sheets = _Sheets(volume, regions, ids, boxes, filtration, least)
+        counts: Any = sheets.count(np.flatnonzero(small), thresholds, workers)
+        if least == 0:
+            counts = complete(counts, sheets.kinds, euler, filtration.ndim)
+        result[small] = np.stack(counts, 1)[small]
     return ids, result
 
 
@@ -151,13 +156,22 @@ class _Sheets:
     """Counts the classes of regions that are laid on sheets."""
 
     def __init__(
-        self, image: Array, labels: Array, ids: Array, boxes: Values, filtration: Filtration
+        self,
+        image: Array,
+        labels: Array,
+        ids: Array,
+        boxes: Values,
+        filtration: Filtration,
+        least: float,
     ) -> None:
         self.image, self.labels, self.ids, self.boxes = image, labels, ids, boxes
-        self.filtration, self.kinds = filtration, kinds_of(filtration)
+        self.filtration, self.kinds, self.least = filtration, kinds_of(filtration), least
 
     def count(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
-        """Count the classes of each kind of forest, (ids, n), for some of the regions."""
+        """Count the classes of each kind of forest, (ids, n), for some of the regions.
+
+        Those of each dimension if only classes that last count.
+        """
         dtype = self.image.dtype.newbyteorder("=")
         superlevel = self.filtration.superlevel
         plan = curve_plans(dtype, thresholds, superlevel, False, masked=True, points=0)[-1]
@@ -170,7 +184,7 @@ class _Sheets:
 
         found = list(itertools.chain(*share(sheets, work, worker_count(workers, points, 1))))
         totals = []
-        for k in range(len(self.kinds)):
+        for k in range(len(found[0])):
             born, dead = (
                 Points(
                     *map(np.concatenate, zip(*(events[k][side] for events in found), strict=True))
@@ -181,7 +195,7 @@ class _Sheets:
         return totals
 
     def _events(self, sheet: _Sheet, plan: Plan) -> list[list[Points]]:
-        """Return where classes of a sheet are born and die, for each kind of forest."""
+        """Return where classes of a sheet are born and die, as `count` counts them."""
         image = np.zeros(sheet.shape, self.image.dtype.newbyteorder("="))
         ranks = np.zeros(sheet.shape, np.int32)
         for i, (y, x) in zip(sheet.regions, sheet.places, strict=True):
@@ -190,9 +204,21 @@ class _Sheets:
             inside = self.labels[z0:z1, y0:y1, x0:x1] == self.ids[i]
             np.copyto(image[there], self.image[z0:z1, y0:y1, x0:x1], where=inside)
             np.copyto(ranks[there], i + 1, where=inside)
-        field = Field(Source(image), Source(ranks > 0, "mask"), max(self.filtration.ndim, 2))
-        forests, histograms = grow(field, self.kinds, [plan], 0, "omit", 1)
         values, rank = image.reshape(-1), ranks.reshape(-1)
+        ndim = max(self.filtration.ndim, 2)
+        if self.least > 0:
+            sets = self.filtration.in_axes(ndim)
+            given = image[None] if ndim == 3 else image
+            lasting = lasting_points(
+                given,
+                range(self.filtration.ndim),
+                sets,
+                self.least,
+                mask=ranks.reshape(given.shape) > 0,
+            )
+            return [[Points(values[p], rank[p]) for p in points] for points in lasting]
+        field = Field(Source(image), Source(ranks > 0, "mask"), ndim)
+        forests, histograms = grow(field, self.kinds, [plan], 0, "omit", 1)
         events = []
         for forest, histogram in zip(forests, histograms, strict=True):
             pairs, roots = forest.join(histogram)
