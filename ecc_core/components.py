@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
-from ecc_core._request.filtration import check_spacing
+from ecc_core._request.filtration import check_complex, check_spacing
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number
@@ -151,6 +151,7 @@ def persistent_regions(
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
     workers: int | None = None,
+    boundary: Literal["closed", "periodic"] = "closed",
 ) -> PersistentRegions:
     """Label the components that last for at least `min_persistence` as the threshold grows.
 
@@ -175,6 +176,8 @@ def persistent_regions(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads that find components; default as many as there are cores. One thread labels points.
+    boundary : {"closed", "periodic"}
+        As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
 
     Returns
     -------
@@ -214,6 +217,7 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     check_eager(image)
+    check_complex(boundary)
     least = check_persistence(min_persistence)
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
@@ -226,6 +230,7 @@ def persistent_regions(
         nan=nan,
         axis=all_axes(image),
         workers=workers,
+        boundary=boundary,
     )
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers("persistent_regions")

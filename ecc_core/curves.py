@@ -405,7 +405,8 @@ def region_curves(
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
     boundary : {"closed"}
-        Regions stand alone, so that no other boundary is defined.
+        Regions stand alone, so that no other boundary is defined. For one region of a periodic
+        image, pass ``mask=labels == label`` to :func:`euler_curve`.
 
     Returns
     -------

@@ -251,7 +251,8 @@ def region_betti_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`betti_curves`. Each region is counted in its bounding box, so there is no
-        `boundary`: opposite sides of the image do not touch.
+        `boundary`: opposite sides of the image do not touch. For one region of a periodic image,
+        pass ``mask=labels == label`` to :func:`betti_curves`.
     min_persistence : float, default 0
         As for :func:`betti_curves`: count only the classes of a region that last at least so long.
 

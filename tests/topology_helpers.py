@@ -31,7 +31,7 @@ def betti_numbers(foreground, connectivity):
     return [first, first + last - euler_number(foreground, connectivity), last]
 
 
-def diagram(image, shown, connectivity, superlevel, dimension):
+def diagram(image, shown, connectivity, superlevel, dimension, periodic=False):
     """Births and deaths by GUDHI, sorted, and the number of classes that never die.
 
     GUDHI computes with float64, which does not hold all integers. So it gets the ranks of the
@@ -43,7 +43,11 @@ def diagram(image, shown, connectivity, superlevel, dimension):
     entry[shown] = never - 1 - ranks if superlevel else ranks
     levels = levels[::-1] if superlevel else levels
     name = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    cubical = gudhi.CubicalComplex(**{name: entry.astype(float)})
+    cells = {name: entry.astype(float)}
+    if periodic:
+        cubical = gudhi.PeriodicCubicalComplex(**cells, periodic_dimensions=[True] * image.ndim)
+    else:
+        cubical = gudhi.CubicalComplex(**cells)
     cubical.compute_persistence(homology_coeff_field=2)
     found = np.reshape(cubical.persistence_intervals_in_dimension(dimension), (-1, 2))
     born, died = np.minimum(found[found[:, 0] < never], never).astype(int).T

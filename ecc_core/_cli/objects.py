@@ -47,12 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="label only points up to this value, or with --superlevel from it on (default: all)",
     )
     options.add(parser, "--connectivity", "--superlevel", "--nan")
+    beyond = "the image ends at its border (default), or opposite sides touch"
+    options.add(parser, "--boundary", choices=("closed", "periodic"), help=beyond)
     options.add(parser, "--spacing", "--unit", before="with --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")
     options.refuse(parser, reason, "--thresholds", "--range", "--labels")
-    reason = "objects are found in images that end at their border, and as they are"
-    options.refuse(parser, reason, "--boundary", "--direction")
+    options.refuse(parser, "objects are found in images as they are", "--direction")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
             superlevel=arguments.superlevel,
             mask=mask[0] if mask else None,
             nan=arguments.nan,
+            boundary=arguments.boundary,
         )
     if arguments.out:
         write_labels(arguments.out, found.labels, axes)

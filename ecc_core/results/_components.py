@@ -137,7 +137,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
         The label of the older component that each one joins when it dies; 0 if it never dies.
     min_persistence : float or int
         Least difference of birth and death.
-    connectivity, superlevel, ndim, units
+    connectivity, superlevel, ndim, units, boundary
         As in :class:`ecc_core.BettiCurves`, with the unit of births and deaths.
     """
 
@@ -151,6 +151,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("labels", "births", "deaths", "birth_points", "merged_into")
 
     @property

@@ -80,6 +80,19 @@ def test_part_threshold_mask_and_printed_table(paths, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("label,birth,death,persistence,merged_into,points,z")
 
 
+def test_objects_over_opposite_sides(tmp_path):
+    """A ring around the torus, and a square that four corners make up."""
+    image = np.full((20, 30), 9, np.uint8)
+    image[10] = 0
+    image[np.ix_([0, 1, -1], [0, -2, -1])] = 0
+    np.save(tmp_path / "torus.npy", image)
+    command = ["objects", str(tmp_path / "torus.npy"), "--persistence", "5", "--threshold", "0"]
+    for boundary, points in (("closed", [4, 2, 30, 2, 1]), ("periodic", [9, 30])):
+        table = str(tmp_path / "t.csv")
+        assert main([*command, "--boundary", boundary, "--table", table]) == 0
+        assert sorted(read(table)["points"]) == sorted(points)
+
+
 def test_filtered_curves(paths, tmp_path):
     out = str(tmp_path / "c.csv")
     command = [

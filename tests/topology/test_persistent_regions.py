@@ -23,7 +23,7 @@ def as_number(value):
     return int(value) if np.asarray(value).dtype.kind in "biu" else float(value)
 
 
-def flood(image, least, connectivity, superlevel, shown):
+def flood(image, least, connectivity, superlevel, periodic, shown):
     """Labels, deaths and what the regions merge into, with sets of points."""
     sign = -1 if superlevel else 1
     value = {p: sign * as_number(image[p]) for p in zip(*np.nonzero(shown), strict=True)}
@@ -32,7 +32,9 @@ def flood(image, least, connectivity, superlevel, shown):
     basins, component, deaths, merged = {}, {}, {}, {}  # by the point of birth, oldest first
     owner = {}
     for point in sorted(value, key=lambda p: (value[p], p)):
-        near = {owner[q] for s in steps if (q := tuple(np.add(point, s))) in owner}
+        beside = [np.add(point, s) for s in steps]
+        beside = [np.mod(q, image.shape) if periodic else q for q in beside]
+        near = {owner[q] for q in map(tuple, beside) if q in owner}
         age = list(basins)
         home = min(near, key=age.index, default=point)
         if home == point:
@@ -64,6 +66,7 @@ def cases(draw):
     options = {
         "connectivity": draw(st.sampled_from(connectivities(ndim))),
         "superlevel": draw(st.booleans()),
+        "boundary": draw(st.sampled_from(["closed", "periodic"])),
         "nan": "omit",
         "mask": mask,
     }
@@ -81,8 +84,10 @@ def test_equal_the_flooding_by_definition(case):
     if options["mask"] is not None:
         shown = shown & options["mask"]
     found = ecc.persistent_regions(image, least, **options)
+    assert found.boundary == options["boundary"]
     facts = found.connectivity, found.superlevel
-    labels, born, died, into = flood(image, least, *facts, shown)
+    periodic = options["boundary"] == "periodic"
+    labels, born, died, into = flood(image, least, *facts, periodic, shown)
     assert found.labels.dtype == found.merged_into.dtype == np.int32
     assert_array_equal(found.labels, labels)
     assert [tuple(p) for p in found.birth_points.tolist()] == born
@@ -91,7 +96,7 @@ def test_equal_the_flooding_by_definition(case):
     dies = np.array([p is not None for p in died], bool)
     assert_array_equal(found.deaths[dies], [image[p] for p in died if p is not None])
     assert_array_equal(found.merged_into, into)
-    ended, lasting = diagram(image, shown, *facts, 0)
+    ended, lasting = diagram(image, shown, *facts, 0, periodic)
     wide = [tuple(map(as_number, pair)) for pair in ended]
     counted = sum(abs(d - b) >= least for b, d in wide if b != d)
     assert len(born) == counted + len(lasting)

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.gradient import at_home
 from ecc_core._backends.cpu.betti.launch import by_birth, component_pairs
-from ecc_core._backends.cpu.betti.order import entry_values
+from ecc_core._backends.cpu.betti.order import entry_values, stable_order
+from ecc_core._backends.cpu.betti.reduction import home_of
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
@@ -88,8 +90,9 @@ def persistent_regions(
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    keys = np.pad(ordered_keys(values), 1)
-    near = _near(keys.shape, filtration.cubes)
+    wraps = filtration.boundary.wraps
+    keys = np.pad(_ranks(values), 1, mode="wrap") if wraps else np.pad(ordered_keys(values), 1)
+    near = _near(keys.shape, filtration.cubes, home_of(image.shape) if wraps else None)
     later = np.zeros(keys.size, np.uint32)
     _compare(keys.reshape(-1), *near[:2], later)
     labels = _flood(later, shown, found, near)
@@ -99,7 +102,7 @@ def persistent_regions(
     dies = dies[np.lexsort((ends, values.reshape(-1)[ends]))]
     places = _padded(found.deaths[dies], image.shape)
     parents = merged.copy()
-    _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, parents, merged)
+    _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, near.home, parents, merged)
     merged[merged == np.arange(merged.size)] = 0
     if threshold is not None:  # the components that are born before it come first
         shown = shown & _reaches(image, threshold, filtration.superlevel)
@@ -132,16 +135,27 @@ def _flood(
     later: NDArray[np.uint32], shown: Array, found: _Components, near: _Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
-    inside = np.pad(shown, 1)
-    labels = np.where(inside, np.int32(0), np.int32(CLOSED))
+    labels = np.where(np.pad(shown, 1), np.int32(0), np.int32(CLOSED))
+    inside = np.pad(shown, 1) if near.home is None else np.pad(shown, 1, mode="wrap")
     joined = shown.reshape(-1)[found.weak_deaths]
     weak = found.weak_births[joined], found.weak_deaths[joined]
     seeds, *ends = (_padded(points, shown.shape) for points in (found.births, *weak))
     stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
     following = np.empty(ends[0].size, np.int32)
     free = np.append(np.packbits(inside.reshape(-1), bitorder="little"), np.uint8(0))
-    _spread(later, free, near.rows, near.places, seeds, *ends, labels.reshape(-1), stack, following)
+    around = near.rows, near.places, near.home
+    _spread(later, free, *around, seeds, *ends, labels.reshape(-1), stack, following)
     return labels
+
+
+def _ranks(values: Array) -> Array:
+    """Return the places of points in the order in which they enter, so that no two are equal.
+
+    Equal points in the halo of a periodic image would not be in the order of their own places.
+    """
+    ranks = np.empty(values.size, np.uint32)
+    ranks[stable_order(values.reshape(-1))] = np.arange(values.size, dtype=np.uint32)
+    return ranks.reshape(values.shape)
 
 
 def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_]:
@@ -168,21 +182,24 @@ class _Near(NamedTuple):
         Distances to the rows of three points around a point, whose bits follow each other.
     places : (3**d,) int64 array
         The distance of the point of each bit.
+    home : int array, or None
+        For each place in the halo of a periodic image the place of the same point in the image.
     """
 
     steps: Points
     bits: Points
     rows: Points
     places: Points
+    home: Array | None
 
 
-def _near(padded: tuple[int, ...], cubes: bool) -> _Near:
+def _near(padded: tuple[int, ...], cubes: bool, home: Array | None) -> _Near:
     strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
     offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
     far = np.abs(offsets).sum(axis=1)
     bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
     places: Points = offsets @ strides
-    return _Near(places[bits], bits, places[::3].copy(), places)
+    return _Near(places[bits], bits, places[::3].copy(), places, home)
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:
@@ -218,6 +235,7 @@ def _spread(
     free: Any,
     rows: Any,
     places: Any,
+    home: Any,
     seeds: Any,
     births: Any,
     deaths: Any,
@@ -256,6 +274,11 @@ def _spread(
             while around:
                 beside = np.uint64(place + places[count_trailing_zeros(around)])
                 around &= around - ONE
+                if home is not None:
+                    take_bit(free, beside)
+                    beside = np.uint64(home[beside])
+                    if labels[beside] > 0:
+                        continue
                 label = labels[beside]
                 labels[beside] = number + 1
                 take_bit(free, beside)
@@ -277,17 +300,19 @@ def take_bit(free: Any, place: Any) -> None:
 
 
 @kernel()
-def _merge(places: Any, keys: Any, labels: Any, steps: Any, parents: Any, merged: Any) -> None:
+def _merge(
+    places: Any, keys: Any, labels: Any, steps: Any, home: Any, parents: Any, merged: Any
+) -> None:
     """Write which label each one joins, for the places at which they end, in their order."""
     for place in places:
         oldest = merged.size
         for step in steps:
-            label = labels[place + step]
+            label = labels[at_home(home, place + step)]
             beside, key = keys[place + step], keys[place]
             if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
                 oldest = min(oldest, find(parents, label))
         for step in steps:
-            label = labels[place + step]
+            label = labels[at_home(home, place + step)]
             beside, key = keys[place + step], keys[place]
             if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
                 younger = find(parents, label)

@@ -304,10 +304,14 @@ def component_pairs(
     values: Array, shown: Array | None, filtration: Filtration, workers: int | None
 ) -> tuple[Array, Array]:
     """Return the points at which components begin and end, also where both have one value."""
-    if filtration.ndim < 3:
+    wraps = filtration.boundary.wraps
+    if filtration.ndim < 3 and not wraps:
         return planar_pairs(laid_out(*narrowed(values, shown)), [0], filtration, short=True)[0]
     never = never_of(values, shown)
-    births, deaths = forest_pairs(values, shown, never, False, filtration, workers)
+    if wraps:
+        births, deaths = torus_pairs(values, never, 0, filtration)
+    else:
+        births, deaths = forest_pairs(values, shown, never, False, filtration, workers)
     births, deaths = births[~never[births]], deaths[~never[births]]
     return births, np.where((deaths >= 0) & never[deaths], -1, deaths)
 

@@ -43,7 +43,7 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     shape = np.array(image.shape)
     steps = np.array([(shape[1] + 2) * (shape[2] + 2), shape[2] + 2, 1])
     ranks = _ranks(image, never, filtration)
-    home = _home(image.shape, ranks.dtype) if filtration.boundary.wraps else None
+    home = home_of(image.shape) if filtration.boundary.wraps else None
     links, edges, squares = _critical_cells(ranks, shape, steps, home)
     for cells in (edges, squares):
         cells[:] = cells[stable_order(ranks[cells[:, 0]])]
@@ -73,11 +73,16 @@ def _inner(places: Array, shape: tuple[int, ...]) -> Array:
     return inner
 
 
-def _home(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return the place in a periodic volume of each one of the volume with a halo."""
-    places = np.arange(math.prod(n + 2 for n in shape), dtype=dtype)
-    inner = places.reshape([n + 2 for n in shape])[1:-1, 1:-1, 1:-1]
-    return np.pad(inner, 1, mode="wrap").reshape(-1)
+def home_of(shape: tuple[int, ...]) -> Array:
+    """Return the place in a periodic image of each one of the image with a halo of one point."""
+    halo = [n + 2 for n in shape]
+    places = np.arange(math.prod(halo), dtype=index_type(math.prod(halo))).reshape(halo)
+    return np.pad(places[(slice(1, -1),) * len(shape)], 1, mode="wrap").reshape(-1)
+
+
+def index_type(places: int) -> type[np.int32 | np.int64]:
+    """Return a dtype for cells of so many places, of which each has three of a kind."""
+    return np.int32 if 3 * places < 2**31 else np.int64
 
 
 def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
@@ -85,7 +90,7 @@ def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
     order = entry_order(image, never, filtration.superlevel)
     shape = np.array(image.shape) + 2
     size, cubes = order.size, filtration.cubes
-    dtype = np.int32 if 3 * np.prod(shape) < 2**31 else np.int64
+    dtype = index_type(math.prod(shape))
     ranks = np.empty(size, dtype)
     ranks[order[::-1] if cubes else order] = np.arange(size, dtype=dtype)
     inner = ranks.reshape(image.shape)
