@@ -135,7 +135,8 @@ def betti_curves(
     min_persistence : float, default 0
         Count only classes whose values at birth and death differ by at least so much, and those
         that never die: what is less is mostly noise. The pairs of birth and death are computed
-        then (:func:`persistence_pairs`), which takes longer; not for dask arrays.
+        then (:func:`persistence_pairs`), which takes longer. A dask array must have one or two
+        spatial axes, since tunnels that last are known for whole images only.
 
     Returns
     -------
@@ -198,16 +199,11 @@ def betti_curves(
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 
-        if least > 0:
-            raise ValueError(
-                "`min_persistence` must be 0 for a dask array, since a block cannot tell how long "
-                f"a class lasts, got {min_persistence!r}: compute the array first"
-            )
         if boundary != "closed":
             raise ValueError(
                 f'`boundary` must be "closed" for a dask array, got {boundary!r}: compute it first'
             )
-        return whole_betti_curves(image, thresholds, **options)
+        return whole_betti_curves(image, thresholds, least, **options)
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
     facts = {**curve_facts(filtration), "units": value_units(image)}

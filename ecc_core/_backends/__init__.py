@@ -102,6 +102,8 @@ class BettiNumbers(Protocol):
     """
     betti_pieces: Pieces
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
+    lasting_pieces: Pieces
+    """The same of classes that last for at least ``least``, which all functions take, in 2-D."""
     size_pieces: Pieces
     """Boxes of an image for component curves, (ndim + 2, n) of a whole image."""
 

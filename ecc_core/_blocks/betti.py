@@ -51,6 +51,11 @@ class Betti(Quantity):
     """Curves besides one for each axis."""
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the backend's functions."""
+        return {}
+
+    @property
     def backend(self) -> _backends.Pieces:
         """What joins pieces, which are in host memory."""
         found: _backends.Pieces = getattr(_backends.betti_numbers("cpu"), self.name)
@@ -67,7 +72,9 @@ class Betti(Quantity):
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
         masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
         return [
-            piece_of(one, self.thresholds, self.filtration, sides, mask=shown, workers=1)
+            piece_of(
+                one, self.thresholds, self.filtration, sides, mask=shown, workers=1, **self.options
+            )
             for one, shown in zip(images, masks, strict=True)
         ]
 
@@ -75,17 +82,46 @@ class Betti(Quantity):
         """Return the pieces of two boxes that touch across a spatial axis."""
         join = self.backend.join_pieces
         return [
-            join(*both, axis, *self._options, masked=self.masked)
+            join(*both, axis, *self._options, masked=self.masked, **self.options)
             for both in zip(low, high, strict=True)
         ]
 
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
         """Return the curves of whole images, batch + (d + more, n)."""
         numbers_of = self.backend.numbers_of
-        found = [numbers_of(piece, *self._options, masked=self.masked) for piece in pieces]
+        found = [
+            numbers_of(piece, *self._options, masked=self.masked, **self.options)
+            for piece in pieces
+        ]
         rows = self.filtration.ndim + self.more
         values: Values = np.reshape(found, (*batch, rows, self.thresholds.size))
         return values
+
+
+@dataclass(frozen=True)
+class LastingBetti(Betti):
+    """Betti numbers of what lasts for at least `least`, of images in 1-D or 2-D."""
+
+    least: float
+
+    name = "lasting_pieces"
+
+    def __post_init__(self) -> None:
+        if self.filtration.ndim > 2:
+            raise ValueError(
+                "tunnels that last are known for whole images only: leave out the persistence, or "
+                "compute the image in memory"
+            )
+        if self.masked and self.dtype.kind in "iu" and self.dtype.itemsize == 8:
+            raise ValueError(
+                f"classes that last are not counted by blocks for masked {self.dtype}: compute the "
+                "image in memory"
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the backend's functions."""
+        return {"least": self.least}
 
 
 class Components(Betti):

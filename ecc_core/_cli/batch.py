@@ -147,7 +147,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
 
 def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
-    whole = bool(needs_memory(arguments))
+    whole = bool(needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)
     keeps = not isinstance(arguments.thresholds, str)
     at = thresholds_of(stack, arguments) if keeps else None

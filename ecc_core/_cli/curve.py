@@ -117,6 +117,10 @@ def _curves(stack: Stack, arguments: argparse.Namespace) -> Curves:
         len(blocks.views) == 1 and not blocks.direction and quantities_of(arguments) == ["euler"]
     )
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
-    if needs_memory(arguments) or ((plain or small) and not blocks.smoothing):
+    if (
+        needs_memory(arguments)
+        or arguments.persistence is not None
+        or ((plain or small) and not blocks.smoothing)
+    ):
         return curves_of(stack, arguments)
     return curves_of(stack, arguments, thresholds_of(stack, arguments, sampled=False))

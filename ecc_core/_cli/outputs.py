@@ -57,8 +57,6 @@ def needs_memory(arguments: argparse.Namespace) -> str:
     """Return what would have to change for blocks to be enough; "" if they are."""
     if isinstance(arguments.thresholds, str):
         return "--thresholds must be a number or a list"
-    if arguments.persistence is not None:
-        return "--persistence must not be given"
     if arguments.betti and arguments.boundary != "closed":
         return "--boundary must be closed together with --betti"
     both = arguments.betti and arguments.labels

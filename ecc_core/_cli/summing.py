@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes
+from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes, LastingBetti
 from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
 from ecc_core._blocks.regions import labels_of, values_of
@@ -77,8 +77,11 @@ def _work_of(
     """What is to be added up, and to what."""
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
     if quantity in ("betti", "components"):
-        kind = Betti if quantity == "betti" else Components
-        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.mask is not None)
+        given = at, filtration, stack.blocks.dtype, stack.blocks.mask is not None
+        joined: Betti = Components(*given)
+        if quantity == "betti":
+            least = arguments.persistence
+            joined = LastingBetti(*given, least=least) if least else Betti(*given)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
     computed: Quantity = Curve(at, filtration)
@@ -120,7 +123,7 @@ def _job(
         "filtration": astuple(work.quantity.filtration),
         "kind": [
             type(work.quantity).__name__,
-            arguments.minkowski if quantity == "minkowski" else None,
+            arguments.minkowski if quantity == "minkowski" else arguments.persistence,
         ],
     }
 

@@ -61,7 +61,7 @@ STACK = [
     ("--spacing 2", "--spacing needs --direction"),
     ("--direction-scale 2", "--direction-scale must be given together with --direction"),
     ("--max-memory 1", "need --max-memory of at least 1M"),
-    ("--betti --persistence 3", "--persistence must not be given, since the image is"),
+    ("--betti --persistence 3", "tunnels that last are known for whole images only"),
     ("--betti --labels x", "must not be given together with --labels"),
     ("--betti --device cuda", "given with --device cpu, got cuda"),
     ("--betti --boundary periodic", "must be closed together with"),

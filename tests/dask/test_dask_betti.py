@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from topology_helpers import betti_numbers
@@ -106,3 +106,36 @@ def test_arguments():
         ecc.betti_curves(image, [0, 1], workers=2)
     with pytest.raises(ValueError, match="`range`"):
         ecc.betti_curves(image, 4)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_classes_that_last(data):
+    image = data.draw(strategies.images(data.draw(st.integers(1, 2)), nan=True))
+    chunks = data.draw(strategies.chunkings(image.shape))
+    shown = data.draw(st.none() | strategies.masks(image.shape))
+    assume(shown is None or image.dtype.kind not in "iu" or image.itemsize < 8)
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+        "mask": shown,
+        "nan": "omit",
+        "min_persistence": data.draw(st.sampled_from([1e-30, 1, 2, 50, 1e4])),
+    }
+    at = data.draw(strategies.thresholds(image))
+    lazy = ecc.betti_curves(da.from_array(image, chunks=chunks), at, **options)
+    assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+
+
+def test_classes_that_last_in_many_blocks():
+    image = np.random.default_rng(7).random((90, 110)).astype(np.float32)
+    for connectivity, superlevel in itertools.product((1, 2), (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel, "min_persistence": 0.4}
+        at = np.linspace(0, 1, 30)
+        lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
+        assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+    with pytest.raises(ValueError, match="tunnels that last are known for whole images only"):
+        ecc.betti_curves(da.zeros((3, 4, 5)), [1.0], min_persistence=1)
+    mask = np.ones((3, 4), bool)
+    with pytest.raises(ValueError, match="by blocks for masked int64"):
+        ecc.betti_curves(da.zeros((3, 4), dtype=int), [1], min_persistence=1, mask=mask)

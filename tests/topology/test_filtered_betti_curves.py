@@ -89,6 +89,3 @@ def test_bad_persistence():
     for least, error in wrong:
         with pytest.raises(error, match="`min_persistence` must"):
             ecc.betti_curves(image, min_persistence=least)
-    da = pytest.importorskip("dask.array")
-    with pytest.raises(ValueError, match="`min_persistence` must be 0 for a dask array"):
-        ecc.betti_curves(da.zeros((4, 4)), [0.0], min_persistence=1)

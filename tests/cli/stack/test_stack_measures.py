@@ -26,7 +26,7 @@ def assert_functionals(table: dict[str, list[float]], image: np.ndarray, **optio
 
 def assert_betti(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
     known = ecc.betti_curves(image, np.arange(9), **options)
-    assert table["euler_number"] == known.euler.tolist()
+    assert table["euler_number"] == known.euler.tolist()  # of the classes that count
     for k in range(image.ndim):
         assert table[f"b{k}"] == known.values[k].tolist()
 
@@ -46,6 +46,13 @@ def test_components(stack, tmp_path, noise, write_zarr, levels, options):
     assert_components(table, image, **options)
     curve = ecc.euler_curve(image, np.arange(9), **options)
     assert table["euler_number"] == curve.values.tolist()
+
+
+def test_betti_numbers_of_what_lasts(stack, tmp_path, noise, levels):
+    image = noise(40, 50)
+    np.save(tmp_path / "a.npy", image)
+    table = stack(tmp_path / "a.npy", "--thresholds", levels, "--betti", "--persistence", 4, *SMALL)
+    assert_betti(table, image, min_persistence=4)
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])

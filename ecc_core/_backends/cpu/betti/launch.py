@@ -171,7 +171,7 @@ def _counted_curves(
             options = {"mask": None if mask is None else mask[own], "workers": alone}
             found = _lasting(image[own], known, filtration, least, **options)
             for k, (births, deaths) in zip(known, found, strict=True):
-                result[i, k] = _entered(births, plan) - _entered(deaths, plan)
+                result[i, k] = entered(births, plan) - entered(deaths, plan)
 
     together = 1 if count == 1 else worker_count(workers, image.size, 1)
     alone = workers if together == 1 else 1
@@ -205,14 +205,14 @@ def _lasting(image: Array, *given: Any, **options: Any) -> Iterator[tuple[Array,
         yield born, died
 
 
-def _entered(values: Array, plan: Plan) -> Values:
+def entered(values: Array, plan: Plan) -> Values:
     """Count the values that have entered at each threshold."""
     keys = scratch.take("ranks", values.size, plan.key_dtype)
     box = Block((0, 0, 0), (1, 1, values.size))
     load_box(plan, Source(values[None, None]), None, box, keys, 0, (0, 0))
     counts = np.bincount(keys, minlength=plan.top + 1)
-    entered: Values = np.concatenate([[0], np.cumsum(counts)])[plan.entered]
-    return entered
+    found: Values = np.concatenate([[0], np.cumsum(counts)])[plan.entered]
+    return found
 
 
 def exact_betti_curves(

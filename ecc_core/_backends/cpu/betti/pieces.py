@@ -8,6 +8,7 @@ numbers do not depend on how an image is cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,11 +21,11 @@ from ecc_core._backends.cpu.betti.basins import number_nodes
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
 from ecc_core._backends.cpu.betti.forest import Forest, Nodes
 from ecc_core._backends.cpu.betti.glue import cross_edges, open_face
-from ecc_core._backends.cpu.betti.launch import cumulate, grow, rank_plans
+from ecc_core._backends.cpu.betti.launch import cumulate, grow, laid_out, rank_plans
 from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -34,13 +35,18 @@ Side = tuple[int, int]
 GRAPH = 4  # arrays of a graph besides its faces
 
 
+Ended = Callable[[Array, Array], Values]
+"""What to add to a histogram, from the keys of birth and death of components that end."""
+
+
 class Graph(NamedTuple):
     """The part of a forest that is not final, and counts of the rest.
 
     Attributes
     ----------
     histogram : (bins,) int64 array
-        Number of components that begin at each key, minus those that end there.
+        Number of components that begin at each key, minus those that end there. Of classes that
+        last: number of those that are final, at each threshold.
     births : (k,) uint64 array
         Keys at which the nodes begin. If there is a frame, it is node 0.
     edges, keys : (m, 2) int32 and (m,) uint64 arrays
@@ -92,22 +98,26 @@ def piece_of(
     batch = None if mask is None else mask[None]
     euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
     plans = plans_of(image.dtype, thresholds, filtration, mask is not None)
-    lead = 3 - image.ndim
-    sides = [(axis + lead, side) for axis, side in open_sides]
-    missing = (None,) * lead
-    shown = None if mask is None else Source(mask[missing], "mask")
-    field = Field(Source(image[missing]), shown, filtration.ndim)
+    field, sides = box_of(image, mask, open_sides)
     kinds, bins = kinds_of(filtration), plans[-1].top + 1
     forests, histograms = grow(field, kinds, plans, bins, filtration.nan, workers, sides)
-    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
+    faces = {side: face_keys(field, plans[-1], *side) for side in sides}
     graphs = [
-        _graph_of(forest, histogram, faces, plans[-1].top)
+        graph_of(forest, histogram, faces, plans[-1].top)
         for forest, histogram in zip(forests, histograms, strict=True)
     ]
     return Piece(euler, faces, graphs)
 
 
-def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
+def box_of(
+    image: Array, mask: Array | None, open_sides: tuple[Side, ...]
+) -> tuple[Field, list[Side]]:
+    """Return an image and its open sides with three axes."""
+    sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
+    return laid_out(image, mask), sides
+
+
+def face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
     """Return the keys of the points on one side."""
     shape = field.source.shape
     start, stop = [0, 0, 0], list(shape)
@@ -125,13 +135,20 @@ def _ordered(keys: Array, kind: Kind, top: int) -> Array:
     return keys.dtype.type(top) - keys if kind.complement else keys
 
 
-def _graph_of(forest: Forest, histogram: Values, faces: dict[Side, Array], top: int) -> Graph:
+def graph_of(
+    forest: Forest,
+    histogram: Values,
+    faces: dict[Side, Array],
+    top: int,
+    ended: Ended | None = None,
+) -> Graph:
     """Join the blocks of a forest, and return what is not final."""
     edges = np.concatenate([part.edges for part in forest.parts])
     keys = np.concatenate([part.keys for part in forest.parts])
     ends = {side: forest.grid.face(*side, forest.surface) for side in faces}
     ordered = {side: _ordered(face, forest.kind, top) for side, face in faces.items()}
-    return _reduced(forest.nodes(), edges, keys, histogram, ordered, ends, forest.kind.complement)
+    nodes, frame = forest.nodes(), forest.kind.complement
+    return _reduced(nodes, edges, keys, histogram, ordered, ends, frame, ended)
 
 
 def _reduced(
@@ -142,14 +159,19 @@ def _reduced(
     faces: dict[Side, Array],
     ends: dict[Side, Array],
     frame: bool,
+    ended: Ended | None,
 ) -> Graph:
     """Join nodes along edges, and return what other boxes can still change."""
+    nodes.places[:] = np.arange(nodes.places.size)
     if frame:  # it begins before all others, and is never final
         nodes.places[0], nodes.births[0] = -1, 0
         nodes.opens[0], nodes.closed[0] = 0, False
     for side, own in faces.items():
         open_face(nodes.opens, nodes.closed, nodes.tree, ends[side], own)
-    kept, _ = nodes.join(edges, keys, np.argsort(keys, kind="stable"), histogram)
+    counted = histogram if ended is None else histogram[:0]
+    kept, pairs = nodes.join(edges, keys, np.argsort(keys, kind="stable"), counted)
+    if ended is not None:
+        histogram = histogram + ended(nodes.births[pairs[:, 0]], keys[pairs[:, 1]])
     count = nodes.births.size
     numbers, roots = np.empty(count, np.int32), np.empty(count, np.int32)
     roots = roots[: number_nodes(nodes.merged, count, numbers, roots)]
@@ -173,7 +195,7 @@ def join_pieces(
     touching = low.faces[axis, 1], high.faces[axis, 0]
     faces = joined_faces(low.faces, high.faces, axis)
     graphs = [
-        _joined_graphs(first, second, kind, touching, faces, axis, plan.top)
+        joined_graphs(first, second, kind, touching, faces, axis, plan.top)
         for first, second, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
     ]
     crossing = _crossing(touching, plan, filtration)
@@ -191,7 +213,7 @@ def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> 
     return faces
 
 
-def _joined_graphs(
+def joined_graphs(
     low: Graph,
     high: Graph,
     kind: Kind,
@@ -199,7 +221,9 @@ def _joined_graphs(
     faces: dict[Side, Array],
     axis: int,
     top: int,
+    ended: Ended | None = None,
 ) -> Graph:
+    """Join the graphs of two boxes that touch, whose faces are those of the union."""
     count = low.births.size
     nodes = Nodes(count + high.births.size)
     nodes.births[:] = np.concatenate([low.births, high.births])
@@ -220,6 +244,7 @@ def _joined_graphs(
         {side: _ordered(face, kind, top) for side, face in faces.items()},
         joined_faces(low.faces, moved, axis),
         kind.complement,
+        ended,
     )
 
 
