@@ -62,7 +62,8 @@ class RegionOptions(TypedDict, total=False):
     connectivity: int | None
     superlevel: bool
     workers: int | None
-    boundary: Literal["closed"]
+    boundary: Literal["closed", "periodic", "half-open"]
+    axis: SupportsIndex | Sequence[SupportsIndex] | None
 
 
 class ShardOptions(TypedDict, total=False):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
-from ecc_core._request.filtration import check_complex, check_spacing
+from ecc_core._request.filtration import check_closed, check_complex, check_spacing
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number
@@ -36,6 +36,7 @@ def component_curves(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> ComponentCurves:
     """Sizes of the sets ``image <= t`` and of their largest components, and percolation.
 
@@ -55,6 +56,8 @@ def component_curves(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads, which share the images of a batch; each of them is computed in one.
+    boundary : {"closed"}
+        No other one has the opposite sides that components span.
 
     Returns
     -------
@@ -99,6 +102,7 @@ def component_curves(
     >>> down, across  # the left column, then both columns, then all
     (array([0, 0, 1, 1]), array([0, 0, 0, 1]))
     """
+    check_closed(boundary, "for component curves, since components span its opposite sides")
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -152,6 +156,7 @@ def persistent_regions(
     nan: Literal["raise", "omit"] = "raise",
     workers: int | None = None,
     boundary: Literal["closed", "periodic"] = "closed",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> PersistentRegions:
     """Label the components that last for at least `min_persistence` as the threshold grows.
 
@@ -178,6 +183,8 @@ def persistent_regions(
         Threads that find components; default as many as there are cores. One thread labels points.
     boundary : {"closed", "periodic"}
         As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
+    axis : int or tuple of int, optional
+        As for :func:`persistence_pairs`.
 
     Returns
     -------
@@ -228,10 +235,11 @@ def persistent_regions(
         superlevel=superlevel,
         mask=mask,
         nan=nan,
-        axis=all_axes(image),
+        axis=all_axes(image) if axis is None else axis,
         workers=workers,
         boundary=boundary,
     )
+    request.geometry.check_single()
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers("persistent_regions")
     array = as_booleans(array) if array.dtype.kind == "b" else array
@@ -243,13 +251,14 @@ def persistent_regions(
         if filtration.nan == "raise" and (missing & shown).any():
             raise ValueError(NAN_MESSAGE)
         shown = shown & ~missing
-    labels, born, died, merged = backend.persistent_regions(
+    regions, born, died, merged = backend.persistent_regions(
         array, shown, least, level, filtration, workers=request.workers
     )
     flat, dtype = array.reshape(-1), array.dtype.newbyteorder("=")
     deaths = flat[died].astype(dtype)
     deaths[died < 0] = last_value(dtype, filtration.superlevel)
     points = np.stack(np.unravel_index(born, array.shape), axis=1)
+    labels = request.geometry.unstack(regions)
     found = labels, flat[born].astype(dtype), deaths, points, merged
     facts = {"min_persistence": least, **curve_facts(filtration), "units": value_units(image)}
     return PersistentRegions(*map(origin.wrap, found), **facts)

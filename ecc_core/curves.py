@@ -14,8 +14,9 @@ from ecc_core._arrays import is_lazy
 from ecc_core._arrays.plans import plan_of
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
+from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._request.filtration import check_closed
+from ecc_core._blocks.work import values_of_regions
 from ecc_core._request.image import all_axes
 from ecc_core._types import (
     CoefficientOptions,
@@ -386,7 +387,8 @@ def region_curves(
     connectivity: int | None = None,
     superlevel: bool = False,
     workers: int | None = None,
-    boundary: Literal["closed"] = "closed",
+    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionCurves[Any]:
     """Euler characteristic curves of all labelled regions, in one pass over the image.
 
@@ -404,9 +406,11 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
-    boundary : {"closed"}
-        Regions stand alone, so that no other boundary is defined. For one region of a periodic
-        image, pass ``mask=labels == label`` to :func:`euler_curve`.
+    boundary : {"closed", "periodic", "half-open"}
+        As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
+        sides of a periodic one. It must be "closed" for arrays on a device.
+    axis : int or tuple of int, optional
+        The spatial axes; default all. The rest must have length 1: regions are those of one image.
 
     Returns
     -------
@@ -433,27 +437,26 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
-    check_closed(boundary, "for regions, each of which stands alone")
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
         "superlevel": superlevel,
         "workers": workers,
+        "boundary": boundary,
+        "axis": all_axes(image) if axis is None else axis,
     }
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
         return whole_regions(image, labels, thresholds, **options)
-    options["axis"] = all_axes(image)
     plan = plan_of("region_curves", (image, labels), thresholds, options)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, labels=labels, **options)
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
-    ids, values = origin.backend().region_curves(
-        request.images[0], request.labels, at, filtration, workers=request.workers
-    )
+    curve = Curve(at, filtration, workers=request.workers)
+    ids, values = values_of_regions(request.images[0], request.labels, curve)
     request.warn_if_missed(at, values)
     found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
     return RegionCurves(*found, **curve_facts(filtration), units=value_units(image))

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
-from ecc_core._blocks.minkowski import NO_EXACT, functionals, minkowski_facts
+from ecc_core._blocks.minkowski import (
+    NO_EXACT,
+    functionals,
+    functionals_of_rows,
+    minkowski_facts,
+)
+from ecc_core._blocks.quantities import CellCounts, Curve
+from ecc_core._blocks.work import values_of_regions
 from ecc_core._request.estimator import Estimator as Chosen
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.image import all_axes
@@ -168,6 +175,8 @@ def region_minkowski(
     superlevel: bool = False,
     workers: int | None = None,
     estimator: Estimator = "exact",
+    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionMinkowski[Any]:
     """Minkowski functionals of all labelled regions, in one pass over the image.
 
@@ -184,6 +193,8 @@ def region_minkowski(
         labelled points.
     spacing, connectivity, superlevel, workers, estimator
         As for :func:`minkowski_curves`.
+    boundary, axis
+        As for :func:`ecc_core.region_curves`.
 
     Returns
     -------
@@ -211,6 +222,8 @@ def region_minkowski(
         "connectivity": connectivity,
         "superlevel": superlevel,
         "workers": workers,
+        "boundary": boundary,
+        "axis": all_axes(image) if axis is None else axis,
     }
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_region_minkowski
@@ -218,17 +231,15 @@ def region_minkowski(
         return whole_region_minkowski(
             image, labels, thresholds, spacing=spacing, estimator=estimator, **options
         )
-    request = Request.of(
-        image, thresholds, no_exact=NO_EXACT, labels=labels, axis=all_axes(image), **options
-    )
-    origin, filtration, threads = request.origin, request.filtration, request.workers
-    chosen = estimator_of(estimator, spacing_of(image, spacing), filtration)
-    arrays, at = (request.images[0], request.labels), request.thresholds()
-    count = origin.cell_counts().region_cell_counts
-    ids, counts = count(*arrays, at, chosen.cells, filtration, workers=threads)
-    values = functionals(counts, chosen)
+    request = Request.of(image, thresholds, no_exact=NO_EXACT, labels=labels, **options)
+    origin, filtration, at = request.origin, request.filtration, request.thresholds()
+    chosen = estimator_of(estimator, spacing_of(image, spacing, axis), filtration)
+    arrays = request.images[0], request.labels
+    given: Any = {"filtration": filtration, "workers": request.workers}
+    ids, counts = values_of_regions(*arrays, CellCounts(at, estimators=(chosen,), **given))
+    values = functionals_of_rows(counts, estimators=(chosen,))
     if not chosen.exact:
-        _, euler = origin.backend().region_curves(*arrays, at, filtration, workers=threads)
+        _, euler = values_of_regions(*arrays, Curve(at, **given))
         values[:, -1] = on_host(euler)
     request.warn_if_missed(at, values)
     return RegionMinkowski(
@@ -237,5 +248,5 @@ def region_minkowski(
         origin.wrap(values),
         **minkowski_facts(filtration, chosen),
         units=value_units(image),
-        spacing_units=length_units(image),
+        spacing_units=length_units(image, axis),
     )

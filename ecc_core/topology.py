@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, SupportsIndex
@@ -230,6 +229,8 @@ def region_betti_curves(
     superlevel: bool = False,
     workers: int | None = None,
     min_persistence: float = 0,
+    boundary: Literal["closed", "periodic"] = "closed",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionBettiCurves:
     """Betti curves of all labelled regions.
 
@@ -246,17 +247,20 @@ def region_betti_curves(
         Only if `thresholds` is an int. Default: the smallest and the largest finite value of the
         labelled points.
     connectivity, superlevel, workers
-        As for :func:`betti_curves`. Each region is counted in its bounding box, so there is no
-        `boundary`: opposite sides of the image do not touch. For one region of a periodic image,
-        pass ``mask=labels == label`` to :func:`betti_curves`.
+        As for :func:`betti_curves`.
     min_persistence : float, default 0
         As for :func:`betti_curves`: count only the classes of a region that last at least so long.
+    boundary : {"closed", "periodic"}
+        As for :func:`betti_curves`, of the image: a region can extend over its opposite sides.
+    axis : int or tuple of int, optional
+        The spatial axes; default all. The rest must have length 1: regions are those of one image.
 
     Returns
     -------
     RegionBettiCurves
         ``labels`` of shape (k,), the ids that occur, increasing and in the dtype of `labels`,
-        ``thresholds`` of shape (n,), and ``values`` of shape (k, d, n) and dtype int64.
+        ``thresholds`` of shape (n,), and ``values`` of shape (k, d, n) and dtype int64;
+        (k, d + 1, n) for periodic images.
 
     Raises
     ------
@@ -275,7 +279,7 @@ def region_betti_curves(
     Notes
     -----
     Time is proportional to the sizes of the regions' bounding boxes: those of small regions are
-    computed together, large regions one after another.
+    computed together, large regions and those that extend over opposite sides one after another.
 
     Examples
     --------
@@ -286,6 +290,7 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
+    check_complex(boundary)
     check_eager(image)
     check_eager(labels, "labels")
     request = Request.of(
@@ -295,8 +300,9 @@ def region_betti_curves(
         range=range,
         connectivity=connectivity,
         superlevel=superlevel,
-        axis=all_axes(image),
+        axis=all_axes(image) if axis is None else axis,
         workers=workers,
+        boundary=boundary,
     )
     origin, filtration, threads = request.origin, request.filtration, request.workers
     backend, arrays = (
@@ -416,9 +422,7 @@ def persistence_pairs(
         workers=workers,
         boundary=boundary,
     )
-    batch = request.geometry.batch
-    if math.prod(batch) != 1:
-        raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {batch}")
+    request.geometry.check_single()
     return replace(_pairs(request, dimension, least), units=value_units(image))
 
 

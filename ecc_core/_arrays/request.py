@@ -32,7 +32,7 @@ class Request(NamedTuple):
     levels : Thresholds
     images : array of shape (images, *spatial)
     mask : array of the same shape, or None
-    labels : array of the image's shape, or None
+    labels : array of the spatial shape, or None
         0 where the image is masked.
     workers : int or None
     """
@@ -83,7 +83,9 @@ class Request(NamedTuple):
         levels = parse_thresholds(given_on_host(thresholds), range, name=which, no_exact=no_exact)
         threads = origin.workers(workers)
         if labels is not None:
-            labels = region_labels(origin, labels, mask, geometry.shape)
+            geometry.check_single()
+            mask = None if mask is None else geometry.spread(mask)
+            labels = geometry.stack(region_labels(origin, labels, mask, geometry.shape))[0]
             mask = None
         if mask is not None:
             mask = geometry.stack(kept_points(origin, mask, geometry))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +44,7 @@ class Quantity:
 
     thresholds: Any
     filtration: Filtration
+    workers: int | None = field(default=1, kw_only=True)
 
     flat: ClassVar[bool] = True
     """Whether the axes across which a box has a single point may be left out."""
@@ -61,6 +62,14 @@ class Quantity:
         """Return labels of a box without a batch axis, and their values, (labels, size)."""
         raise NotImplementedError
 
+    def parts(self) -> Sequence[Quantity]:
+        """Return quantities with shares of their own, whose values come one after another."""
+        return [self]
+
+    def faces(self, place: Place) -> tuple[list[Face], ...]:
+        """Return what the share of a block at a place adds to the block with its next points."""
+        return faces_of(place, self.filtration.connectivity)
+
     def with_terms(
         self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
     ) -> Values:
@@ -70,7 +79,7 @@ class Quantity:
         block.
         """
         values = own.copy()
-        for batch in _batches(terms_of(faces_of(place, self.filtration.connectivity))):
+        for batch in _batches(terms_of(self.faces(place))):
             values += self._signed_sum(batch)
         return values
 
@@ -114,7 +123,9 @@ class Curve(Quantity):
         """Return labels and their curves."""
         filtration = closed(self.filtration, image.ndim)
         backend = origin_of(image).backend()
-        return backend.region_curves(image, labels, self.thresholds, filtration, workers=1)
+        return backend.region_curves(
+            image, labels, self.thresholds, filtration, workers=self.workers
+        )
 
 
 @dataclass(frozen=True)
@@ -177,7 +188,12 @@ class CellCounts(Quantity):
         backend = origin_of(image).cell_counts()
         found = [
             backend.region_cell_counts(
-                image, labels, self.thresholds, one.cells, self.filtration, workers=1
+                image,
+                labels,
+                self.thresholds,
+                one.cells,
+                closed(self.filtration, self.filtration.ndim),
+                workers=self.workers,
             )
             for one in self.estimators
         ]
@@ -190,19 +206,27 @@ class CellCounts(Quantity):
     def with_terms(
         self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
     ) -> Values:
-        """Return the contribution of a block: that of V, which serves T and groups of points too.
+        """Return the contribution of a block."""
+        parts = np.split(own, np.cumsum(self.sizes)[:-1], axis=1)
+        for i, one in enumerate(self.parts()):
+            for sign, box in terms_of(one.faces(place)):
+                parts[i] = parts[i] + sign * one.of_box(*box)
+        return np.concatenate(parts, axis=1)
+
+    def parts(self) -> list[CellCounts]:
+        """Return those of each estimator."""
+        return [replace(self, estimators=(one,)) for one in self.estimators]
+
+    def faces(self, place: Place) -> tuple[list[Face], ...]:
+        """Return what the share of one estimator adds: that of V serves T and groups of points too.
 
         Only half-open windows of cubes need additional faces.
         """
-        parts = np.split(own, np.cumsum(self.sizes)[:-1], axis=1)
-        for i, estimator in enumerate(self.estimators):
-            faces = faces_of(place, 1)
-            if self.filtration.boundary.is_window and not estimator.cells.every:
-                ends = zip(faces, place.first, place.last, strict=True)
-                faces = tuple([*f, *FIRST * first, *LAST * last] for f, first, last in ends)
-            for sign, box in terms_of(faces):
-                parts[i] = parts[i] + sign * self._counts(box, estimator)
-        return np.concatenate(parts, axis=1)
+        faces = faces_of(place, 1)
+        if self.filtration.boundary.is_window and not self.estimators[0].cells.every:
+            ends = zip(faces, place.first, place.last, strict=True)
+            faces = tuple([*f, *FIRST * first, *LAST * last] for f, first, last in ends)
+        return faces
 
     def _counts(self, box: Box, estimator: Estimator) -> Values:
         """Return the values of one estimator."""

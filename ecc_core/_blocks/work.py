@@ -15,20 +15,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arrays.origin import origin_of
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
     Box,
     Place,
     crossing_terms,
-    faces_of,
     neighbours,
     outermost,
     place_of,
 )
-from ecc_core._blocks.quantities import add
-from ecc_core._blocks.regions import add_tables, table_of, table_with_terms, without_missing
+from ecc_core._blocks.quantities import Quantity, add
+from ecc_core._blocks.regions import (
+    add_tables,
+    labels_of,
+    table_of,
+    table_with_terms,
+    values_of,
+    without_missing,
+)
 from ecc_core._request.filtration import Boundary
+from ecc_core.errors import BackendError
 
 Index = tuple[int, ...]
 Values = NDArray[np.int64]
@@ -151,9 +159,15 @@ class Work:
         """
         own, place = emitted[0], self.place(block)
         if self.regions:
-            faces = faces_of(place, self.quantity.filtration.connectivity)
-            terms = crossing_terms(emitted, place.after, faces)
-            return table_with_terms(own.own, terms, self.quantity)
+            parts = self.quantity.parts()
+            stops = np.cumsum([1, *(part.size for part in parts)]).tolist()
+            tables = []
+            for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
+                terms = crossing_terms(emitted, place.after, part.faces(place))
+                columns = own.own[:, [0, *range(start, stop)]]
+                tables.append(table_with_terms(columns, terms, part))
+            first, *others = tables
+            return np.concatenate([first, *(table[:, 1:] for table in others)], axis=1)
         terms_of = partial(crossing_terms, emitted, place.after)
         values: Values = self.quantity.with_terms(own.own, place, terms_of)
         return values.reshape((*own.batch, values.shape[-1]))
@@ -183,3 +197,26 @@ def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
     if boundary.wraps:
         return (*lengths, 1)
     return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))
+
+
+def values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:
+    """Return the ids of regions of an image in memory, increasing, and their values, (ids, size).
+
+    If the image is not closed, it is the only block, with neighbours as `Work` describes them.
+    """
+    boundary, origin = quantity.filtration.boundary, origin_of(image)
+    if boundary.is_closed:
+        return quantity.of_regions(image, labels)
+    if not origin.on_host:
+        raise BackendError(
+            f'`boundary` must be "closed" for regions on {origin.device}, got "{boundary}": copy '
+            "the arrays to the host"
+        )
+    chunks = tuple((length,) for length in image.shape)
+    work = Work(lambda box: (image[box], labels[box]), chunks, quantity, regions=True)
+    dtype, block = labels.dtype.newbyteorder("="), (0,) * image.ndim
+    if 0 in work.owners:
+        ids = np.unique(labels[labels != 0]).astype(dtype)
+        return ids, np.zeros((ids.size, quantity.size), np.int64)
+    table = work.share(block, [work.emit(near) for near in work.near(block)])
+    return labels_of(table, order=dtype), values_of(table, order=dtype)

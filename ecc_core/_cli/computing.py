@@ -63,13 +63,13 @@ def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Cu
         options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
     if quantity == "betti" and arguments.persistence is not None:
         options["min_persistence"] = arguments.persistence
+    if quantity != "components":  # they have one boundary
+        options["boundary"] = arguments.boundary
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
         return _of_regions(of_regions, stack, image, kept[0], options)
     axes = tuple(range(image.ndim - stack.ndim, image.ndim))
-    if quantity != "components":  # they have one boundary
-        options["boundary"] = arguments.boundary
     options |= {"nan": arguments.nan, "axis": axes}
     result = of_image(image, mask=kept[0] if kept else None, **options)
     return curves_in(result, stack.batch_axes, stack.places)

@@ -81,9 +81,10 @@ def check_together(arguments: argparse.Namespace) -> None:
     for (name, other), reason in APART.items():
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    for name in ("labels", "components"):
-        if arguments.boundary != "closed" and getattr(arguments, name):
-            raise InputFileError(f"--boundary must be closed together with --{name}")
+    if arguments.boundary != "closed" and arguments.components:
+        raise InputFileError(
+            "--boundary must be closed together with --components, which span its opposite sides"
+        )
     if arguments.boundary == "half-open" and arguments.betti:
         raise InputFileError("--boundary must be closed or periodic together with --betti")
     for name in ("labels", "minkowski", "components"):

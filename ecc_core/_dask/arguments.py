@@ -72,6 +72,7 @@ def lazy_request(
     levels = _levels(thresholds, range, "thresholds")
     origin = origin_of(image)
     if labels is not None:
+        geometry.check_single()
         labels = _labelled(labels, image)
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
     if filtration.direction is not None:
@@ -81,6 +82,9 @@ def lazy_request(
     if mask is not None:
         mask = mask.transpose(geometry.order)
     image = image.transpose(geometry.order)
+    if labels is not None:
+        alone = (0,) * len(geometry.batch)
+        image, labels = image[alone], labels.transpose(geometry.order)[alone]
     return Request("image", origin, geometry, filtration, levels, image, mask, labels, None)
 
 

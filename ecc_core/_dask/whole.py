@@ -77,7 +77,7 @@ def whole_regions(
     image: Any, labels: Any, thresholds: ArrayLike, *, ids: ArrayLike | None = None, **options: Any
 ) -> RegionCurves:
     """The lazy result of :func:`ecc_core.region_curves` for dask arrays."""
-    request = lazy_request(image, thresholds, labels=labels, axis=all_axes(image), **options)
+    request = lazy_request(image, thresholds, labels=labels, **options)
     at, filtration = request.thresholds(), request.filtration
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
@@ -116,7 +116,7 @@ def whole_region_minkowski(
     image: Any, labels: Any, thresholds: Any, *, spacing: Any, estimator: Any, **options: Any
 ) -> RegionMinkowski:
     """Return the lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
-    request = lazy_request(image, thresholds, labels=labels, axis=all_axes(image), **options)
+    request = lazy_request(image, thresholds, labels=labels, **options)
     cells = _cells(request, spacing, estimator)
     table = graph.sums_of_blocks(cells, request.images, request.labels, regions=True)
     found, rows = graph.region_rows(table, request.labels.dtype.newbyteorder("="), None)

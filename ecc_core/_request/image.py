@@ -42,6 +42,11 @@ class Geometry(NamedTuple):
     def ndim(self) -> int:
         return len(self.axes)
 
+    def check_single(self) -> None:
+        """Raise if there are several images."""
+        if math.prod(self.batch) != 1:
+            raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {self.batch}")
+
     def stack(self, array: Any) -> Any:
         """Reshape an array of the image's shape to (images, *spatial)."""
         if not self.batch:
@@ -52,6 +57,12 @@ class Geometry(NamedTuple):
         if len(self.batch) == 1:
             return array
         return array.reshape((math.prod(self.batch), *self.spatial))
+
+    def unstack(self, array: Any) -> Any:
+        """Reshape the only image of a stack to the image's shape."""
+        return _permute(
+            array.reshape(self.batch + self.spatial), tuple(np.argsort(self.order).tolist())
+        )
 
     def spread(self, mask: Any) -> Any:
         """Broadcast a mask of the spatial shape to the image's shape."""

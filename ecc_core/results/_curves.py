@@ -142,7 +142,7 @@ class RegionCurves(RegionResult[EulerCurve[ArrayT], ArrayT], CurveResult[ArrayT]
         The ids, increasing, in the dtype of the label image.
     thresholds : (n,) array
     values : (k, n) int64 array
-    connectivity, superlevel, ndim, units
+    connectivity, superlevel, ndim, units, boundary
         As in :class:`ecc_core.EulerCurve`.
     """
 
@@ -153,6 +153,7 @@ class RegionCurves(RegionResult[EulerCurve[ArrayT], ArrayT], CurveResult[ArrayT]
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("labels", "thresholds", "values")
     _one: ClassVar = EulerCurve
 

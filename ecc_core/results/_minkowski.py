@@ -171,7 +171,7 @@ class RegionMinkowski(RegionResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[A
     values : (k, d + 1, n) float64 array
     length, area, perimeter, volume, surface, mean_breadth, euler : (k, n) arrays
         As in :class:`MinkowskiCurves`.
-    connectivity, superlevel, ndim, units, spacing, estimator, spacing_units
+    connectivity, superlevel, ndim, units, boundary, spacing, estimator, spacing_units
         As in :class:`MinkowskiCurves`.
     """
 
@@ -182,6 +182,7 @@ class RegionMinkowski(RegionResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[A
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
+    boundary: str = "closed"
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
     spacing_units: str | None = None

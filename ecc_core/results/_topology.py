@@ -104,8 +104,8 @@ class RegionBettiCurves(RegionResult[BettiCurves[ArrayT], ArrayT], BettiResult[A
     labels : (k,) array
         The ids, increasing, in the dtype of the label image.
     thresholds : (n,) array
-    values : (k, d, n) int64 array
-    connectivity, superlevel, ndim, units
+    values : (k, d, n) int64 array, (k, d + 1, n) if periodic
+    connectivity, superlevel, ndim, units, boundary
         As in :class:`BettiCurves`.
     """
 
@@ -116,6 +116,7 @@ class RegionBettiCurves(RegionResult[BettiCurves[ArrayT], ArrayT], BettiResult[A
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("labels", "thresholds", "values")
     _one: ClassVar = BettiCurves
 

@@ -65,7 +65,6 @@ STACK = [
     ("--betti --labels x", "must not be given together with --labels"),
     ("--betti --device cuda", "given with --device cpu, got cuda"),
     ("--betti --boundary periodic", "must be closed together with"),
-    ("--labels x --boundary half-open", "closed together with --labels"),
     (
         "--boundary periodic --direction 1,0,0 --range 0,9",
         "heights differ on opposite sides",

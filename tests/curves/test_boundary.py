@@ -141,3 +141,65 @@ def test_exact_curves_of_float16_are_those_of_float32(boundary):
         known = ecc.euler_curve(image.astype(np.float32), "exact", boundary=boundary)
         np.testing.assert_array_equal(found.values, known.values)
         np.testing.assert_array_equal(found.thresholds.astype(np.float32), known.thresholds)
+
+
+def labels_of(shape, dtype="uint16"):
+    """Scattered regions, and one that extends over a slab and so over opposite sides."""
+    labels = np.random.default_rng(2).integers(0, 4, shape).astype(dtype)
+    labels[..., -2:] = 300 if dtype == "uint16" else 5
+    return labels
+
+
+@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 70)])
+def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
+    """In memory and in chunks, with NaN outside the regions, along batch axes of length 1."""
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    at, axes = np.arange(7.0), tuple(range(len(shape)))
+    for dtype, superlevel in itertools.product(("bool", "int16", "float32"), (False, True)):
+        image, labels = image_of(shape, dtype), labels_of(shape)
+        if dtype == "float32":
+            image[labels == 0] = np.nan
+        chunks = tuple(-(-length // 2) for length in shape)
+        lazy = (da.from_array(array, chunks) for array in (image, labels))
+        arrays = [(image, labels), (image[None, ..., None], labels[None, ..., None]), tuple(lazy)]
+        for connectivity in connectivities(len(shape)):
+            options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+            for k, pair in enumerate(arrays):
+                spatial = tuple(axis + (k == 1) for axis in axes)
+                found = ecc.region_curves(*pair, at, axis=spatial, **options).to_numpy()
+                if boundary != "half-open" or min(shape) > 1:  # lazy ones need cells
+                    np.testing.assert_array_equal(found.labels, np.setdiff1d(labels, [0]))
+                for label in found.labels:
+                    alone = {"mask": labels == label, "axis": axes, **options}
+                    assert found.select(label) == ecc.euler_curve(image, at, **alone)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("estimator", ["exact", "crofton-4"])
+def test_functionals_of_regions(boundary, estimator):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    image, labels, at = image_of((9, 12)), labels_of((9, 12)), np.arange(7.0)
+    lazy = da.from_array(image, (4, 5)), da.from_array(labels, (4, 5))
+    for connectivity in (1, 2):
+        options = {"connectivity": connectivity, "boundary": boundary, "estimator": estimator}
+        found = ecc.region_minkowski(image, labels, at, spacing=(2, 3), **options)
+        chunked = ecc.region_minkowski(*lazy, at, spacing=(2, 3), **options)
+        np.testing.assert_allclose(chunked.values, found.values, atol=1e-9)
+        for label in found.labels:
+            alone = {"mask": labels == label, "spacing": (2, 3), **options}
+            expected = ecc.minkowski_curves(image, at, **alone)
+            np.testing.assert_allclose(found.select(label).values, expected.values, atol=1e-9)
+
+
+def test_a_region_across_opposite_sides_of_a_rolled_image():
+    image, labels = image_of((12, 15)), np.zeros((12, 15), int)
+    labels[3:9, 4:10] = 1
+    rolled = [np.roll(array, (5, 9), (0, 1)) for array in (image, labels)]
+    for function in (ecc.region_curves, ecc.region_minkowski, ecc.region_betti_curves):
+        for connectivity in (1, 2):
+            options = {"range": (0, 5), "connectivity": connectivity}
+            inside = function(image, labels, 6, **options).values
+            across = function(*rolled, 6, boundary="periodic", **options).values
+            np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
+            assert not across[:, inside.shape[1] :].any()

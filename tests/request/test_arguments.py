@@ -88,13 +88,18 @@ SPECIAL = {
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
     ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
+    ("persistent_regions", "axis"): ({"axis": (1, 0)}, {}),
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
 # Values of arguments that must not change a result, and values that are refused.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
-CLOSED = ("region_curves", "euler_transform", "region_transforms")
+CLOSED = ("component_curves", "euler_transform", "region_transforms")
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
+SAME |= {
+    (name, "axis"): ((1, 0), 1)
+    for name in ("region_curves", "region_betti_curves", "region_minkowski")
+}
 
 NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),

@@ -71,9 +71,9 @@ class TestFacts:
         assert (RESULTS["batch"].ndim, RESULTS["batch"].connectivity) == (2, 1)
 
     def test_regions_and_tiles(self):
-        for name in ("regions", "tiles"):
-            facts = {"connectivity": 2, "superlevel": False, "ndim": 2, "units": None}
-            assert RESULTS[name].facts == facts
+        facts = {"connectivity": 2, "superlevel": False, "ndim": 2, "units": None}
+        assert RESULTS["tiles"].facts == facts
+        assert RESULTS["regions"].facts == {**facts, "boundary": "closed"}
 
     def test_surface(self):
         assert RESULTS["surface"].facts == {
@@ -107,7 +107,7 @@ class TestFacts:
         facts = ecc.region_curves(IMAGE, LABELS, [1, 3], **options).facts
         assert ecc.region_curves(lazy, labels, [1, 3], **options).facts == facts
         assert lazy_region_curves(lazy, labels, [1, 3], **options).facts == facts
-        assert local_curves(lazy, 3, [1, 3], **options).facts == facts
+        assert {**local_curves(lazy, 3, [1, 3], **options).facts, "boundary": "closed"} == facts
         shards = ecc.euler_curve_shards([IMAGE[:2], IMAGE[2:]], [1, 3], **options)
         assert shards == ecc.euler_curve(IMAGE, [1, 3], **options)
 

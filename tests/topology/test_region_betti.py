@@ -33,6 +33,8 @@ def check(found, image, labels):
             connectivity=found.connectivity,
             superlevel=found.superlevel,
             mask=labels == label,
+            boundary=found.boundary,
+            axis=tuple(range(image.ndim)),
         )
         assert found.select(label) == alone
 
@@ -48,8 +50,9 @@ def test_equals_each_region_alone(shape, small, monkeypatch):
     for dtype in (np.uint8, np.float32):
         image = rng.integers(0, 20, shape).astype(dtype)
         for connectivity in {1, len(shape)}:
-            for superlevel in (False, True):
+            for superlevel, boundary in itertools.product((False, True), ("closed", "periodic")):
                 options = {"connectivity": connectivity, "superlevel": superlevel}
+                options["boundary"] = boundary
                 found = ecc.region_betti_curves(image, labels, [0, 3, 5.5, 12], **options)
                 check(found, image, labels)
                 euler = ecc.region_curves(image, labels, [0, 3, 5.5, 12], **options)

@@ -138,13 +138,16 @@ def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, noise, levels, 
         assert_functionals(own, image[channel], **options)
 
 
-def test_labels(stack, tmp_path, noise, write_zarr, levels):
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+def test_labels(stack, tmp_path, noise, write_zarr, levels, boundary):
     image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
     labels[:4, :4, :4] = 0  # a block without labels
     path = write_zarr(tmp_path / "a.zarr", image)
     flags = ["--labels", write_zarr(tmp_path / "b.zarr", labels), "--minkowski", "crofton-3"]
-    table = stack(path, "--thresholds", levels, *flags, "--max-memory", "4K")
-    known = ecc.region_minkowski(image, labels, np.arange(9), estimator="crofton-3")
+    flags += ["--boundary", boundary, "--max-memory", "4K"]
+    table = stack(path, "--thresholds", levels, *flags)
+    options = {"estimator": "crofton-3", "boundary": boundary}
+    known = ecc.region_minkowski(image, labels, np.arange(9), **options)
     assert table["label"] == np.repeat(known.labels, 9).tolist()
     assert table["euler_number"] == known.euler.ravel().tolist()
     for name in ("volume", "surface", "mean_breadth"):

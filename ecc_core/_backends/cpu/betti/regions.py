@@ -1,6 +1,8 @@
 """Betti curves of labelled regions, each of which is counted alone.
 
-A large region is an image of its own, the rest of its bounding box masked. The boxes of small ones
+A large region is an image of its own, the rest of its bounding box masked. So is a region that
+touches opposite sides of a periodic image, whose box has all points along these axes, and else one
+point more than the region, which it does not join at the other side. The boxes of small ones
 are laid side by side on *sheets*, one masked point apart, so that the components of a region and
 those of its complement are the same as alone. Each class of a sheet belongs to the region in which
 it is born.
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import closed
 from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field
@@ -49,25 +52,33 @@ def region_betti_curves(
 
     Counts only classes that last for at least `least`.
     """
-    ids, euler = launch.region_curves(image, labels, thresholds, filtration, workers=workers)
-    result = np.zeros((ids.size, filtration.ndim, thresholds.size), np.int64)
+    flat = closed(filtration, filtration.ndim)
+    ids, euler = launch.region_curves(image, labels, thresholds, flat, workers=workers)
+    result = np.zeros((ids.size, filtration.classes, thresholds.size), np.int64)
     if result.size == 0:
         return ids, result
     lead = (None,) * (3 - image.ndim)
     volume, regions = image[lead], labels[lead]
     boxes = _boxes_of(Source(regions, "labels"), workers)
-    small = np.prod(boxes[:, 1] - boxes[:, 0], axis=1) <= SMALL
+    starts, stops = boxes[:, 0, len(lead) :], boxes[:, 1, len(lead) :]
+    wraps = filtration.boundary.wraps & ((starts == 0) & (stops == image.shape)).any(axis=1)
+    small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps
     for i in np.flatnonzero(~small):
-        box = tuple(map(slice, *boxes[i, :, len(lead) :].tolist()))
+        start, stop, sets = starts[i], stops[i], flat
+        if wraps[i]:
+            stop, sets = np.minimum(stop + (start == 0), image.shape), filtration
+            start = np.maximum(start - 1, 0)
+        box = tuple(map(slice, start.tolist(), stop.tolist()))
         inside = labels[box] == ids[i]
         options: Any = {"mask": inside[None], "workers": workers, "least": least}
-        result[i] = betti_curves(image[box][None], thresholds, filtration, **options)[0]
+        values = betti_curves(image[box][None], thresholds, sets, **options)[0]
+        result[i, : len(values)] = values
     if small.any():
-        sheets = _Sheets(volume, regions, ids, boxes, filtration, least)
+        sheets = _Sheets(volume, regions, ids, boxes, flat, least)
         counts: Any = sheets.count(np.flatnonzero(small), thresholds, workers)
         if least == 0:
             counts = complete(counts, sheets.kinds, euler, filtration.ndim)
-        result[small] = np.stack(counts, 1)[small]
+        result[small, : filtration.ndim] = np.stack(counts, 1)[small]
     return ids, result
 
 
