@@ -206,7 +206,7 @@ def betti_curves(
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
     facts = {**curve_facts(filtration), "units": value_units(image)}
-    backend = _numbers(request, "persistence_pairs" if least > 0 else "betti_curves")
+    backend = _numbers(request, "betti_curves", lasting=least > 0)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     filtered |= request.options
     if request.levels.exact:
@@ -270,7 +270,7 @@ def region_betti_curves(
         If labels are negative or have another shape than the image, a labelled point is NaN,
         `thresholds` is "exact", and as for :func:`betti_curves`.
     BackendError
-        If the image is on a device; only the CPU computes Betti curves of regions.
+        If the image is on a device whose backend does not compute Betti curves.
 
     See Also
     --------
@@ -306,7 +306,7 @@ def region_betti_curves(
     )
     origin, filtration, threads = request.origin, request.filtration, request.workers
     backend, arrays = (
-        origin.betti_numbers("region_betti_curves"),
+        _numbers(request, "region_betti_curves", lasting=least > 0),
         (request.images[0], request.labels),
     )
     at, options = request.thresholds(), {"least": least} if least > 0 else {}
@@ -362,7 +362,7 @@ def persistence_pairs(
     ------
     TypeError, ValueError, BackendError
         As :func:`betti_curves`; ValueError for another dimension, and for a persistence that is
-        negative or NaN.
+        negative or NaN; BackendError for tunnels of a volume on a device.
 
     See Also
     --------
@@ -429,32 +429,34 @@ def persistence_pairs(
 def _pairs(request: Request, dimension: Any, least: float) -> PersistencePairs:
     """Return the pairs of one image that last at least so long."""
     origin, filtration = request.origin, request.filtration
-    numbers = _numbers(request, "persistence_pairs")
-    array = request.images[0]
-    array = as_booleans(array) if array.dtype.kind == "b" else array
     asked = _dimensions(dimension, filtration)
-    found = numbers.persistence_pairs(array[None], asked, filtration, **request.options)
-    births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
-    counts, essential = [len(born) for born, _ in found], deaths < 0
-    flat, native = array.reshape(-1), array.dtype.newbyteorder("=")
-    born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
-    died[essential] = last_value(native, filtration.superlevel)
-    if least > 0:
-        kept = np.flatnonzero(essential | lasting(born, died, least))
-        counts = np.diff(np.searchsorted(kept, np.cumsum([0, *counts]))).tolist()
-        births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
-    indices = (_indices(points, array.shape) for points in (births, deaths))
+    find = _numbers(request, "persistence_pairs").persistence_pairs
+    with origin.transforms().numbers(request.images) as images:
+        array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
+        found = find(array[None], asked, filtration, **request.options)
+        births, deaths = (np.concatenate(points) for points in zip(*found, strict=True))
+        counts, essential = [len(born) for born, _ in found], deaths < 0
+        flat, native = array.reshape(-1), array.dtype.newbyteorder("=")
+        born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
+        died[essential] = last_value(native, filtration.superlevel)
+        if least > 0:
+            kept = essential | lasting(born, died, least)
+            parts = np.split(kept, np.cumsum(counts[:-1], dtype=int).tolist())
+            counts = [int(part.sum()) for part in parts]
+            births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
+        indices = (_indices(points, array.shape) for points in (births, deaths))
+        wrapped = tuple(map(origin.wrap, (born, died, *indices)))
     facts = curve_facts(filtration)
     if dimension is None:
         facts |= {"dimension": None, "counts": tuple(counts)}
     else:
         facts |= {"dimension": asked[0]}
-    return PersistencePairs(*map(origin.wrap, (born, died, *indices)), **facts)
+    return PersistencePairs(*wrapped, **facts)
 
 
 def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the indices of points in C order, (k, d); -1 for -1."""
-    found = np.empty((points.size, len(shape)), np.int64)
+    found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
     rest = points
     for axis in reversed(range(1, len(shape))):
         rest, inner = rest // shape[axis], rest
@@ -464,13 +466,14 @@ def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.in
     return found
 
 
-def _numbers(request: Request, name: str) -> Any:
-    """Return the backend of Betti numbers; periodic images need that of the host."""
+def _numbers(request: Request, name: str, *, lasting: bool = False) -> Any:
+    """Return the backend of Betti numbers; what only the host computes needs an image there."""
     origin = request.origin
-    if request.filtration.boundary.wraps and not origin.on_host:
+    wraps = request.filtration.boundary.wraps
+    if (wraps or lasting) and not origin.on_host:
+        what = "periodic images" if wraps else "classes that last"
         raise BackendError(
-            f"`{name}` of periodic images is not available on {origin.device}: copy the arrays to "
-            "the host"
+            f"`{name}` of {what} is not available on {origin.device}: copy the arrays to the host"
         )
     return origin.betti_numbers(name)
 

@@ -90,9 +90,10 @@ CASES = {
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1), "WIDE": (0, 1), "REVERSE": (0, 1), "COUNTS": (0, 1)}
-        | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "THREADS": (256,)}
+        | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "PAIRS": (0, 1), "THREADS": (256,)}
         for sets in (0, 1)
     ],
+    "sheets": [{"CODE": CODES}],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "cells": [
         {"CODE": CODES, "LABEL": ("unsigned char",), "GROUPS": ("1,3", "1,3,17,51", CORNERS)}

@@ -40,6 +40,7 @@ def check_pairs(pairs, image, shown):
     assert_array_equal(np.sort(pairs.births[~dies]), lasting)
     assert np.all(pairs.deaths[~dies] == last_value(image.dtype, pairs.superlevel))
     assert np.all(pairs.death_points[~dies] == -1)
+    assert pairs.birth_points.dtype == pairs.death_points.dtype == np.int64
     for values, points in (
         (pairs.births, pairs.birth_points),
         (pairs.deaths[dies], pairs.death_points[dies]),

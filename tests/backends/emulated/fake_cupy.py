@@ -105,12 +105,14 @@ def fake_cupy() -> ModuleType:
     module = ModuleType("cupy")
     module.ndarray = ndarray
     names = (
-        "asarray zeros empty full ones arange concatenate where cumsum flatnonzero argsort isnan"
+        "asarray zeros empty full ones arange concatenate where cumsum flatnonzero argsort isnan "
+        "lexsort stack bincount"
     )
     for name in (*names.split(), "ascontiguousarray"):
         setattr(module, name, _on_device(getattr(np, name)))
     module.broadcast_to = lambda array, shape: np.broadcast_to(array, shape, subok=True)
     module.multiply, module.not_equal = np.multiply, np.not_equal
+    module.minimum, module.maximum = np.minimum, np.maximum
     module.unique = _unique
     module.ElementwiseKernel = mock.MagicMock()
     stream = SimpleNamespace(ptr=0, is_capturing=lambda: False, synchronize=lambda: None)

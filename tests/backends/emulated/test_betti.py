@@ -5,6 +5,7 @@ import pytest
 from fake_cupy import ndarray
 
 import ecc_core as ecc
+from ecc_core._backends.cpu.betti import launch, regions
 from ecc_core._request.filtration import Filtration
 
 
@@ -48,9 +49,57 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
 
 def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch):
     for name in ("EDGES_A_POINT", "FEW_EDGES"):
-        monkeypatch.setattr(emulator.backend.betti, name, 0)
+        monkeypatch.setattr(emulator.backend.forests, name, 0)
     rng = np.random.default_rng(2)
     image, shown = rng.random((6, 7, 9)), rng.random((6, 7, 9)) < 0.8
     at = np.linspace(0, 1, 9)
     known = ecc.betti_curves(image, at, mask=shown, superlevel=True).values
     np.testing.assert_array_equal(betti(image, at, 3, True, shown), known)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
+def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
+    """The same points in the same order, with ties, and with points that never enter."""
+    if passes:
+        monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
+    rng = np.random.default_rng(3)
+    dimensions = sorted({0, len(shape) - 1})
+    for levels in (1, 3, 300):
+        image = rng.integers(0, levels, shape).astype(np.float32)
+        image[rng.random(shape) < 0.1] = np.nan
+        shown = rng.random(shape) < 0.9
+        for connectivity in {1, len(shape)}:
+            for superlevel in (False, True):
+                filtration = Filtration(len(shape), connectivity, superlevel, "omit")
+                given = image[None].view(ndarray), dimensions, filtration
+                found = emulator.backend.betti.persistence_pairs(
+                    *given, mask=shown[None].view(ndarray)
+                )
+                known = launch.persistence_pairs(
+                    image[None], dimensions, filtration, mask=shown[None]
+                )
+                np.testing.assert_equal(found, known)
+
+
+@pytest.mark.parametrize("sheet", [(4096, 4096), (8, 16)])
+@pytest.mark.parametrize("shape", [(40,), (9, 35), (5, 7, 20)])
+def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
+    """Labels touch and enclose each other; many are scattered."""
+    for name in ("SHEET", "SHEET_2D"):
+        monkeypatch.setattr(emulator.backend.betti_regions, name, sheet)
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 5, shape)
+    labels[..., 2:9] = 70
+    labels[..., 5] = 0
+    at = np.array([0.5, 3, 8, 30])
+    for dtype in (np.uint8, np.float32):
+        image = rng.integers(0, 20, shape).astype(dtype)
+        for connectivity in {1, len(shape)}:
+            for superlevel in (False, True):
+                emulator.clear()
+                filtration = Filtration(len(shape), connectivity, superlevel, "raise")
+                given = image.view(ndarray), labels.view(ndarray), at, filtration
+                found = emulator.backend.betti.region_betti_curves(*given)
+                known = regions.region_betti_curves(image, labels, at, filtration)
+                np.testing.assert_equal(found, known)

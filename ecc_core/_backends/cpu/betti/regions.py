@@ -30,6 +30,7 @@ from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Source
+from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -134,35 +135,6 @@ class Points(NamedTuple):
     ranks: Array
 
 
-class _Sheet(NamedTuple):
-    """The shape of a sheet, the regions on it, and where their boxes begin."""
-
-    shape: tuple[int, int, int]
-    regions: list[int]
-    places: list[tuple[int, int]]
-
-
-def _laid_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[_Sheet]:
-    """Lay out boxes in rows on sheets, large ones first."""
-    sheets: list[_Sheet] = []
-    order = np.lexsort(extents[regions].T[::-1])[::-1]
-    sheet, y, x, shelf = None, 0, 0, 0
-    for i in regions[order].tolist():
-        depth, height, width = extents[i].tolist()
-        if sheet is not None and x + width > limits[1] and x:
-            y, x, shelf = y + shelf, 0, 0
-        if sheet is None or (y + height > limits[0] and y):
-            sheet, y, x, shelf = _Sheet((depth, 0, 0), [], []), 0, 0, 0
-            sheets.append(sheet)
-        sheet.regions.append(i)
-        sheet.places.append((y, x))
-        x, shelf = x + width + 1, max(shelf, height + 1)
-        _, rows, columns = sheet.shape
-        sheet = sheet._replace(shape=(sheet.shape[0], max(rows, y + height), max(columns, x - 1)))
-        sheets[-1] = sheet
-    return sheets
-
-
 class _Sheets:
     """Counts the classes of regions that are laid on sheets."""
 
@@ -187,10 +159,10 @@ class _Sheets:
         superlevel = self.filtration.superlevel
         plan = curve_plans(dtype, thresholds, superlevel, False, masked=True, points=0)[-1]
         limits = SHEET if self.filtration.ndim == 3 else SHEET_2D
-        sheets = _laid_out(self.boxes[:, 1] - self.boxes[:, 0], regions, limits)
+        sheets = lay_out(self.boxes[:, 1] - self.boxes[:, 0], regions, limits)
         points = sum(math.prod(sheet.shape) for sheet in sheets)
 
-        def work(queue: Iterator[_Sheet]) -> list[list[list[Points]]]:
+        def work(queue: Iterator[Sheet]) -> list[list[list[Points]]]:
             return [self._events(sheet, plan) for sheet in queue]
 
         found = list(itertools.chain(*share(sheets, work, worker_count(workers, points, 1))))
@@ -205,7 +177,7 @@ class _Sheets:
             totals.append(self._entered(born, thresholds) - self._entered(dead, thresholds))
         return totals
 
-    def _events(self, sheet: _Sheet, plan: Plan) -> list[list[Points]]:
+    def _events(self, sheet: Sheet, plan: Plan) -> list[list[Points]]:
         """Return where classes of a sheet are born and die, as `count` counts them."""
         image = np.zeros(sheet.shape, self.image.dtype.newbyteorder("="))
         ranks = np.zeros(sheet.shape, np.int32)

@@ -16,6 +16,7 @@ constexpr bool kOutside = ECC_OUTSIDE;  // whether their complements are, in a f
 constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected in the sets
 constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
 constexpr bool kCounts = ECC_COUNTS;    // whether blocks count keys in shared memory
+constexpr bool kPairs = ECC_PAIRS;      // whether each basin's end is asked for, and no counts of keys
 constexpr int kThreads = ECC_THREADS, kColumns = kPlanar ? kThreads : 32;
 constexpr unsigned kCenter = 1u << 13, kCube = (1u << 27) - 1;
 
@@ -96,6 +97,7 @@ struct Link {
 __device__ int lowest_bit(unsigned set) { return __popc((set & (0u - set)) - 1); }
 
 __device__ void add(int* bins, long long* histogram, unsigned key, int amount) {
+    if (kPairs) return;
     if (kCounts)
         atomicAdd(bins + key, amount);
     else
@@ -228,11 +230,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 }
 
 // The forest: for each node, one that is older and the key at which they are joined, or kRoot. Keys
-// are in the order of the forest, those of complements from the last one on. Which of two nodes is
-// older is arbitrary; an order that has nothing to do with space keeps the forest flat.
+// are in the order of the forest, those of complements from the last one on. For pairs, nodes and edges
+// are numbered as they enter, and the number of an edge is its key: that of a link is where a component
+// ends. For counts, which of two nodes is older is arbitrary; an order that has nothing to do with space
+// keeps the forest flat.
 constexpr Word kRoot = ~0ull;
 
-__device__ bool is_older(unsigned a, unsigned b) { return a * 0x9E3779B1u < b * 0x9E3779B1u; }
+__device__ bool is_older(unsigned a, unsigned b) {
+    return kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u;
+}
 
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
 // step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
@@ -285,16 +291,18 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const long long first = (long long)blockIdx.x * kThreads * each + threadIdx.x;
     for (int i = 0; i < each; ++i) {
         const long long index = first + i * kThreads;
-        const int rank = index < size ? forest.edges[index].ends >> 16 : -1;
+        const int rank = index >= size ? -1
+                         : kPairs      ? rank_of(volume, index)
+                                       : forest.edges[index].ends >> 16;
         if (rank >= begin && rank < end) chosen[atomicAdd(&count, 1)] = index;
     }
     __syncthreads();
     for (int i = threadIdx.x; i < count; i += kThreads) {
         const RawEdge edge = forest.edges[chosen[i]];
-        const unsigned key = key_of(volume, volume.codes[edge.place]);
+        const unsigned own = key_of(volume, volume.codes[edge.place]);
+        const unsigned key = kPairs ? chosen[i] : kOutside ? volume.top - own : own;
         join(joined, basin_of(volume, forest.labels, edge.place, edge.ends & 255),
-             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255),
-             kOutside ? volume.top - key : key);
+             basin_of(volume, forest.labels, edge.place, edge.ends >> 8 & 255), key);
     }
 }
 

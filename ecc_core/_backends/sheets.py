@@ -1,0 +1,39 @@
+"""Where the boxes of regions are laid side by side, so that many are counted at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.int64]
+
+
+class Sheet(NamedTuple):
+    """The shape of a sheet, the regions on it, and where their boxes begin."""
+
+    shape: tuple[int, int, int]
+    regions: list[int]
+    places: list[tuple[int, int]]
+
+
+def lay_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[Sheet]:
+    """Lay out boxes in rows on sheets, large ones first."""
+    sheets: list[Sheet] = []
+    order = np.lexsort(extents[regions].T[::-1])[::-1]
+    sheet, y, x, shelf = None, 0, 0, 0
+    for i in regions[order].tolist():
+        depth, height, width = extents[i].tolist()
+        if sheet is not None and x + width > limits[1] and x:
+            y, x, shelf = y + shelf, 0, 0
+        if sheet is None or (y + height > limits[0] and y):
+            sheet, y, x, shelf = Sheet((depth, 0, 0), [], []), 0, 0, 0
+            sheets.append(sheet)
+        sheet.regions.append(i)
+        sheet.places.append((y, x))
+        x, shelf = x + width + 1, max(shelf, height + 1)
+        _, rows, columns = sheet.shape
+        sheet = sheet._replace(shape=(sheet.shape[0], max(rows, y + height), max(columns, x - 1)))
+        sheets[-1] = sheet
+    return sheets
