@@ -224,8 +224,23 @@ def test_noise_and_resolution(study):
     assert off[0] < 0.05
 
 
+def test_map_of_tasks(study):
+    found = rows(study("map_of_tasks").run(quick=True), "noise of the phases")
+    assert all(row["0"]["mean"] > 0.9 for row in found.values())
+
+
+def test_random_phases_keep_spectra(study):
+    map_of_tasks = study("map_of_tasks")
+    rng = np.random.default_rng(0)
+    image = map_of_tasks.cells(rng)
+    found = map_of_tasks.with_phases(image, 1.0, rng)
+    np.testing.assert_allclose(np.abs(np.fft.fft2(found)), np.abs(np.fft.fft2(image)), atol=1e-8)
+    assert np.abs(np.corrcoef(found.ravel(), image.ravel())[0, 1]) < 0.3
+
+
 STUDIES = (
-    *("estimators", "gaussian_field", "map_thresholds", "masked_fields", "morphology", "objects"),
+    *("estimators", "gaussian_field", "map_of_tasks", "map_thresholds", "masked_fields"),
+    *("morphology", "objects"),
     *("persistent_homology", "porous_media"),
     *("robustness", "solar_cells", "texture_classification"),
 )
