@@ -103,6 +103,7 @@ CASES = {
         | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
+    "soft_increasing": [{"REAL": ("float", "double")}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [{"ELEMENT": FLOATS[:3], **SOFT}],
     "soft_small": [{"ELEMENT": FLOATS[:3], **SOFT}],
