@@ -85,7 +85,7 @@ def region_cell_counts(
     with adopt(image) as view:
         given = as_cupy(labels)
         regions, ids, ranks = rank_labels(contiguous_labels(given))
-        ids = ids.astype(given.dtype)  # a copy without room for other labels
+        ids = ids.astype(given.dtype, copy=False)
         shape = (int(ids.size), len(cells.groups), thresholds.size)
         if 0 in shape:
             return view.wrap(ids), np.zeros(shape, np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,16 +19,14 @@ from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.points import POINTS, WARPS, plan_points
-from ecc_core._backends.cuda.samples import DATA, Samples, plain_samples, samples_of
+from ecc_core._backends.cuda.samples import DATA, THREADS, Samples, plain_samples, samples_of
 from ecc_core._backends.cuda.scan import pick_levels
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
-THREADS, EACH = 256, 8  # as in labels.cu
-BLOCK = 32 * THREADS  # labels that a block ranks
-DENSE = 8 * BLOCK  # labels that are ranked by marks, at least
+DENSE = 1 << 16  # labels that are ranked by marks, at least
 MOST = 1 << 24  # and at most
 NARROW = 1 << 27  # points whose coefficients are summed in 32 bits
 
@@ -43,7 +40,7 @@ class Ranked(NamedTuple):
         Another stream may write to them at any time, so each label has to be compared with the
         size of `ranks` in the same read.
     ids : array
-        The labels that occur, increasing; part of an array that has room for all.
+        The labels that occur, increasing.
     ranks : array
         The number of each label's region, from 1 on, or 0.
     """
@@ -62,51 +59,20 @@ def contiguous_labels(labels: Any) -> Any:
 
 def rank_labels(labels: Any) -> Ranked:
     """Number contiguous labels. Waits for the device; ValueError if a label is negative."""
-    device, name, stream = labels.device.id, labels.dtype.name, cupy.cuda.get_current_stream()
-    size = -(-min(max(labels.size // 16, DENSE), MOST) // BLOCK) * BLOCK
-    marks, reply = cupy.cuda.alloc(size + 16), take_reply(device)
-    beyond = marks.ptr + size
-    cupy.cuda.runtime.memsetAsync(marks.ptr, 0, size + 16, stream.ptr)
-    bits, ranks = cupy.empty(size // 32, np.uint32), cupy.empty(size, np.int32)
-    ids = cupy.empty(min(size, labels.size), labels.dtype)
-
-    def launch(kernel: str, blocks: int, *given: int) -> None:
-        label_call(kernel, name, "int32", False, device, blocks, len(given))(stream, given)
-
-    if labels.size:
-        width = labels.shape[-1]
-        place = labels.data.ptr, labels.size, width, size - 1, marks.ptr, beyond
-        launch("mark_labels", -(-labels.size // (THREADS * EACH)), *place)
-    launch("pack_marks", size // BLOCK, marks.ptr, bits.data.ptr)
-    found = bits.data.ptr, beyond, ranks.data.ptr, ids.data.ptr, reply.address
-    launch("rank_labels", size // BLOCK, *found)
-    (answer,) = reply.wait(1, stream)
-    reply.release()
-    if not answer >> 32:
-        return Ranked(labels, ids[:answer], ranks)
     check_label_values(labels, labels.dtype)
+    most = int(labels.max()) if labels.size else 0
+    if most < min(max(labels.size // 16, DENSE), MOST):
+        marks = cupy.zeros(most + 1, np.int32)
+        marks[labels] = 1
+        marks[0] = 0
+        ids = cupy.flatnonzero(marks).astype(labels.dtype)
+        return Ranked(labels, ids, cupy.cumsum(marks, dtype=np.int32) * marks)
     labels = labels.copy()  # which nobody writes to
     ids, places = cupy.unique(labels.ravel(), return_inverse=True)
     empty = ids.size > 0 and int(ids[0]) == 0
     labels = (places.reshape(labels.shape) + (0 if empty else 1)).astype(np.int32)
     ids = ids[1:] if empty else ids
     return Ranked(labels, ids, cupy.arange(ids.size + 1, dtype=np.int32))
-
-
-@lru_cache(maxsize=256)
-def label_call(
-    name: str, label: str, count: str, superlevel: bool, device: int, blocks: int, arguments: int
-) -> Any:
-    """Return a launch of a kernel of labels.cu, which takes 64-bit arguments."""
-    macros = {"LABEL": ELEMENTS[label], "COUNT": ELEMENTS[count], "SUPER": int(superlevel)}
-    macros["THREADS"] = THREADS
-    found = function("labels", name, device, macros).kernel
-    call = Call(found, (blocks,), THREADS, 0, [np.int64(0)] * arguments)
-
-    def launch(stream: Any, given: tuple[int, ...]) -> None:
-        call.launch(stream.ptr, zip(call.places, given, strict=True))
-
-    return launch
 
 
 FIRST = 4096  # labels that are expected at first
@@ -186,7 +152,7 @@ class Regions:
         self._rows = self._room = min(FIRST, self._limit)
         self._few = True
         self._calls: dict[tuple[bool, np.dtype[Any]], Call] = {}
-        self._sums: dict[int, Callable[..., None]] = {}
+        self._sums: dict[int, Call] = {}
 
     def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
         """Return the regions. Waits for the device.
@@ -263,7 +229,8 @@ class Regions:
         reply = take_reply(device)
         sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
         given = head + start, head + HEAD, head, table.rows, self._bins
-        sum_bins(stream, (*given, table.labels_of, room, ids.ptr, values.ptr, reply.address))
+        given += table.labels_of, room, ids.ptr, values.ptr, reply.address
+        sum_bins.launch(stream.ptr, zip(sum_bins.places, given, strict=True))
         count, largest, nan = reply.wait(3, stream)
         reply.release()
         shown = min(count, room)
@@ -284,10 +251,15 @@ class Regions:
         self._calls[few, label] = call
         return call
 
-    def _plan_sums(self, rows: int) -> Callable[..., None]:
-        names = "sum_bins", self._label.name, self._count_type.name
-        device, blocks = self._samples.device, -(-rows // WARPS)
-        call: Callable[..., None] = label_call(*names, self._superlevel, device, blocks, 10)
+    def _plan_sums(self, rows: int) -> Call:
+        macros = {
+            "LABEL": ELEMENTS[self._label.name],
+            "COUNT": ELEMENTS[self._count_type.name],
+            "SUPER": int(self._superlevel),
+            "THREADS": THREADS,
+        }
+        found = function("labels", "sum_bins", self._samples.device, macros).kernel
+        call = Call(found, (-(-rows // WARPS),), THREADS, 0, [np.int64(0)] * 10)
         self._sums = {rows: call}  # the next images most probably have as many
         return call
 
@@ -322,7 +294,7 @@ def region_curves(
             ids, values, flagged = _find_regions(single, regions, variant, prepared, direction)
             values = cupy.ascontiguousarray(pick_levels(values, prepared))
         else:
-            ids, flagged = rank_labels(regions).ids.copy(), False
+            ids, flagged = rank_labels(regions).ids, False
             values = cupy.zeros((ids.size, thresholds.size), np.int64)
         if flagged:
             raise ValueError(NAN_MESSAGE)

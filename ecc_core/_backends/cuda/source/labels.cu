@@ -1,5 +1,4 @@
-// The regions of a label image: which labels occur, the number of each one's region, and curves from
-// the counts of regions.
+// The regions of a label image: which labels occur, and curves from the counts of regions.
 #include "device.cuh"
 #include "running_sum.cuh"
 
@@ -7,87 +6,8 @@ typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
-constexpr int kEach = 8;  // labels of a thread
 constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
 constexpr unsigned kAll = 0xFFFFFFFFu;
-
-// Marks the labels that occur, up to `most`; `beyond` is set if there are larger ones, or negative ones.
-// Only points whose label differs from those to the left and above are looked at, among which is the first
-// point of each label. Few marks are written this way, mostly one a region and slice: blocks that write the
-// same marks would wait for each other. `width` is the length of a row.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    mark_labels(const Label* labels, long long size, long long width, unsigned long long most,
-                unsigned char* marks, long long* beyond) {
-    const int lane = threadIdx.x & 31;
-    const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
-    Label read[kEach], above[kEach];
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const long long at = first + k * kThreads;
-        read[k] = at < size ? load_once(labels + at) : (Label)0;
-        above[k] = at < size && at >= width ? load_once(labels + at - width) : (Label)0;
-    }
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const Label left = __shfl_up_sync(kAll, read[k], 1);
-        const unsigned long long label = (unsigned long long)read[k];
-        if (!label || read[k] == above[k] || (lane && read[k] == left)) continue;
-        if (label > most)
-            *beyond = 1;
-        else if (!marks[label])
-            marks[label] = 1;
-    }
-}
-
-// Packs marks into bits, 32 in each thread.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    pack_marks(const uint4* marks, unsigned* bits) {
-    const long long at = (long long)blockIdx.x * kThreads + threadIdx.x;
-    const auto four = [](unsigned bytes) { return (bytes * 0x01020408u) >> 24 & 15u; };
-    unsigned word = 0;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const uint4 found = marks[2 * at + half];
-        const unsigned own = four(found.x) | four(found.y) << 4 | four(found.z) << 8 |
-                             four(found.w) << 12;
-        word |= own << (16 * half);
-    }
-    bits[at] = word;
-}
-
-// Gives the marked labels numbers from 1 on, and all others 0. A thread takes a word of bits, and a block
-// first counts the bits before its own. `reply` gets the number of marked labels, and in bit 32 whether
-// there are labels beyond.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    rank_labels(const unsigned* bits, const long long* beyond, int* ranks, Label* ids,
-                volatile long long* reply) {
-    __shared__ int warps[2][kWarps];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int before = 0;
-    for (int i = threadIdx.x; i < (int)blockIdx.x * (kThreads / 4); i += kThreads) {
-        const uint4 four = ((const uint4*)bits)[i];
-        before += __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
-    }
-    const unsigned own = bits[blockIdx.x * kThreads + threadIdx.x];
-    const int through = running_sum(__popc(own), lane);
-    before = running_sum(before, lane);
-    if (lane == 31) warps[0][warp] = before, warps[1][warp] = through;
-    __syncthreads();
-    int start = through - __popc(own), end = 0;
-    for (int i = 0; i < kWarps; ++i) {
-        start += warps[0][i] + (i < warp ? warps[1][i] : 0);
-        end += warps[0][i] + warps[1][i];
-    }
-    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *reply = *beyond << 32 | end;
-    const long long first = ((long long)blockIdx.x * kThreads + (threadIdx.x & ~31)) * 32 + lane;
-    for (int k = 0; k < 32; ++k) {
-        const unsigned marks = __shfl_sync(kAll, own, k);
-        const int rank = __shfl_sync(kAll, start, k) + __popc(marks & ((1u << lane) - 1));
-        const bool marked = marks >> lane & 1;
-        ranks[first + 32 * k] = marked ? rank + 1 : 0;
-        if (marked) ids[rank] = (Label)(first + 32 * k);
-    }
-}
 
 // Writes the labels of the marked rows and their curves, at most `room` of them; a warp takes a row.
 // `reply` gets the number of marked rows, the largest label without a row and whether there is a NaN.
