@@ -87,7 +87,7 @@ CASES = {
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
     "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,), "COUNTS": (0, 1)}],
-    "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
+    "recode": [{**SAMPLES, "CODE": CODES, "ALONG_ROWS": (0, 1), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1), "WIDE": (0, 1), "REVERSE": (0, 1), "COUNTS": (0, 1)}
         | {"SETS": (sets,), "OUTSIDE": (1 - sets, 1), "PAIRS": (0, 1), "THREADS": (256,)}

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
 from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
-from ecc_core._backends.cuda.samples import LANES, Samples, samples_of
+from ecc_core._backends.cuda.samples import samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 CODES = Struct("recode.cu", "Codes")
-ALONG_ROWS, ALONG_COLUMNS, ALONG_NEITHER = range(3)
 COLUMNS = 16  # rows of codes are multiples of it
 
 
@@ -37,15 +36,15 @@ class _Order(NamedTuple):
         The axes of the image in the order in which samples are visited.
     shape : tuple of int
         Of the codes (images, *spatial), with what is added to rows.
-    along : int
-        Which codes are next to each other.
+    along_rows : bool
+        Whether codes of a row of samples are next to each other.
     codes : array
         The kernel's Codes, without addresses.
     """
 
     axes: tuple[int, ...]
     shape: tuple[int, ...]
-    along: int
+    along_rows: bool
     codes: NDArray[Any]
 
 
@@ -75,8 +74,7 @@ def _order(
     lead, whole = 3 - ndim, (shape[0], *(padded[axis] for axis in order))
     named = zip(("depth", "height", "width"), (*[1] * lead, *padded), strict=True)
     strides = (step, *[0] * lead, *steps)
-    along = ALONG_ROWS if strides[3] == 1 else ALONG_COLUMNS if strides[2] == 1 else ALONG_NEITHER
-    return _Order((0, *axes), whole, along, CODES(strides=strides, **dict(named)))
+    return _Order((0, *axes), whole, strides[3] == 1, CODES(strides=strides, **dict(named)))
 
 
 def codes_of(
@@ -100,10 +98,7 @@ def codes_of(
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = view._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
-    vector = order.along != ALONG_NEITHER
-    samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
-    if order.along == ALONG_COLUMNS:
-        samples = _by_four_rows(samples)
+    samples = samples_of(visited, hidden, variant, prepared, direction, vector=order.along_rows)
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
@@ -114,20 +109,10 @@ def codes_of(
     place[CODES.word("not_finite")] = 0 if flag is None else flag.data.ptr
     place.view(np.int32)[CODES.half("first")] = bytes_do and variant.superlevel
     shared, where = table_memory(prepared.rules)
-    macros = {"CODE": ELEMENTS[element], "ALONG": order.along, "REPEAT": int(repeat), **where}
+    macros = {"CODE": ELEMENTS[element], "REPEAT": int(repeat), **where}
+    macros["ALONG_ROWS"] = int(order.along_rows)
     samples.launch("recode", "recode", macros, place, prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
-
-
-def _by_four_rows(samples: Samples) -> Samples:
-    """Return samples of which threads take four rows at a time.
-
-    Lanes that write codes of different rows next to each other are few in a row.
-    """
-    *outer, height, width = samples.shape
-    image = samples.image.copy()
-    image.view(np.int32)[LANES] = min(1 << (-(-width // 4) - 1).bit_length(), 4)
-    return samples._replace(image=image, shape=(*outer, -(-height // 4), width))
 
 
 def recoded_curves(

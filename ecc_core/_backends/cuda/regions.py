@@ -228,8 +228,8 @@ class Regions:
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
         sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
-        given = head + start, head + HEAD, head, table.rows, self._bins
-        given += table.labels_of, room, ids.ptr, values.ptr, reply.address
+        rows = head + start, head + HEAD, head, table.rows, self._bins, table.labels_of
+        given = *rows, room, ids.ptr, values.ptr, reply.address
         sum_bins.launch(stream.ptr, zip(sum_bins.places, given, strict=True))
         count, largest, nan = reply.wait(3, stream)
         reply.release()

@@ -141,6 +141,7 @@ inline double __dadd_rn(double a, double b) { return a + b; }
 inline int __double2int_rn(double value) {
     return (int)std::nearbyint(min(max(value, -2147483648.0), 2147483647.0));
 }
+inline int __double2int_rd(double value) { return __double2int_rn(std::floor(value)); }
 inline long long __double2ll_rn(double value) { return (long long)std::nearbyint(value); }
 inline int __clz(unsigned bits) { return bits ? __builtin_clz(bits) : 32; }
 inline int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }

@@ -1,4 +1,4 @@
-"""Transforms of masks by the CUDA kernels, on the CPU."""
+"""Transforms of masks and weights by the CUDA kernels, on the CPU."""
 
 from unittest import mock
 
@@ -68,3 +68,18 @@ def test_more_critical_points_than_a_warp_can_list(emulator):
     stripes = np.broadcast_to(STRIPES, (3, *STRIPES.shape))
     with mock.patch.object(emulator.backend.transform_masks, "SLICES", (2,)):
         assert_same(emulator, stripes, directions(3, 8)[::5], LEVELS["on points"], 1)
+
+
+@pytest.mark.parametrize("heights", [LEVELS["even"], LEVELS["dense"]], ids=len)
+@pytest.mark.parametrize("shape", [(9, 30), (4, 9, 270), (300,)])
+def test_weights(emulator, shape, heights):
+    weights = np.random.default_rng(6).integers(-3, 4, shape)
+    vectors, spacing = directions(len(shape), 2), np.ones(len(shape))
+    for connectivity in {1, len(shape)}:
+        found = emulator.backend.transform.weighted_transform(
+            guarded(weights), vectors, heights, spacing, connectivity
+        )
+        known = ecc.euler_transform(
+            weights, vectors, heights, connectivity=connectivity, weighted=True
+        )
+        np.testing.assert_array_equal(found, known.values)

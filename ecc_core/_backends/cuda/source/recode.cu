@@ -5,8 +5,8 @@
 #include "codes.cuh"
 #include "samples.cuh"
 
-// Which codes are next to each other in memory: those of a row of samples, or those of a column.
-constexpr bool kAlongRows = ECC_ALONG == 0, kAlongColumns = ECC_ALONG == 1;
+// Whether codes of a row of samples are next to each other in memory.
+constexpr bool kAlongRows = ECC_ALONG_ROWS;
 // What is written beyond the image: its last samples once more (true), or points that never enter.
 constexpr bool kRepeat = ECC_REPEAT;
 
@@ -63,33 +63,12 @@ struct Recoder {
         }
     }
 
-    __device__ __forceinline__ void rows_one_by_one() {
+    __device__ __forceinline__ void write() {
         visit_samples(samples, codes.depth, codes.height, codes.width,
                       [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
                           const bool inside = z < samples.depth && y < samples.height;
                           store(row(index, z, y), four, four_codes(from, four, inside));
                       });
-    }
-
-    __device__ __forceinline__ void four_rows() {
-        visit_four_rows(
-            samples, codes.depth, codes.height, codes.width,
-            [&](int index, int z, int y, const FourRows& rows) {
-                Code* const to = row(index, z, y);
-                FourCodes code[4];
-#pragma unroll
-                for (int r = 0; r < 4; ++r) {
-                    const bool inside = z < samples.depth && y + r < samples.height;
-                    code[r] = four_codes(rows.row[r], rows.four[r], inside);
-                }
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int x = rows.four[0].x + i * rows.four[0].step;
-                    if (x < codes.width)
-                        *(FourCodes*)(to + x * codes.strides[3]) = {
-                            {code[0].v[i], code[1].v[i], code[2].v[i], code[3].v[i]}};
-                }
-            });
     }
 };
 
@@ -98,9 +77,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     Recoder recoder = {samples, codes, bins, share_table(memory, bins)};
     __syncthreads();
-    if (kAlongColumns)
-        recoder.four_rows();
-    else
-        recoder.rows_one_by_one();
+    recoder.write();
     if (recoder.nan) *codes.not_finite = 1;
 }

@@ -37,15 +37,6 @@ struct SampleRow {
         if (kDirectional) height = add_doubles(samples.heights[z], samples.heights[samples.depth + y]);
     }
 
-    // A row of the same slice, so many rows further down.
-    __device__ __forceinline__ SampleRow below(int z, int y, int rows) const {
-        SampleRow row = *this;
-        row.data += rows * samples.strides[2];
-        if (kMask) row.mask += rows * samples.mask_strides[2];
-        if (kDirectional) row.height = add_doubles(samples.heights[z], samples.heights[samples.depth + y]);
-        return row;
-    }
-
     __device__ __forceinline__ Element load(int x) const { return data[x * samples.strides[3]]; }
     __device__ __forceinline__ bool shown(int x) const {
         return !kMask || mask[x * samples.mask_strides[3]];
@@ -123,39 +114,6 @@ __device__ __forceinline__ void visit_samples(const Samples& samples, int depth,
 #pragma unroll
             for (int g = 0; g < kGroups; ++g)
                 if (four[g].x < end) visit(index, z, y, row, four[g]);
-        }
-    }
-}
-
-// Four rows next to each other, of which a thread takes four samples each.
-struct FourRows {
-    SampleRow row[4];
-    FourSamples four[4];
-};
-
-// The same for four rows at a time: visit(index, z, y, rows), where y is a multiple of four.
-template <class Visit>
-__device__ __forceinline__ void visit_four_rows(const Samples& samples, int depth, int height,
-                                                int width, const Visit& visit) {
-    const int groups = (height + 3) / 4;
-    const long long lines = (long long)samples.images * depth * groups;
-    const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;
-    const int lane = threadIdx.x & (lanes - 1), step = kVector ? 1 : lanes;
-    for (long long line = (long long)blockIdx.x * rows + threadIdx.x / lanes; line < lines;
-         line += (long long)gridDim.x * rows) {
-        const long long rest = quotient(line, groups);
-        const int y = 4 * (int)(line - rest * groups), index = (int)quotient(rest, depth);
-        const int z = (int)(rest - (long long)index * depth), from = min(z, samples.depth - 1);
-        const int last = samples.height - 1, top = min(y, last);
-        const SampleRow first(samples, index, from, top);
-        const int second = min(y + 1, last), third = min(y + 2, last), fourth = min(y + 3, last);
-        FourRows found = {{first, first.below(from, second, second - top),
-                           first.below(from, third, third - top),
-                           first.below(from, fourth, fourth - top)}};
-        for (int x = kVector ? 4 * lane : lane; x < width; x += span) {
-#pragma unroll
-            for (int r = 0; r < 4; ++r) found.four[r].load(found.row[r], x, step);
-            visit(index, z, y, found);
         }
     }
 }
