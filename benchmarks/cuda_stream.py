@@ -150,7 +150,7 @@ def main() -> None:
     )
     known = None
     for devices in [list(range(n)) for n in (1, 2, 4) if n <= count]:
-        found = stream.curve(pinned, LEVELS, FILTRATION, devices=devices)
+        found, _ = stream.curve(pinned, LEVELS, FILTRATION, devices=devices)
         known = found if known is None else known
         row = {"devices": len(devices), "equal": bool((found == known).all())}
         row["copy"] = pinned.nbytes / 1e9 / seconds(lambda d=devices: copy_only(pinned, d))

@@ -50,9 +50,9 @@ def streamed_curve(
     if levels.needs_range and volume.dtype.itemsize == 1:
         at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
     else:
-        find_range = partial(stream.value_range, volume, filtration, devices=numbers)
-        at = levels.over(find_range, shape)
-        values = stream.curve(volume, at, filtration, devices=numbers)
+        run = partial(stream.curve, volume, filtration=filtration, devices=numbers)
+        at = levels.over(lambda: run(thresholds=None, ranged=True)[1], shape)
+        values = run(thresholds=at)[0]
     at = origin.thresholds(thresholds, at)
     return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
 
@@ -67,7 +67,7 @@ def _of_all_bytes(
     """
     span = np.iinfo(np.int8 if volume.dtype == np.int8 else np.uint8)
     every = np.arange(span.min, span.max + 1)
-    values, bounds = stream.curve_and_range(volume, every, filtration, devices=devices)
+    values, bounds = stream.curve(volume, every, filtration, devices=devices, ranged=True)
     at = levels.over(lambda: bounds, tuple(volume.shape))
     if filtration.superlevel:
         return at, np.append(values, 0)[np.searchsorted(every, at, "left")]

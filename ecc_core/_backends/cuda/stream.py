@@ -37,13 +37,14 @@ TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
 
 def curve(
     volume: Any,
-    thresholds: NDArray[Any],
+    thresholds: NDArray[Any] | None,
     filtration: Filtration,
     *,
     devices: Sequence[int],
+    ranged: bool = False,
     slab_bytes: int = SLAB_BYTES,
-) -> NDArray[np.int64]:
-    """Euler characteristic of a host volume at sorted thresholds: (n,) int64.
+) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
+    """Euler characteristic of a host volume at sorted thresholds, (n,) int64, and its range.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ def curve(
         memory of the devices.
     devices : sequence of int
         Ids of the devices. Each of them computes a run of slabs.
+    ranged : bool
+        Whether the smallest and largest finite value are wanted, (None, None) if there is none.
     slab_bytes : int
         Approximate size of a slab.
 
@@ -61,43 +64,6 @@ def curve(
     ValueError
         If the volume contains NaN and the filtration does not omit it.
     """
-    found, _ = _over(volume, filtration, devices, slab_bytes, thresholds, False)
-    return found
-
-
-def value_range(
-    volume: Any,
-    filtration: Filtration,
-    *,
-    devices: Sequence[int],
-    slab_bytes: int = SLAB_BYTES,
-) -> tuple[Any, Any]:
-    """Smallest and largest finite value, or (None, None). Arguments are as for :func:`curve`."""
-    _, found = _over(volume, filtration, devices, slab_bytes, None, True)
-    return found
-
-
-def curve_and_range(
-    volume: Any,
-    thresholds: NDArray[Any],
-    filtration: Filtration,
-    *,
-    devices: Sequence[int],
-    slab_bytes: int = SLAB_BYTES,
-) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
-    """Return :func:`curve` and :func:`value_range`. The volume is read once."""
-    return _over(volume, filtration, devices, slab_bytes, thresholds, True)
-
-
-def _over(
-    volume: Any,
-    filtration: Filtration,
-    devices: Sequence[int],
-    slab_bytes: int,
-    thresholds: NDArray[Any] | None,
-    ranged: bool,
-) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
-    """Return the curve at `thresholds`, if given, and the range of the values, if `ranged`."""
     at = np.zeros(0) if thresholds is None else thresholds
     if 0 in volume.shape:
         return np.zeros(at.size, np.int64), (None, None)

@@ -109,6 +109,7 @@ def _weighted(
     work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
     absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
     weight = "double" if floats else "long long"
+    macros: dict[str, int | str]
     macros = {"SHARED": int(work.shared > 0), "PARTS": parts, "WEIGHT": weight}
     padded = _padded(weights, frame, absent)
     image = WEIGHTS[weight](
