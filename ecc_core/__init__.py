@@ -4,13 +4,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ecc_core._warmup import warmup
     from ecc_core.components import component_curves, persistent_regions
     from ecc_core.curves import (
         euler_coefficients,
         euler_curve,
         euler_number,
         region_curves,
-        warmup,
     )
     from ecc_core.geometry import minkowski_curves, region_minkowski
     from ecc_core.results import (
@@ -96,7 +96,9 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"ecc_core.{name}")
     if name in __all__:
-        modules = (importlib.import_module(f"ecc_core.{module}") for module in _MODULES)
+        modules = (
+            importlib.import_module(f"ecc_core.{module}") for module in (*_MODULES, "_warmup")
+        )
         found = next(getattr(module, name) for module in modules if name in module.__all__)
         return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

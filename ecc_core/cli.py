@@ -14,13 +14,24 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
-from ecc_core._cli import batch, compare, curve, info, objects, options, stack, surface, transform
+from ecc_core._cli import (
+    batch,
+    compare,
+    curve,
+    info,
+    objects,
+    options,
+    stack,
+    surface,
+    transform,
+    warmup,
+)
 from ecc_core._cli.errors import FailedImages, one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, stack, batch, objects, compare, transform, surface, info)
+COMMANDS = (curve, stack, batch, objects, compare, transform, surface, info, warmup)
 TALKATIVE = (
     *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
     *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, SupportsIndex, Unpack, overload
@@ -36,7 +35,6 @@ __all__ = [
     "euler_curve",
     "euler_number",
     "region_curves",
-    "warmup",
 ]
 
 Array = NDArray[Any]
@@ -460,42 +458,3 @@ def region_curves(
     request.warn_if_missed(at, values)
     found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
     return RegionCurves(*found, **curve_facts(filtration), units=value_units(image))
-
-
-def warmup(*, block: bool = False) -> threading.Thread:
-    """Compile the kernels for common images in the background, or load them from the cache.
-
-    A fork meanwhile, as by a ``DataLoader`` with workers, waits until the current step is done.
-
-    Parameters
-    ----------
-    block : bool, default False
-        Wait until compilation has finished.
-
-    Returns
-    -------
-    threading.Thread
-        The thread that compiles the kernels.
-
-    Examples
-    --------
-    >>> import ecc_core as ecc
-    >>> ecc.warmup(block=True).is_alive()
-    False
-    """
-    from ecc_core._backends import forks
-
-    thread = threading.Thread(
-        target=_compile_common, args=(forks.paused,), name="ecc-warmup", daemon=True
-    )
-    thread.start()
-    if block:
-        thread.join()
-    return thread
-
-
-def _compile_common(paused: threading.RLock) -> None:
-    for dtype in (np.uint8, np.float32, np.uint16):
-        for shape in ((2, 2), (2, 2, 2)):
-            with paused:
-                euler_curve(np.zeros(shape, dtype), np.array([0.0, 1.0]))

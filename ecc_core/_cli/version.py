@@ -30,7 +30,17 @@ def system() -> Iterator[str]:
     for found in sorted(distributions(), key=lambda found: found.name.lower()):
         if _name(found.name) in asked or found.name.startswith("cupy"):
             yield f"{found.name} {found.version}"
+    yield kernels()
     yield from _devices()
+
+
+def kernels() -> str:
+    """Return a line about the folder of compiled kernels."""
+    from ecc_core._backends.cpu.compiling import cache_folder
+
+    folder = cache_folder()
+    size = sum(file.stat().st_size for file in folder.rglob("*.nb?"))
+    return f"kernels {size / 1e6:.1f} MB in {folder}"
 
 
 def _name(requirement: str) -> str:

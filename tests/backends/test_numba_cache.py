@@ -7,6 +7,7 @@ import sys
 import numba
 import pytest
 
+import ecc_core as ecc
 from ecc_core._backends.cpu import compiling
 
 KERNEL = """
@@ -159,3 +160,47 @@ def test_a_full_disk(environment, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_kernels_are_in_one_folder(tmp_path):
+    """Of an empty cache, `ecc warmup` tells the size; a second process compiles nothing."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    program = (
+        "import numpy as np, ecc_core as ecc; from ecc_core._warmup import steps; "
+        "next(steps())[1](); from ecc_core.cli import main; main(['info', '--system'])"
+    )
+    sizes = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("kernels")]
+        assert line.endswith(f"MB in {tmp_path}")
+        sizes.append(float(line.split()[1]))
+    assert sizes[0] == sizes[1] > 0
+
+
+def test_steps_tell_what_they_compile():
+    names = []
+    ecc.warmup(block=True, progress=names.append)
+    assert names[0] == "curves, uint8 2-D"
+    assert len(names) == len(set(names)) > 20
+
+
+def test_no_compiler_is_one_clear_line():
+    program = "from ecc_core.cli import main; raise SystemExit(main(['warmup']))"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"ecc: error: NUMBA_DISABLE_JIT must be 0 or unset")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_folder_is_in_the_package_or_that_of_the_user(writable, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(compiling.os, "access", lambda *_: writable)
+    folder = compiling.cache_folder()
+    assert folder.is_relative_to(compiling.PACKAGE) == writable
+    assert (compiling.PACKAGE / "curves.py").exists()
+    assert "napari-ecc" in folder.parts or writable

@@ -93,7 +93,7 @@ SPECIAL = {
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
 # Values of arguments that must not change a result, and values that are refused.
-SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
+SAME = {"workers": (3, 0), "block": (True, None), "progress": (print, 5), "devices": (None, [])}
 CLOSED = ("component_curves", "euler_transform", "region_transforms")
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
 SAME |= {
@@ -157,7 +157,7 @@ def same(first, second):
 def test_an_argument_is_used(name, option):
     if kept := SAME.get((name, option), SAME.get(option)):
         value, refused = kept
-        if option != "block":
+        if option not in ("block", "progress"):
             assert same(call(name), call(name, **{option: value}))
             with pytest.raises((TypeError, ValueError), match=f"`{option}`"):
                 call(name, **{option: refused})

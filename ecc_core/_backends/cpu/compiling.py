@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba import config, njit
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+    _SourceFileBackedLocatorMixin,
+)
 from numba.core.compiler_lock import global_compiler_lock
+from numba.misc.appdirs import AppDirs
 
 from ecc_core._backends import forks
+from ecc_core.errors import BackendError
+
+if config.DISABLE_JIT:
+    raise BackendError(
+        f"NUMBA_DISABLE_JIT must be 0 or unset: kernels are compiled, got {config.DISABLE_JIT}"
+    )
 
 forks.wait_for(global_compiler_lock)
 
+PACKAGE = Path(__file__).parents[2]
 DIGEST = 32  # bytes before the content of a file
 
 _warned = False
@@ -33,6 +48,34 @@ def _warn(reason: str) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled kernels.
+
+    It is that of NUMBA_CACHE_DIR, or else in the package, or in the user's cache where the package
+    cannot be written.
+    """
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR)
+    if os.access(PACKAGE, os.W_OK):
+        return PACKAGE / "__pycache__" / "kernels"
+    return Path(AppDirs("napari-ecc", appauthor=False).user_cache_dir)
+
+
+class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: ignore[misc]
+    """Keeps the files of all kernels in one folder."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+        self._path = cache_folder() / self.get_suitable_cache_subpath(file)
+
+    def get_cache_path(self) -> str:
+        return str(self._path)
+
+
+class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
 
 
 class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -82,6 +125,8 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 class _SharedCache(FunctionCache):  # type: ignore[misc]
     """A cache without which, where it cannot be read or written, functions are compiled anew."""
+
+    _impl_class = _Impl
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
