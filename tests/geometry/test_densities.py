@@ -66,3 +66,27 @@ def test_boolean_models(ndim):
             assert (off < 4).all()
         else:
             assert (off[1:] > 6).all()
+
+
+def test_connectivity_density_of_a_frame_is_that_of_bonej():
+    """The edges of a box: 5 loops in the volume of all points, in BoneJ's own test."""
+    frame = np.zeros((192, 128, 96), bool)
+    across = [(slice(31, 31 + n), (31, 30 + n)) for n in (128, 64, 32)]
+    for axis in range(3):
+        along = [across[other][1] for other in range(3)]
+        along[axis] = [across[axis][0]]
+        for place in itertools.product(*along):
+            frame[place] = True
+    curves = ecc.minkowski_curves(frame, [True], superlevel=True, spacing=0.2)
+    density = (1 - curves.euler[0]) / curves.window
+    np.testing.assert_allclose(density, 5 / (96 * 128 * 192 * 0.2**3))
+
+
+@pytest.mark.parametrize(("share", "bonej"), [(0.1, 10.5), (0.3, -96.5), (0.7, 42.625)])
+def test_mean_over_mirror_images_is_bonejs_correction_at_the_border(share, bonej):
+    mask = np.random.default_rng(0).random((9, 10, 11)) < share
+    mirrored = [
+        np.flip(mask, axes) for n in range(4) for axes in itertools.combinations((0, 1, 2), n)
+    ]
+    found = [ecc.euler_number(one, boundary="half-open") for one in mirrored]
+    assert np.mean(found) == bonej
