@@ -3,8 +3,9 @@
     pip install gpuecc-0.1.0-cp312-cp312-linux_x86_64.whl  # of TopoXLab/GPU_ECC_SoCG2022
     python -m benchmarks.cuda_gpu_ecc
 
-The wheel needs CUDA 12's libcudart.so.12 on LD_LIBRARY_PATH. Writes benchmarks/results/cuda_gpu_ecc.json. Both begin with a NumPy array of float32 in host memory
-and end with a curve there; ours is also given the thresholds, the 256 values that occur.
+The wheel needs CUDA 12's libcudart.so.12 on LD_LIBRARY_PATH. Writes
+benchmarks/results/cuda_gpu_ecc.json. Both begin with a NumPy array of float32 in host memory and
+end with a curve there; ours is also given the thresholds, the 256 values that occur.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ ABOUT = """uint8, 256 levels, one thread, smooth noise; all numbers are equal. T
 compute the Euler number of one set, so that a curve takes them 256 times as long as the time here;
 ours is that of the whole curve. euchar is measured in 2-D: in 3-D it needs a table of 2^26 changes,
 which it computes first. CHUNKYEuler is not measured: its source could not be obtained. GPU-ECC is
-measured by cuda_gpu_ecc.py. BoneJ's number after its correction at the border equals the mean of ours
-for boundary "half-open" over the eight mirror images of the volume.
+measured by cuda_gpu_ecc.py. BoneJ's number after its correction at the border equals the mean of
+ours for boundary "half-open" over the eight mirror images of the volume.
 """
 Row = dict[str, Any]
 
