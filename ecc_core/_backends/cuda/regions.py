@@ -63,7 +63,10 @@ def rank_labels(labels: Any) -> Ranked:
     most = int(labels.max()) if labels.size else 0
     if most < min(max(labels.size // 16, DENSE), MOST):
         marks = cupy.zeros(most + 1, np.int32)
-        marks[labels] = 1
+        line = labels.ravel()
+        ends = cupy.flatnonzero(line[1:] != line[:-1])  # many writes of one mark would take turns
+        marks[line[ends]] = 1
+        marks[line[-1:]] = 1
         marks[0] = 0
         ids = cupy.flatnonzero(marks).astype(labels.dtype)
         return Ranked(labels, ids, cupy.cumsum(marks, dtype=np.int32) * marks)

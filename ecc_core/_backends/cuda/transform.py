@@ -42,6 +42,7 @@ WEIGHTS = {
 }
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
+MOST_BLOCKS = 1 << 16
 SAFE_EXPONENT = 900  # weights of 2**900 and more are scaled before they are added
 
 
@@ -109,9 +110,9 @@ def _weighted(
     work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
     absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
     weight = "double" if floats else "long long"
-    macros: dict[str, int | str]
-    macros = {"SHARED": int(work.shared > 0), "PARTS": parts, "WEIGHT": weight}
-    padded = _padded(weights, frame, absent)
+    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0), "PARTS": parts}
+    macros["WEIGHT"] = weight
+    padded = _padded(weights, frame, absent, macros)
     image = WEIGHTS[weight](
         padded=padded.data.ptr,
         rows=padded.shape[1],
@@ -129,12 +130,13 @@ def _weighted(
     return accumulate(values)
 
 
-def _padded(weights: Any, frame: Frame, absent: Any) -> Any:
+def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str]) -> Any:
     """Return the weights with a border, as the kernel reads them."""
     slices, rows, columns = frame.shape
     deep = frame.axes[0]
-    shape = (slices + 2 * deep, rows + 2, columns + 2)
-    padded = cupy.full(shape, absent, weights.dtype)
-    given = cupy.where(weights == 0, absent, weights)
-    padded[deep : deep + slices, 1:-1, 1:-1] = given.reshape(frame.shape)
-    return -padded if frame.cubes else padded
+    padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
+    sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
+    arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
+    blocks = min(-(-padded.size // THREADS), MOST_BLOCKS)
+    launch("transform_weights", "pad", blocks, arguments, macros)
+    return padded

@@ -15,6 +15,24 @@ constexpr int kLevels = 31;      // that a warp takes at a time, beside the one 
 constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
 
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    pad(const Weight* weights, Weight* padded, int slices, int rows, int columns, int deep,
+        int cubes, Weight absent) {
+    const long long total = (long long)(slices + 2 * deep) * (rows + 2) * (columns + 2);
+    const long long stride = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total;
+         at += stride) {
+        const long long line = divide(at, columns + 2), slice = divide(line, rows + 2);
+        const int x = (int)(at - line * (columns + 2)) - 1,
+                  y = (int)(line - slice * (rows + 2)) - 1, z = (int)slice - deep;
+        Weight weight = 0;
+        if (x >= 0 && x < columns && y >= 0 && y < rows && z >= 0 && z < slices)
+            weight = weights[((long long)z * rows + y) * columns + x];
+        if (weight == 0) weight = absent;
+        padded[at] = cubes ? -weight : weight;
+    }
+}
+
 // The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The
 // entries of a lane are next to each other, and those of its neighbours in other banks.
 struct RunningSums {
