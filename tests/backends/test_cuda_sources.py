@@ -64,7 +64,6 @@ CORNERS = "1,17,5,85,3,51,15,255"
 SOFT = {"SUPER": (0, 1), **BLOCK}
 CASES = {
     "pairs2d": PAIRS + MASKED,
-    "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
     "pairs3d": PAIRS + MASKED + FOLDED + CHANNELLED,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2), CHANNELS=(1, 2, 3, 4))],
@@ -86,7 +85,10 @@ CASES = {
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
-    "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,), "COUNTS": (0, 1)}],
+    "counts": [
+        SAMPLES | {"MASK": (0,), "NAN": (0,), "COUNTS": (0, 1), "LINE": (0,)},
+        SAMPLES | {"COUNTS": (0, 1), "LINE": (1,)},
+    ],
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG_ROWS": (0, 1), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1), "WIDE": (0, 1), "REVERSE": (0, 1), "COUNTS": (0, 1)}

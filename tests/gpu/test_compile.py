@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.gpu
 
-ASYNCHRONOUS = ("pairs2d", "lines", "pairs3d", "bytes2d", "bytes3d")
+ASYNCHRONOUS = ("pairs2d", "pairs3d", "bytes2d", "bytes3d")
 
 
 def test_kernels_that_spill_are_right():

@@ -12,29 +12,6 @@ import cupy
 import numpy as np
 
 
-def launch(
-    function: Any,
-    grid: Sequence[int],
-    threads: int,
-    arguments: Iterable[Any],
-    shared: int = 0,
-) -> None:
-    """Launch a kernel once, on the current stream.
-
-    Arguments are numbers and structures of NumPy, which are passed by value, or arrays of CuPy and
-    integers, which are passed as addresses.
-    """
-    given = tuple(map(_by_value, arguments))
-    function(tuple(grid), (threads,), given, shared_mem=shared)
-
-
-def _by_value(argument: Any) -> Any:
-    """Return a structure as one element, which CuPy passes by value."""
-    if type(argument) is np.ndarray:
-        return argument.view(f"V{argument.nbytes}")
-    return argument
-
-
 class Call:
     """A launch of a kernel whose arguments are the same every time, except for some words.
 
@@ -96,6 +73,31 @@ class Call:
         except cupy.cuda.driver.CUDADriverError:
             cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
             cupy.cuda.driver.launchKernel(*arguments)
+
+
+def launch(
+    function: Any,
+    grid: Sequence[int],
+    threads: int,
+    arguments: Iterable[Any],
+    shared: int = 0,
+) -> None:
+    """Launch a kernel once, on the current stream.
+
+    Arguments are numbers and structures of NumPy, which are passed by value, or arrays of CuPy and
+    integers, which are passed as addresses.
+    """
+    given = tuple(map(_by_value, arguments))
+    Call(function.kernel, grid, threads, shared, given).launch(
+        cupy.cuda.get_current_stream().ptr, ()
+    )
+
+
+def _by_value(argument: Any) -> Any:
+    """Return an address as a number of NumPy."""
+    if isinstance(argument, cupy.ndarray):
+        return np.int64(argument.data.ptr)
+    return np.int64(argument) if isinstance(argument, int) else argument
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, ...]:

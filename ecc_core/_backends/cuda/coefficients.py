@@ -16,7 +16,7 @@ from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.points import OUT as POINTS_OUT
 from ecc_core._backends.cuda.points import plan_points, point_coefficients
-from ecc_core._backends.cuda.recipe import IMAGE, image_struct
+from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
 from ecc_core._backends.cuda.samples import SAMPLES, plain_samples, samples_of
 from ecc_core._backends.cuda.scan import running_sums
 from ecc_core._backends.cuda.structures import Struct
@@ -195,20 +195,29 @@ def counted_curves(
     if counted is not None:
         values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
         return values, counted[1], counted
-    found, flag = image_coefficients(view, mask, variant, direction, scans=scans)
+    line = is_long_line(view.array.shape) and own is None
+    found: Any = None
+    if line:
+        flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
+    else:
+        found, flag = image_coefficients(view, mask, variant, direction, scans=scans)
+        # Other samples have the coefficient 0.
+        mask, variant = None, variant._replace(nan=NAN_NONE, masked=False)
     if own is not None:
         part = slice(None), slice(*own)
         view = view._replace(array=view.array[part])
         found = cupy.ascontiguousarray(found[part])
-    bins = cupy.zeros((len(found), prepared.rules.levels + 1), np.int64)
-    plain = variant._replace(nan=NAN_NONE, masked=False)  # other samples have the coefficient 0
-    samples = samples_of(view, None, plain, prepared, direction)
+    images, levels = len(view.array), prepared.rules.levels
+    bins = cupy.zeros((images, levels + 1), np.int64)
+    samples = samples_of(view, mask, variant, prepared, direction, vector=not line)
     shared, macros = table_memory(prepared.rules)
-    own_sums = len(found) == 1 and prepared.rules.levels <= FEW
+    own_sums = levels <= FEW and images <= (MOST_IMAGES if line else 1)
     if own_sums:
-        shared += 16 * (prepared.rules.levels // 8 + 1)
-    macros |= {"COUNTS": int(own_sums)}
-    given = COUNTS(coefficients=found.data.ptr, bins=bins.data.ptr), prepared.bins
-    samples.launch("counts", "count", macros, *given, shared=shared)
+        shared += 16 * (levels // 8 + 1)
+    macros |= {"COUNTS": int(own_sums), "LINE": int(line)}
+    addresses = (0 if array is None else array.data.ptr for array in (found, bins, flag))
+    counts = COUNTS(**dict(zip(("coefficients", "bins", "not_finite"), addresses, strict=True)))
+    rows = images if own_sums else 1
+    samples.launch("counts", "count", macros, counts, prepared.bins, shared=shared, rows=rows)
     values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
     return values, flag, (found, flag, bins, samples.memory)

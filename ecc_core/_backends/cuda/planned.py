@@ -28,7 +28,7 @@ from ecc_core._backends.cuda.exact import is_set
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.regions import plan_regions
 from ecc_core._backends.cuda.samples import DATA
-from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of, whole_scan
+from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
@@ -90,8 +90,8 @@ def _curve(view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtra
     device, variant = view.array.device.id, variant_of(filtration, view.element, masked=False)
     if levels.array is None:
         return None
-    scan = whole_scan(Placement.of(view.array), levels.array, variant, device)
-    if not isinstance(scan, Scan):
+    scan = scan_of(Placement.of(view.array), None, levels.array, variant, device)
+    if not isinstance(scan, Scan) or not scan.simple or scan.prepared.pick is not None:
         return None
 
     def run(image: Any) -> tuple[Any, Any]:

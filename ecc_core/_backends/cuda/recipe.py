@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from ecc_core._backends.cuda.tiling import (
     plan_batch,
     plan_channels,
     plan_pairs,
-    plan_slices,
 )
 from ecc_core._backends.cuda.variants import WIDE, Variant
 
@@ -35,8 +33,8 @@ RESULT = Struct("histogram.cuh", "Result")
 
 # Of bins in shared memory, for each warp of a block. In 2-D, cache for the sides of a warp is worth
 # more.
-PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
-TABLE_COPIES_BYTES = {"lines": 3200, "pairs2d": 3200, "pairs3d": 5120}  # of tables, likewise
+PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800}
+TABLE_COPIES_BYTES = {"pairs2d": 3200, "pairs3d": 5120}  # of tables, likewise
 # Least copies of tables that gain anything, and most.
 TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (16, 32), PIECES: (4, 32)}
 MOST_LINE_COPIES = 16  # of the lines of pieces
@@ -46,15 +44,14 @@ SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
 CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
-LONG = 1 << 14  # samples of images of few rows that have a kernel of their own
-FEW_ROWS = 8  # of images of which a warp takes several tiles at once
+LONG = 1 << 14  # samples of 1-D images that would leave most rows of a warp idle
 GRID_ROWS = 65535  # that a grid of blocks may have
 BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
 # Rows of a warp on their way to it; half as many of 64-bit types, and in pairs3d twice as many of
 # types of up to 16 bits.
-PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10}
+PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}
 # Rows of a warp's codes, two in one.
-PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8}
+PAIR_CACHE_ROWS = {"pairs2d": 8, "pairs3d": 8}
 # Where samples are compared bit by bit: of bins for each warp, and of the rows of two steps of a
 # warp and one in front of them.
 SLICED_COPIES_BYTES = 4096
@@ -126,12 +123,10 @@ def recipe(
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
-    arguments = (layout, deep, last - first, variant, rules, device)
-    make = _planner(layout, ndim, own, variant, device)
-    if make is None:
+    if not _is_read(layout, ndim, variant, device):
         return None
-    plan = make(*arguments)
-    if not _reads(make, plan, layout, variant, rules, device):
+    plan = _plan(layout, deep, last - first, variant, rules, device)
+    if not _fits(plan, layout, variant, rules, device):
         return None
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": int(layout.vector), **plan.options}
@@ -166,28 +161,26 @@ def recipe(
     )
 
 
-def _planner(
-    layout: Layout,
-    ndim: int,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    device: int,
-) -> _Planner | None:
-    """Return the function that plans the fastest kernel for images of a layout, or None."""
+def is_long_line(shape: tuple[int, ...]) -> bool:
+    """Return whether images (batch, *spatial) are 1-D and would leave most rows of warps idle."""
+    return len(shape) == 2 and shape[1] >= LONG
+
+
+def _is_read(layout: Layout, ndim: int, variant: Variant, device: int) -> bool:
+    """Return whether kernels of pairs read images of a layout, and fast."""
     images, (_, height, width), strides, *_ = layout
-    deep, few = ndim == 3, images <= GRID_ROWS
-    if not deep and own is None and height * width >= LONG and height <= FEW_ROWS and few:
-        return _lines
-    if abs(strides[2]) >= ROW_STRIDE and height > 1:
-        return None
-    if deep:
-        return None if variant.element in WIDE or height < PAIR_ROWS or width == 1 else _pairs
-    return _pairs if few or _is_batch(layout, device) else None
+    if is_long_line((images, *layout.shape[3 - ndim :])):
+        return False
+    # Of up to sixteen rows, one is 2 GiB at most.
+    farthest = ROW_STRIDE if height > PAIR_ROWS or ndim == 3 else (1 << 31) // layout.item
+    if abs(strides[2]) >= farthest and height > 1:
+        return False
+    if ndim == 3:
+        return variant.element not in WIDE and height >= PAIR_ROWS and width > 1
+    return images <= GRID_ROWS or _is_batch(layout, device)
 
 
-def _reads(
-    make: _Planner, plan: Plan, layout: Layout, variant: Variant, rules: Rules, device: int
-) -> bool:
+def _fits(plan: Plan, layout: Layout, variant: Variant, rules: Rules, device: int) -> bool:
     """Return whether a kernel reads the mask, a wide type, and samples that are apart, if any."""
     channels = layout.channels > 1
     if not (channels or variant.masked or variant.element in WIDE[1:]):
@@ -196,8 +189,7 @@ def _reads(
         return False
     if not variant.masked:
         return True
-    small = plan.source == "pairs2d" and (layout.shape[1] <= FEW_ROWS or "BATCH" in plan.options)
-    return make is _pairs and layout.vector and rules.pair != TABLE and not (small or channels)
+    return layout.vector and rules.pair != TABLE and not (channels or "BATCH" in plan.options)
 
 
 def _is_batch(layout: Layout, device: int) -> bool:
@@ -207,13 +199,10 @@ def _is_batch(layout: Layout, device: int) -> bool:
     return small and layout.images > processors(device)
 
 
-_Planner = Callable[[Layout, bool, int, Variant, Rules, int], Plan]
-
-
-def _pairs(
+def _plan(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> Plan:
-    """Two samples in a register (pairs.cuh)."""
+    """Two samples in a register (pairs.cuh), or bit by bit."""
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
     _, height, width = layout.shape
@@ -221,7 +210,7 @@ def _pairs(
     fold = 2 if narrow and layout.channels == 1 else 1
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = plan_batch(steps) if not deep and _is_batch(layout, device) else None
-    large = deep or layout.images * height * width >= SLICED_LEAST
+    large = deep or (height > PAIR_ROWS and layout.images * height * width >= SLICED_LEAST)
     sliced = rules.pair == TABLE and layout.vector and large
     if sliced and fold == 1 and not batch:
         return _bytes(layout, deep, steps, rules, device)
@@ -258,20 +247,6 @@ def _pair_channels(layout: Layout, rules: Rules, device: int) -> Plan:
     copies, shared, options = _pair_memory(source, True, tiling, of_warp, rules, device)
     options["CHANNELS"] = channels
     return Plan(source, options, tiling, copies, shared)
-
-
-def _lines(
-    layout: Layout, deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
-) -> Plan:
-    """1-D images, and 2-D images of a few long rows, two samples in a register (lines.cu)."""
-    images, (_, height, width), *_ = layout
-    rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
-    block = (4, 8, RESIDENT_WARPS["lines"])
-    tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
-    of_warp = _pair_rows("lines", deep, layout.item, False, rules.key_size)
-    copies, shared, options = _pair_memory("lines", deep, tiling, of_warp, rules, device)
-    options["HEIGHT"] = height
-    return Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
 def _pair_rows(source: str, deep: bool, item: int, masked: bool, key_size: int) -> int:
@@ -321,7 +296,7 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
         options["CHANNELS"] = channels
     else:
         block = (4, 8, RESIDENT_WARPS[source])
-        tiling = plan_slices(images, deep, steps, height, width, count, block)
+        tiling = plan_pairs(images, deep, steps, height, width, count, block, sliced=True)
         of_warp = SLICED_BYTES
     samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
     fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
 from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
-from ecc_core._backends.cuda.samples import samples_of
+from ecc_core._backends.cuda.recipe import is_long_line
+from ecc_core._backends.cuda.samples import LANES, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
@@ -98,7 +99,11 @@ def codes_of(
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = view._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
-    samples = samples_of(visited, hidden, variant, prepared, direction, vector=order.along_rows)
+    along_columns = int(order.codes[CODES.word("strides") + 2]) == 1
+    vector = order.along_rows or along_columns
+    samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
+    if along_columns and not order.along_rows:  # lanes write codes of different rows
+        samples.image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
@@ -127,7 +132,7 @@ def recoded_curves(
 
     None if no kernel of pairs reads the codes.
     """
-    if prepared.rules.levels > PAIR_LEVELS:
+    if prepared.rules.levels > PAIR_LEVELS or is_long_line(view.array.shape):
         return None
     keep, levels, device = own is not None, prepared.rules.levels, view.array.device.id
     codes, flag, kept = codes_of(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call, launch, take_reply
+from ecc_core._backends.cuda.calls import Call, take_reply
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
@@ -50,18 +50,31 @@ class Samples(NamedTuple):
     memory: Any
 
     def launch(
-        self, source: str, name: str, macros: dict[str, Any], *arguments: Any, shared: int = 0
+        self,
+        source: str,
+        name: str,
+        macros: dict[str, Any],
+        *arguments: Any,
+        shared: int = 0,
+        rows: int = 1,
     ) -> None:
-        """Launch a kernel with as many blocks as are resident at a time."""
-        found = kernel(source, name, self.device, self.options, macros)
-        blocks = _blocks(self.image, self.shape, self.device)
-        launch(found, (blocks,), THREADS, (self.image, *arguments), shared)
+        """Launch a kernel with as many blocks as are resident at a time, in `rows` of a grid."""
+        call = self.plan(source, name, macros, *arguments, shared=shared, rows=rows)
+        call.launch(cupy.cuda.get_current_stream().ptr, ())
 
-    def plan(self, source: str, name: str, macros: dict[str, Any], *arguments: Any) -> Call:
+    def plan(
+        self,
+        source: str,
+        name: str,
+        macros: dict[str, Any],
+        *arguments: Any,
+        shared: int = 0,
+        rows: int = 1,
+    ) -> Call:
         """Return the launch of a kernel, whose further arguments are passed by value."""
         found = kernel(source, name, self.device, self.options, macros).kernel
-        blocks = _blocks(self.image, self.shape, self.device)
-        return Call(found, (blocks,), THREADS, 0, (self.image, *arguments))
+        blocks = -(-_blocks(self.image, self.shape, self.device) // rows)
+        return Call(found, (blocks, rows), THREADS, shared, (self.image, *arguments))
 
 
 def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
@@ -237,7 +250,8 @@ def find_range(
         call.launch(stream.ptr, words)
     else:
         visited = samples_of(view, mask, variant, None, direction)
-        visited.launch("range", "find_range", {}, reply.memory, reply.address)
+        addresses = np.int64(reply.memory.data.ptr), np.int64(reply.address)
+        visited.launch("range", "find_range", {}, *addresses)
     found = reply.wait(5, stream)
     reply.release()
     least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32

@@ -184,14 +184,6 @@ def _kept_scan(
     return _scan_of(placement, own, variant, device, thresholds)
 
 
-def whole_scan(
-    placement: Placement, thresholds: Array, variant: Variant, device: int
-) -> Scan | Number | None:
-    """Return the scan if its kernel alone writes the curves at the thresholds, or None."""
-    scan = scan_of(placement, None, thresholds, variant, device)
-    return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
-
-
 @lru_cache(maxsize=1024)
 def plan_scan(
     placement: Placement,

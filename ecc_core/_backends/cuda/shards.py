@@ -19,10 +19,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, adopt, keeping, numbers
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, keeping, numbers
 from ecc_core._backends.cuda.launch import enqueue
-from ecc_core._backends.cuda.scan import whole_scan
-from ecc_core._backends.cuda.variants import NAN_REPORT, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -50,7 +48,7 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
     """
     seams = 3 * (len(shards) - 1)
     with adopt(shards[0]) as first:
-        given = _Arguments.of(first.element, thresholds, filtration)
+        given = _Arguments(thresholds, filtration)
         lead = _Lead.of(first.array, seams + len(shards), thresholds.size)
     parts = [_count(shard, lead, given) for shard in shards]  # so that all devices begin early
     shares = [_count_between(*pair, given) for pair in pairwise(parts)]
@@ -67,11 +65,6 @@ class _Arguments(NamedTuple):
 
     thresholds: NDArray[Any]
     filtration: Filtration
-    variant: Variant
-
-    @classmethod
-    def of(cls, element: str, thresholds: NDArray[Any], filtration: Filtration) -> _Arguments:
-        return cls(thresholds, filtration, variant_of(filtration, element, masked=False))
 
     def begin(self, images: ArrayView, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """Launch the curves of images in the memory of an array, on the current stream.
@@ -79,15 +72,9 @@ class _Arguments(NamedTuple):
         Returns memory that begins with the curves, and the flag or None.
         """
         array = images.array
-        data = array.data
-        placement = Placement(shape, strides, data.ptr % 16)
-        scan = whole_scan(placement, self.thresholds, self.variant, array.device.id)
-        if scan is None:
-            whole = images._replace(array=cupy.ndarray(shape, array.dtype, data, strides))
-            values, flag = enqueue(whole, self.thresholds, self.filtration)
-            return cupy.ascontiguousarray(values).data, flag
-        values = scan.begin(data.ptr)
-        return values, scan.flags(values) if self.variant.nan == NAN_REPORT else None
+        whole = images._replace(array=cupy.ndarray(shape, array.dtype, array.data, strides))
+        values, flag = enqueue(whole, self.thresholds, self.filtration)
+        return cupy.ascontiguousarray(values).data, flag
 
 
 class _Queue(NamedTuple):

@@ -13,13 +13,12 @@ PAIR_ROWS, SLICED_ROWS = 16, 32
 # thread.
 RESOURCES = {
     "pairs2d": (512, 1),
-    "lines": (512, 1),
     "pairs3d": (384, 1),
     "bytes2d": (512, 1),
     "bytes3d": (512, 1),
 }
 # Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
-REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
+REGISTERS = {"pairs2d": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 # Warps on a multiprocessor.
 RESIDENT_WARPS = {name: threads * blocks // 32 for name, (threads, blocks) in RESOURCES.items()}
 # Counts of a block are 32-bit integers. A point adds at most 16 * 7.
@@ -64,39 +63,20 @@ def plan_pairs(
     width: int,
     processors: int,
     block: tuple[int, ...],
+    sliced: bool = False,
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
     `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
-    have, the last as many as fit on a multiprocessor.
+    have, the last as many as fit on a multiprocessor. If images are compared bit by bit (`sliced`),
+    the first and the last of the rows that a warp reads may belong to other warps.
     """
-    rows = 1 if deep else PAIR_ROWS  # of a step
-    cuts = [(parts, parts * rows) for parts in _candidates(_ceil(steps, rows))]
-    columns = _ceil(width, WARP_WIDTH), _ceil(height, PAIR_ROWS) if deep else 1
-    return _plan_columns(images, deep, steps, columns, cuts, processors, block, PAIR_ROWS)
-
-
-@lru_cache(maxsize=4096)
-def plan_slices(
-    images: int,
-    deep: bool,
-    steps: int,
-    height: int,
-    width: int,
-    processors: int,
-    block: tuple[int, ...],
-) -> Tiling:
-    """Cut images that are compared bit by bit as `plan_pairs` cuts others.
-
-    Of the rows that a warp reads, the first and the last may belong to other warps.
-    """
-    own = SLICED_ROWS - 2
-    if deep:
-        cuts = [(parts, parts) for parts in _candidates(steps)]
-    else:
-        cuts = [(n, n * SLICED_ROWS - 2) for n in _candidates(_ceil(steps, own))]
-    columns = _ceil(width, WARP_WIDTH), max(1, _ceil(height - 2, own)) if deep else 1
-    return _plan_columns(images, deep, steps, columns, cuts, processors, block, SLICED_ROWS)
+    rows, others = (SLICED_ROWS, 2) if sliced else (PAIR_ROWS, 0)
+    own = rows - others
+    counts = _candidates(steps if deep else _ceil(steps, own))
+    cuts = [(n, n if deep else n * rows - others) for n in counts]
+    columns = _ceil(width, WARP_WIDTH), max(1, _ceil(height - others, own)) if deep else 1
+    return _plan_columns(images, deep, steps, columns, cuts, processors, block, rows)
 
 
 @lru_cache(maxsize=4096)

@@ -20,14 +20,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from ecc_core._request.filtration import Filtration
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from fake_cupy import KERNELS, fake_cupy, guarded, ndarray  # noqa: E402
+from fake_cupy import KERNELS, fake_cupy, guarded  # noqa: E402
 
 sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
@@ -120,7 +119,7 @@ class Emulator:
 
 
 class _Kernel:
-    """A compiled kernel, called as CuPy's are."""
+    """A compiled kernel."""
 
     local_size_bytes = 0
 
@@ -129,24 +128,12 @@ class _Kernel:
         self.kernel = SimpleNamespace(ptr=len(KERNELS))  # what the driver launches
         KERNELS[self.kernel.ptr] = self.run
 
-    def __call__(self, grid, block, arguments, shared_mem=0):
-        kept = [_bytes_of(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(kept))(*(part.ctypes.data for part in kept))
-        whole = (*grid, *(1,) * (3 - len(grid)))
-        self.run(whole, block[0], shared_mem, ctypes.addressof(pointers))
-
     def run(self, grid, threads, shared, arguments):
         """Run with the address of the arguments' addresses."""
         self.launched.append(self.source)
         given = ctypes.c_void_p(arguments)
         broken = self.launch((ctypes.c_uint * 3)(*grid), threads, shared, given)
         assert not broken, broken.decode()
-
-
-def _bytes_of(argument) -> np.ndarray:
-    if isinstance(argument, ndarray):
-        return np.array([argument.data.ptr], np.int64)
-    return np.frombuffer(np.asarray(argument).tobytes(), np.uint8).copy()
 
 
 @pytest.fixture(scope="session")

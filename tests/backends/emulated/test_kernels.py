@@ -23,13 +23,13 @@ CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
-    "1-D": ("lines", (1, 40_003), "float32", EVEN),
-    "1-D bytes": ("lines", (2, 1 << 15), "uint8", BYTES),
-    "1-D many": ("lines", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
-    "1-D more": ("points counts", (1, 40_003), "float32", np.linspace(-2, 2, 9000)),
-    "1-D many shorts": ("points counts", (2, 1 << 15), "uint16", SHORTS),
-    "3 rows": ("lines", (2, 3, 8100), "float32", EVEN),
-    "5 rows": ("lines", (1, 5, 8003), "uint8", BYTES),
+    "1-D": ("counts", (1, 40_003), "float32", EVEN),
+    "1-D bytes": ("counts", (2, 1 << 15), "uint8", BYTES),
+    "1-D many": ("counts", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
+    "1-D more": ("counts", (1, 40_003), "float32", np.linspace(-2, 2, 9000)),
+    "1-D many shorts": ("counts", (2, 1 << 15), "uint16", SHORTS),
+    "3 rows": ("pairs2d", (2, 3, 8100), "float32", EVEN),
+    "5 rows": ("pairs2d", (1, 5, 8003), "uint8", BYTES),
     "2-D": ("pairs2d", (1, 330, 1030), "float32", EVEN),
     "2-D bytes": ("bytes2d", (1, 400, 1024), "uint8", BYTES),
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
@@ -42,7 +42,7 @@ CASES = {
     "2-D float64": ("pairs2d", (2, 70, 150), "float64", EVEN),
     "2-D int64": ("pairs2d", (1, 70, 152), "int64", np.linspace(-(2.0**63), 2.0**63, 200)),
     "2-D int32": ("pairs2d", (1, 70, 152), "int32", np.linspace(-(2.0**31), 2.0**31, 200)),
-    "1-D float64": ("lines", (1, 20_004), "float64", EVEN),
+    "1-D float64": ("counts", (1, 20_004), "float64", EVEN),
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
     "batch of float64": ("pairs2d", (20, 40, 128), "float64", EVEN),
     "2-D shorts": ("coefficients2d counts", (1, 330, 1030), "uint16", SHORTS),
@@ -157,7 +157,7 @@ def test_samples_that_are_apart(emulator, shape, dtype):
     images = next(fields(shape, dtype))
     for view in (images[..., ::2], images[..., 1::2], images[..., ::-3]):
         found = emulator.curve(view, levels, filtration_of(view.ndim - 1, SIDES[1]))
-        assert emulator.launched[0] == "recode"
+        assert emulator.launched[0] in ("recode", "counts")
         for image, curve in zip(view, found, strict=True):
             np.testing.assert_array_equal(curve, known_curve(image, levels, SIDES[1]))
 
@@ -206,8 +206,9 @@ def test_masks_whose_rows_are_not_words(emulator):
 
 def test_rows_that_are_far_apart(emulator, monkeypatch):
     monkeypatch.setattr(emulator.backend.recipe, "ROW_STRIDE", 100)
-    image = next(fields((1, 3, 8100), "float32"))
-    check(emulator, image, EVEN, SIDES[0], "lines")
+    for rows, kernel in ((3, "pairs2d"), (20, "recode coefficients2d")):
+        image = next(fields((1, rows, 810), "float32"))
+        check(emulator, image, EVEN, SIDES[0], kernel)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ RECODED = {
     "thin bytes": ((1, 90, 250, 3), "uint8", BYTES, "bytes3d"),
     "flat": ((2, 300, 3, 250), "float64", EVEN, "bytes3d"),
     "narrow": ((1, 8000, 9), "float32", EVEN, "pairs2d"),
-    "very narrow": ((1, 9601, 7), "float32", EVEN, "lines"),
+    "very narrow": ((1, 9601, 7), "float32", EVEN, "pairs2d"),
     "uneven": ((1, 70, 150), "float32", np.geomspace(1e-6, 3, 100), "pairs2d"),
 }
 
@@ -539,8 +540,8 @@ def test_curves_look_for_nan(emulator, shape, levels):
 @pytest.mark.parametrize(
     ("shape", "dtype", "levels", "kernel"),
     [
-        ((3, 40_003), "float32", EVEN, "lines"),
-        ((3, 3, 8100), "float32", EVEN, "lines"),
+        ((1, 40_003), "float32", EVEN, "counts"),
+        ((3, 3, 8100), "float32", EVEN, "pairs2d"),
         ((30, 70, 150), "float32", EVEN, "pairs2d"),
         ((2, 130, 260), "float64", EVEN, "pairs2d"),
         ((6, 5, 37, 272), "float32", PERCENTILES, "pairs3d"),
@@ -619,3 +620,22 @@ def test_graphs_do_not_read_host_arrays_again(emulator, monkeypatch, captured):
     monkeypatch.setattr(arrays, "is_capturing", lambda: captured)
     np.testing.assert_array_equal(arrays.on_device(EVEN), EVEN)
     assert copies == ([] if captured else [EVEN.nbytes])
+
+
+@pytest.mark.parametrize("levels", [EVEN, np.linspace(-2, 2, 20_000)], ids=len)
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_lines_with_masks_and_nan(emulator, superlevel, levels):
+    rng = np.random.default_rng(14)
+    images = np.round(rng.normal(size=(2, 20_001)), 1).astype(np.float32)
+    images[rng.random(images.shape) < 0.1] = np.nan
+    mask = rng.random(images.shape) < 0.8
+    for shown in (None, mask):
+        filtration = Filtration(1, 1, superlevel, nan="omit")
+        found = emulator.curve(images, levels, filtration, shown)
+        assert emulator.launched == ["counts"]
+        for i, image in enumerate(images):
+            kept = None if shown is None else shown[i]
+            known = known_curve(image, levels, (False, superlevel), kept)
+            np.testing.assert_array_equal(found[i], known)
+    with pytest.raises(ValueError, match="NaN"):
+        emulator.curve(images, levels, Filtration(1, 1, superlevel), mask)

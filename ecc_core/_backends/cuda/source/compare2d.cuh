@@ -28,7 +28,6 @@ __device__ __forceinline__ PairPlanes2 compare(const Strip& strip, int y, pair (
     for (int r = 0; r < kPairRows8; ++r) {
         pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
         queue.take(r + 1, encode, next, check);
-        strip.close(y, r + 1, next);
         const int coming = r + 1 + kCopies;
         if (coming < kPairRows8)
             strip.ask(queue, y, coming);
@@ -48,7 +47,7 @@ __device__ __forceinline__ PairPlanes2 compare(const Strip& strip, int y, pair (
         owns_shared(owned, p, q);
         below.add(owned, weights);
         weights.next();
-        strip.put(count, y, r, p);
+        count.put(r, p);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) p[x] = next[x];
     }

@@ -3,15 +3,47 @@
 #include "samples.cuh"
 #include "short_counts.cuh"
 
+// 1-D images, whose coefficients follow from the samples beside each one; of others they are given.
+constexpr bool kLine = ECC_LINE;
+
 struct Counts {
     const signed char* coefficients;  // of the samples, in C order
     unsigned long long* bins;         // (images, thresholds + 1), zero at launch
+    long long* not_finite;            // kLine, kNanReport: whether a NaN was seen
 };
 
+// The samples along a line that enter at all.
+struct LineOfSamples {
+    const SampleRow& row;
+
+    __device__ __forceinline__ bool has(int x, Key& key) const {
+        if (x < 0 || x >= row.samples.width || !row.shown(x)) return false;
+        key = row.key(row.load(x), x);
+        return kNan == kNanNone || !is_nan(key);
+    }
+    // A pair belongs to its sample that enters last, of equal ones to the second.
+    __device__ __forceinline__ int coefficient(int x, Key own) const {
+        Key other;
+        const bool before = has(x - 1, other) && !passes(own, other);
+        return 1 - (int)before - (int)(has(x + 1, other) && passes(other, own));
+    }
+    __device__ __forceinline__ static bool passes(Key first, Key second) {
+        return kSuper ? is_less(second, first) : is_less(first, second);
+    }
+};
+
+// kCounts: each image has blocks of its own, in a row of the grid.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    count(const Samples samples, const Counts counts, const Bins bins) {
+    count(const Samples given, const Counts counts, const Bins bins) {
     extern __shared__ uint4 memory[];
-    const ShortCounts sums(memory, counts.bins, bins.count);  // kCounts: there is one image
+    Samples samples = given;
+    if (kCounts) {
+        samples.images = 1;
+        samples.data += blockIdx.y * samples.strides[0];
+        samples.mask += blockIdx.y * samples.mask_strides[0];
+    }
+    unsigned long long* const first = counts.bins + blockIdx.y * (bins.count + 1ll);
+    const ShortCounts sums(memory, first, bins.count);
     const SharedTable shared = share_table(memory + (kCounts ? bins.count / 8 + 1 : 0), bins);
     __syncthreads();
     visit_samples<true>(
@@ -19,18 +51,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         [&](int index, int z, int y, const SampleRow& row, const FourSamples& four) {
             const long long line = ((long long)index * samples.depth + z) * samples.height + y;
             const signed char* const own = counts.coefficients + line * samples.width;
-            unsigned long long* const to = counts.bins + (long long)index * (bins.count + 1);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const int x = four.x + i * four.step;
-                const int amount = x < samples.width ? own[x] : 0;
-                if (!amount) continue;
+                if (x >= samples.width || (kLine && !four.shown[i])) continue;
                 const Key key = row.key(four.sample[i], x);
+                const bool nan = kLine && kNan != kNanNone && is_nan(key);
+                if (nan && kNan == kNanReport) *counts.not_finite = 1;
+                const int amount = nan ? 0 : kLine ? LineOfSamples{row}.coefficient(x, key) : own[x];
+                if (!amount) continue;
                 const int bin = bin_of(key, bins, shared.thresholds, shared.table);
                 if (kCounts)
                     sums.add(bin, amount);
                 else
-                    atomicAdd(to + bin, (unsigned long long)(long long)amount);
+                    atomicAdd(first + index * (bins.count + 1ll) + bin,
+                              (unsigned long long)(long long)amount);
             }
         });
     sums.flush();

@@ -44,13 +44,6 @@ struct PairStrip {
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
     }
-    // As in lines.cu; there is nothing to do here, as columns beyond the image are left out later.
-    __device__ __forceinline__ void close(int, int, pair (&)[kLaneWidth]) const {}
-    __device__ __forceinline__ void put(const PairCounter& count, int, int r,
-                                        const pair (&p)[kLaneWidth]) const {
-        count.put(r, p);
-    }
-
     // The sample beside the warp in row `y`, on the side of this lane.
     __device__ __forceinline__ Outer outer(int y) const {
         Outer found;

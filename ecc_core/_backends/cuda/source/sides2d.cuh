@@ -1,4 +1,4 @@
-// Comparisons across the left and right borders of a warp of pairs2d.cu or lines.cu. Lanes 0 to 15 have
+// Comparisons across the left and right borders of a warp of pairs2d.cu. Lanes 0 to 15 have
 // the left border in the sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
 #pragma once
 #include "pair_events.cuh"
