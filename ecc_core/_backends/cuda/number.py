@@ -73,21 +73,15 @@ class Number:
         self._call = Call(found.kernel, (self._blocks,), THREADS, 0, (given,))
         self._device = device
 
-    def begin(self, data: int) -> Any:
-        """Launch the kernel for an array at this address, and return the memory of the curves."""
-        size = 8 * self.layout.images
-        memory, stream = cupy.cuda.alloc(size), cupy.cuda.get_current_stream().ptr
-        cupy.cuda.runtime.memsetAsync(memory.ptr, 0, size, stream)
-        (place,) = self._call.places
-        self._call.launch(stream, ((place, data + self.layout.offset), (place + 1, memory.ptr)))
-        return memory
-
     def curves(
         self, data: int, _superlevel: bool, _mask: int = 0, _flag: int = 0
     ) -> tuple[Any, Any]:
         """Return the curves at the level, (images, 1), and their memory."""
-        memory = self.begin(data)
-        return cupy.ndarray((self.layout.images, 1), np.int64, memory), memory
+        values = cupy.zeros((self.layout.images, 1), np.int64)
+        (place,) = self._call.places
+        words = (place, data + self.layout.offset), (place + 1, values.data.ptr)
+        self._call.launch(cupy.cuda.get_current_stream().ptr, words)
+        return values, values
 
     def number(self, data: int) -> int:
         """Return the number of a single image, once it is there."""
