@@ -238,9 +238,26 @@ def test_random_phases_keep_spectra(study):
     assert np.abs(np.corrcoef(found.ravel(), image.ravel())[0, 1]) < 0.3
 
 
+def test_markers_are_judged_by_centres(study):
+    lasting_classes = study("lasting_classes")
+    volume = lasting_classes.nuclei(0.0, np.random.default_rng(0))
+    agreement = lasting_classes.agreement
+    assert agreement(volume.centres + 1, volume.centres) == 1
+    assert agreement(np.repeat(volume.centres, 2, axis=0), volume.centres) == pytest.approx(2 / 3)
+    assert agreement(volume.centres + 100, volume.centres) == 0
+    smooth, height = volume.image + 0.01 * np.random.default_rng(1).random(volume.image.shape), 0.1
+    found = (
+        lasting_classes.persistence(smooth, height),
+        lasting_classes.maxima_of_height(smooth, height),
+    )
+    lasting, height_maxima = (agreement(one, volume.centres) for one in found)
+    assert lasting == height_maxima > 0.95
+    assert agreement(lasting_classes.maxima(smooth, 1), volume.centres) < 0.8
+
+
 STUDIES = (
-    *("estimators", "gaussian_field", "map_of_tasks", "map_thresholds", "masked_fields"),
-    *("morphology", "objects"),
+    *("estimators", "gaussian_field", "lasting_classes", "map_of_tasks", "map_thresholds"),
+    *("masked_fields", "morphology", "objects"),
     *("persistent_homology", "porous_media"),
     *("robustness", "solar_cells", "texture_classification"),
 )
