@@ -22,7 +22,7 @@ from scipy import ndimage
 
 SIDE = 720
 CURVES = ("--out", "curve.csv", "--range", "0,6000", "--thresholds", "256")
-LIMIT = ("--max-memory", "256M")
+LIMIT = ("--max-memory", "320M")
 BY_BLOCKS = [
     (),
     ("--smooth", "1"),
@@ -35,6 +35,7 @@ BY_BLOCKS = [
     ("--betti",),
     ("--betti", "--smooth", "1"),
     ("--betti", "--minkowski", "crofton-13"),
+    ("--components",),
 ]
 """Options of curves that need a part of the image at a time."""
 WHOLE = [
@@ -108,7 +109,7 @@ def main() -> None:
         make(small, 8, 8)
         blocks = [("curve", "image.tif", *CURVES, *options) for options in BY_BLOCKS]
         blocks += [("stack", "image.tif", *CURVES, *LIMIT, *options) for options in BY_BLOCKS]
-        blocks += [("batch", "image.tif", *CURVES, *LIMIT, *options) for options in BY_BLOCKS[:4]]
+        blocks += [("batch", "image.tif", *CURVES, *LIMIT, *options) for options in BY_BLOCKS]
         for mib, runs in ((given.mib, blocks), (given.whole_mib, WHOLE)):
             large = Path(temporary, str(mib))
             make(large, mib * 2**20 // (2 * SIDE**2), SIDE)

@@ -23,6 +23,7 @@ from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
+SECTIONS = 14  # as measured for pages, of which all have the whole cross-section
 PIECE_BYTES = 24  # for each point of an open side of noise, the worst case: 17 for Betti numbers
 
 Values = NDArray[np.int64]
@@ -143,6 +144,12 @@ def piece_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
     return PIECE_BYTES * sum(2 * math.prod(block) // n for n, whole in pairs if n < whole)
 
 
+def joining_bytes(block: Sequence[int], shape: Sequence[int]) -> int:
+    """Return about how much pieces take that wait or are joined: several cross-sections."""
+    lengths = [whole for n, whole in zip(block, shape, strict=True) if n < whole]
+    return SECTIONS * PIECE_BYTES * math.prod(shape) // max(lengths) if lengths else 0
+
+
 def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | None:
     """Return the axis across which a box is cut, and its halves; None for a single block."""
     lengths = [e[b] - e[a] if b - a > 1 else 0 for (a, b), e in zip(box, edges, strict=True)]
@@ -164,6 +171,10 @@ class BettiWork(Work):
         super().__init__(read, chunks, quantity)
         self.spatial = self.edges[self.lead :]
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
+        self.most = MOST_BLOCKS
+        rows = [axis for axis, (_, n) in enumerate(self.whole) if n > 1]
+        self.row = rows[0] if len(rows) == 1 else None
+        """The axis along which all blocks are, if there is one."""
 
     def near(self, block: Index) -> list[Index]:
         """Return the blocks on which the piece of a block depends: only itself."""
@@ -182,7 +193,8 @@ class BettiWork(Work):
 
     def sum(self, shares: Sequence[Any]) -> Values:
         """Return the piece of a group as one array."""
-        group = JoinedBoxes(self)
+        ends = zip(shares[0][0], shares[-1][0], strict=True)
+        group = JoinedBoxes(self, tuple((a, b) for (a, _), (_, b) in ends), 1)
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
@@ -192,19 +204,29 @@ class BettiWork(Work):
     def groups(self, size: int, side: int) -> list[Group]:
         """Return boxes of at most `size` blocks, in the order in which they are joined."""
         places = itertools.product(*map(range, self.counts[: self.lead]))
-        most = min(size, MOST_BLOCKS)
-        boxes = [] if 0 in self.counts else list(self._boxes(self.whole, most))
+        self.most = min(size, MOST_BLOCKS)
+        boxes = [] if 0 in self.counts else list(self._boxes(self.whole, self.most))
         return [
             Group(images, tuple(itertools.starmap(slice, box)), 0, _blocks(box))
             for images, box in itertools.product(places, boxes)
         ]
 
     def _boxes(self, box: Box, size: int) -> Iterator[Box]:
+        if self.row is not None:
+            start, stop = box[self.row]
+            yield from (self.part(i, min(i + size, stop)) for i in range(start, stop, size))
+            return
         if _blocks(box) <= size or (cut := halves(box, self.spatial)) is None:
             yield box
             return
         for half in cut[1:]:
             yield from self._boxes(half, size)
+
+    def part(self, start: int, stop: int) -> Box:
+        """Return a part of the row of blocks."""
+        return tuple(
+            (start, stop) if axis == self.row else ends for axis, ends in enumerate(self.whole)
+        )
 
 
 def _blocks(box: Box) -> int:
@@ -212,10 +234,14 @@ def _blocks(box: Box) -> int:
 
 
 class JoinedBoxes:
-    """The pieces of boxes; those of both halves of a box are joined once they are there."""
+    """The pieces of boxes; those of both halves of a box are joined once they are there.
 
-    def __init__(self, work: BettiWork) -> None:
-        self.work = work
+    A row of blocks is joined from its first one on: what has been joined of the image has a single
+    open side, and no other piece waits. `size` blocks come at a time, those of a group by default.
+    """
+
+    def __init__(self, work: BettiWork, whole: Box | None = None, size: int | None = None) -> None:
+        self.work, self.whole, self.size = work, whole or work.whole, size
         self.pieces: dict[Box, Any] = {}
 
     def add_packed(self, box: Box, values: Values) -> None:
@@ -233,6 +259,8 @@ class JoinedBoxes:
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""
+        if self.work.row is not None:
+            return self._in_row(*box[self.work.row])
         parent = self.work.whole
         while parent != box and (cut := halves(parent, self.work.spatial)):
             _, low, high = cut
@@ -240,3 +268,12 @@ class JoinedBoxes:
                 return parent, low, high
             parent = low if all(b <= n for (_, b), (_, n) in zip(box, low, strict=True)) else high
         return None
+
+    def _in_row(self, a: int, b: int) -> tuple[Box, Box, Box] | None:
+        """Return the parent of a part of the row of blocks, and the parts that it is joined of."""
+        start, stop = self.whole[self.work.row or 0]
+        if (a, b) == (start, stop):
+            return None
+        cut, end = (b, min(b + (self.size or self.work.most), stop)) if a == start else (a, b)
+        part = self.work.part
+        return part(start, end), part(start, cut), part(cut, end)

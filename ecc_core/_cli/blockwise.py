@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._blocks.betti import piece_bytes
+from ecc_core._blocks.betti import joining_bytes, piece_bytes
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Selected, open_blocks, select_input
@@ -39,12 +39,14 @@ Array = NDArray[Any]
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
 PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
+TREE_BYTES = 20  # of a point, to find sizes of components
 FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
 REACHES = 8  # of the filter, along each side of a block that is smoothed
 MEMORY_SHARE = 4  # of an image in memory, for its blocks
 LEAST_MEMORY = 1 << 26
+MEBIBYTE = 1 << 20
 
 
 class Means(NamedTuple):
@@ -238,20 +240,23 @@ def _means(
             max(n, min(n + 2 * r, most))
             for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True)
         ]
-        needed = math.prod(block[:-ndim]) * math.prod(around) * point * BLOCKS_IN_MEMORY
-        if needed <= memory or not limit:
+        a_point = point * BLOCKS_IN_MEMORY + TREE_BYTES * arguments.components
+        needed = math.prod(block[:-ndim]) * math.prod(around) * a_point
+        extents = block[-ndim:], blocks.image.shape[-ndim:]
+        piece, joining = (piece_bytes(*extents), joining_bytes(*extents)) if joined else (0, 0)
+        least = needed + (joining if joining > MEBIBYTE else 0)  # less is not worth a refusal
+        if least <= memory or not limit:
             break
-        limit //= 2  # what the filter reaches takes much of the memory
-    if needed > memory and share is None:
+        limit //= 2  # what the filter reaches, or pieces, take much of the memory
+    if least > memory and share is None:
         raise InputFileError(
             f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
-            f"least {-(-needed // (1 << 20))}M, got {memory >> 20}M"
+            f"least {-(-least // MEBIBYTE)}M, got {memory >> 20}M"
         )
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
     across = memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    piece = piece_bytes(block[-ndim:], blocks.image.shape[-ndim:]) if joined else 0
-    room = max(1, memory // (needed + PIECES_IN_MEMORY * piece))
+    room = 1 + max(0, (memory - needed - joining) // (needed + PIECES_IN_MEMORY * piece))
     return Means(tuple(sizes), min(room, workers), side, piece)
 
 

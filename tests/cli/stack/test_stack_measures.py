@@ -163,19 +163,53 @@ def test_points_that_are_the_whole_image(stack, tmp_path, noise, write_zarr, lev
         assert_functionals(table, image, boundary=boundary)
 
 
+@pytest.mark.parametrize("chunks", [(1, 20, 17), (19, 3, 17)])
+@pytest.mark.parametrize("memory", ["6K", "1M"])
+def test_rows_of_blocks(stack, tmp_path, noise, write_zarr, levels, chunks, memory):
+    """Joined from the first one on, in groups of one or of several."""
+    image = noise(19, 20, 17)
+    path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
+    flags = ["--thresholds", levels, "--workers", 2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
+        table = stack(path, *flags, "--betti", "--max-memory", memory)
+        assert_betti(table, image)
+
+
+def test_memory_that_is_not_enough(tmp_path, write_zarr, capsys):
+    path = write_zarr(tmp_path / "a.zarr", np.zeros((40, 99, 99), np.uint8), chunks=(1, 99, 99))
+    arguments = ["stack", str(path), "--out", str(tmp_path / "a.csv"), "--betti"]
+    assert main([*arguments, "--max-memory", "1M"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    least = line.partition("at least ")[2].partition(",")[0]
+    assert main([*arguments, "--max-memory", least]) == 0
+
+
 @pytest.mark.parametrize(
-    ("work", "method", "flags", "check", "blocks"),
+    ("work", "method", "flags", "check", "blocks", "chunks"),
     [
-        (BettiWork, "emit", ["--betti"], assert_betti, 36),
-        (Work, "share", ["--minkowski", "exact"], assert_functionals, 36),
+        (BettiWork, "emit", ["--betti"], assert_betti, 36, (8, 8, 8)),
+        (BettiWork, "emit", ["--betti"], assert_betti, 16, (2, 24, 24)),
+        (Work, "share", ["--minkowski", "exact"], assert_functionals, 36, (8, 8, 8)),
     ],
 )
 def test_resume(
-    tmp_path, noise, write_zarr, levels, columns, monkeypatch, work, method, flags, check, blocks
+    tmp_path,
+    noise,
+    write_zarr,
+    levels,
+    columns,
+    monkeypatch,
+    work,
+    method,
+    flags,
+    check,
+    blocks,
+    chunks,
 ):
     """Parts that were kept are not computed again, and are joined with the others."""
     image = noise(32, 24, 24)
-    path = write_zarr(tmp_path / "a.zarr", image, chunks=(8, 8, 8))
+    path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
     out = tmp_path / "curve.csv"
     arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels, *flags]
     arguments += ["--max-memory", "6K", "--workers", "2", "--resume"]
