@@ -10,9 +10,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from outcome import ROOT, Outcome, Row, interval, report
 from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from textures import local_patterns, standardised
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -24,24 +30,28 @@ from learn_textures import HALF, patches
 TITLE = "Classification with and without Euler curves"
 QUESTION = "Does a layer of Euler curves help a small network that has few training images?"
 CONCLUSION = """
-As a pooling layer, yes, though other measures of the same level sets were not compared: with 2
-training images of each class it is 0.06 (textures) and 0.04 (digits) more accurate than two
-convolutions with as many parameters, though the intervals overlap for digits, and 0.15 and 0.11
-more than averages. With 5 or 10 images of each class it is 0.01 and 0.004 more accurate than two
-convolutions. As the first layer it is less accurate than all other networks: the curves of the
-image alone do not tell enough about it.
+As a pooling layer level sets help, topology does not: soft perimeters of the same sets do as well
+on textures (0.987 and 0.993 against 0.978 and 0.992) and digits (0.852 against 0.856 with 10
+images; 0.619 against 0.669 with 2, intervals overlap). With 2 training images of each class the
+curves are 0.06 (textures) and 0.04 (digits) more accurate than two convolutions with as many
+parameters, though the intervals overlap for digits; with 5 or 10 by 0.01 and 0.004. On digits a
+linear support vector machine on the pixels is better than all networks (0.753 and 0.901). As the
+first layer curves are less accurate than all other networks.
 """
 TEXT = """
-Four networks with almost equally many parameters. *Pooling*: a convolution whose feature maps
+Five networks with almost equally many parameters. *Pooling*: a convolution whose feature maps
 become Euler characteristic curves (8 thresholds) and a linear layer. *First*: the curves of the
 image in 4 directions (textures) or 8 (digits), normalized, and two linear layers. *Average*: as
 pooling, with a wider convolution and averages over the maps. *Deep*: two convolutions with pooling
-by maxima between them, and averages. All have the same data, steps (200 of Adam with a rate of 0.01
+by maxima between them, and averages. *Perimeters*: as pooling, with lengths of the borders of the
+same soft sets, per point of the map. All have the same data, steps (200 of Adam with a rate of 0.01
 that decays by a cosine, all images in each) and initial seeds. Textures: patches of 32 x 32 pixels
 of bricks, grass and gravel (scikit-image), training on left halves of the photographs, test on
 right halves. Digits: 8 x 8 pixels (scikit-learn), training on some of the first 1,000, test on the
 other 797. Accuracies on the test images: means over 10 seeds, which choose training images and
-initial weights, with their 95 % confidence intervals.
+initial weights, with their 95 % confidence intervals. Settings of the networks were not chosen on
+validation data. Perimeters divided by the side of the map instead reach 0.931 and 0.969 (textures),
+0.636 and 0.866 (digits). LBP are standardised, pixels are not, which is the better way for each.
 """
 STEPS, SEEDS = 200, range(10)
 Data = tuple[Tensor, Tensor]
@@ -61,6 +71,18 @@ class Curves(nn.Module):
         return curves if self.directed else curves / maps.shape[-1]
 
 
+class Perimeters(Curves):
+    """Lengths of the borders of the same soft sets, which know nothing of topology."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        if not self.layer.calibrated:
+            self.layer(maps)
+        above = self.layer.thresholds[:, None, None] - maps[..., None, :, :]
+        sets = torch.sigmoid(self.layer.sharpness * above)
+        lengths = sum(sets.diff(dim=axis).abs().sum((-2, -1)) for axis in (-2, -1))
+        return lengths.flatten(1) / maps.shape[-2] / maps.shape[-1]
+
+
 def convolution(inputs: int, outputs: int, kernel: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, kernel), nn.BatchNorm2d(outputs)]
 
@@ -69,9 +91,9 @@ def averages(channels: int, classes: int) -> list[nn.Module]:
     return [nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
 
 
-def pooling(channels: int, kernel: int, classes: int) -> nn.Module:
+def pooling(channels: int, kernel: int, classes: int, pool: type[Curves] = Curves) -> nn.Module:
     last = nn.Linear(8 * channels, classes)
-    return nn.Sequential(*convolution(1, channels, kernel), Curves(8), last)
+    return nn.Sequential(*convolution(1, channels, kernel), pool(8), last)
 
 
 def first(directions: int, thresholds: int, hidden: int, classes: int) -> nn.Module:
@@ -92,12 +114,14 @@ def deep(channels: int, kernel: int, wide: int, classes: int) -> nn.Module:
 NETWORKS: dict[str, dict[str, Callable[[], nn.Module]]] = {
     "textures": {
         "pooling": lambda: pooling(8, 5, 3),
+        "perimeters": lambda: pooling(8, 5, 3, Perimeters),
         "first": lambda: first(4, 8, 11, 3),
         "average": lambda: average(14, 5, 3),
         "deep": lambda: deep(4, 5, 8, 3),
     },
     "digits": {
         "pooling": lambda: pooling(12, 3, 10),
+        "perimeters": lambda: pooling(12, 3, 10, Perimeters),
         "first": lambda: first(8, 8, 15, 10),
         "average": lambda: average(52, 3, 10),
         "deep": lambda: deep(10, 3, 9, 10),
@@ -141,6 +165,35 @@ def accuracy(
     return float(right.float().mean())
 
 
+def pixels(images: Tensor) -> NDArray[np.float64]:
+    return np.asarray(images.flatten(1), np.float64)
+
+
+def patterns(images: Tensor) -> NDArray[np.float64]:
+    return np.stack([local_patterns(standardised(image)) for image in images[:, 0].numpy()])
+
+
+SIMPLE = {
+    "textures": ("LBP, linear SVM", patterns, StandardScaler()),
+    "digits": ("pixels, linear SVM", pixels, "passthrough"),
+}
+
+
+def linear(task: str, load: Callable[[int, int], Data], unseen: Data, seeds: range) -> Row:
+    """A support vector machine without a network."""
+    name, features, scaler = SIMPLE[task]
+    test = features(unseen[0])
+    row: Row = {"network": name, "parameters": ""}
+    for count in COUNTS[task]:
+        found = []
+        for seed in seeds:
+            images, classes = load(count, seed)
+            model = make_pipeline(scaler, SVC(kernel="linear")).fit(features(images), classes)
+            found.append(model.score(test, unseen[1]))
+        row[str(count)] = interval(found)
+    return row
+
+
 def run(quick: bool) -> Outcome:
     torch.set_num_threads(1)
     steps, seeds = (5, range(2)) if quick else (STEPS, SEEDS)
@@ -158,6 +211,7 @@ def run(quick: bool) -> Outcome:
                 row[str(count)] = interval(found)
             rows.append(row)
             print(row, flush=True)
+        rows.append(linear(task, load, unseen, seeds))
     return Outcome(TITLE, TEXT, tables, {}, QUESTION, CONCLUSION)
 
 
