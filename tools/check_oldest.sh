@@ -14,6 +14,6 @@ uv pip install --quiet --python "$python" --constraint "$folder/oldest.txt" dist
     packaging pylibCZIrw pytest pytest-xdist pytest-xvfb pyyaml scikit-image simpleitk
 # The oldest pynrrd uses names that NumPy deprecates, and a check of the oldest scikit-learn subtracts
 # floats from integers in place.
-PYTHONPATH=$PWD "$python" -m pytest -p no:cacheprovider -W ignore::DeprecationWarning \
+PYTHONPATH=$PWD "$python" -m pytest -n 2 -q -p no:cacheprovider -W ignore::DeprecationWarning \
     -k "not check_positive_only_tag_during_fit" tests/arrays tests/curves tests/features tests/geometry \
     tests/io tests/request tests/surfaces tests/testing tests/transforms

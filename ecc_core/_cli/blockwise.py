@@ -37,6 +37,7 @@ from ecc_core.results import curve_facts
 Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
+CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
 BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
 PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
 TREE_BYTES = 20  # of a point, to find sizes of components
@@ -229,7 +230,8 @@ def _means(
     workers = arguments.workers or available_cores()
     joined = arguments.betti or arguments.components
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
-    limit = min(max(BLOCK_BYTES, wide), memory // BLOCKS_IN_MEMORY // workers)
+    usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
+    limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)
     while True:
         sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
         if blocks.labels is not None or joined:
