@@ -26,6 +26,7 @@ from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
 
+EACH = 8  # labels of a thread, as in labels.cu
 DENSE = 1 << 16  # labels that are ranked by marks, at least
 MOST = 1 << 24  # and at most
 NARROW = 1 << 27  # points whose coefficients are summed in 32 bits
@@ -63,11 +64,14 @@ def rank_labels(labels: Any) -> Ranked:
     most = int(labels.max()) if labels.size else 0
     if most < min(max(labels.size // 16, DENSE), MOST):
         marks = cupy.zeros(most + 1, np.int32)
-        line = labels.ravel()
-        ends = cupy.flatnonzero(line[1:] != line[:-1])  # many writes of one mark would take turns
-        marks[line[ends]] = 1
-        marks[line[-1:]] = 1
-        marks[0] = 0
+        if most:
+            macros = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int", "SUPER": 0}
+            macros |= {"THREADS": THREADS}
+            mark = function("labels", "mark_labels", labels.device.id, macros).kernel
+            blocks = -(-labels.size // (THREADS * EACH))
+            given = labels.data.ptr, labels.size, labels.shape[-1], most, marks.data.ptr
+            call = Call(mark, (blocks,), THREADS, 0, [np.int64(word) for word in given])
+            call.launch(cupy.cuda.get_current_stream().ptr, ())
         ids = cupy.flatnonzero(marks).astype(labels.dtype)
         return Ranked(labels, ids, cupy.cumsum(marks, dtype=np.int32) * marks)
     labels = labels.copy()  # which nobody writes to

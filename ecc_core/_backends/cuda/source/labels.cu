@@ -6,8 +6,33 @@ typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
+constexpr int kEach = 8;  // labels of a thread
 constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
 constexpr unsigned kAll = 0xFFFFFFFFu;
+
+// Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
+// above are looked at, among which is the first point of each label. Few marks are written this way,
+// mostly one a region and slice: blocks that write the same marks would wait for each other. `width` is
+// the length of a row.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    mark_labels(const Label* labels, long long size, long long width, unsigned long long most, int* marks) {
+    const int lane = threadIdx.x & 31;
+    const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
+    Label read[kEach], above[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const long long at = first + k * kThreads;
+        read[k] = at < size ? load_once(labels + at) : (Label)0;
+        above[k] = at < size && at >= width ? load_once(labels + at - width) : (Label)0;
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const Label left = __shfl_up_sync(kAll, read[k], 1);
+        const unsigned long long label = (unsigned long long)read[k];
+        if (!label || read[k] == above[k] || (lane && read[k] == left)) continue;
+        if (label <= most && !marks[label]) marks[label] = 1;
+    }
+}
 
 // Writes the labels of the marked rows and their curves, at most `room` of them; a warp takes a row.
 // `reply` gets the number of marked rows, the largest label without a row and whether there is a NaN.
