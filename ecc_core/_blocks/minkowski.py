@@ -40,6 +40,7 @@ def functionals_of_rows(rows: Counts, *, estimators: Sequence[Estimator]) -> NDA
     kinds = [len(estimator.cells.groups) for estimator in estimators]
     counts = rows.reshape((*rows.shape[:-1], sum(kinds), rows.shape[-1] // sum(kinds)))
     values = functionals(counts[..., : kinds[0], :], estimators[0])
-    euler = functionals(counts[..., -kinds[-1] :, :], estimators[-1])
-    values[..., -1, :] = euler[..., -1, :]
+    if len(estimators) > 1:
+        euler = functionals(counts[..., -kinds[-1] :, :], estimators[-1])
+        values[..., -1, :] = euler[..., -1, :]
     return values

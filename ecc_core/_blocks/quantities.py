@@ -201,7 +201,8 @@ class CellCounts(Quantity):
             counts.reshape((len(counts), n))
             for (_, counts), n in zip(found, self.sizes, strict=True)
         ]
-        return on_host(found[0][0]), np.concatenate(rows, axis=1)
+        values = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+        return on_host(found[0][0]), values
 
     def with_terms(
         self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]

@@ -99,10 +99,10 @@ CASES = {
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "cells": [
         {"CODE": CODES, "LABEL": ("unsigned char",), "GROUPS": ("1,3", "1,3,17,51", CORNERS)}
-        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (8, 32)}
+        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (8, 32), "PAIRED": (0, 1)}
         | {"LABELLED": (0,), "SHIFT": (0, 129), "THREADS": (1024,)},
         {"CODE": CODES, "LABEL": LABELS, "GROUPS": ("1,3,17,51",), "LAST": (0, 1), "SUPER": (0, 1)}
-        | {"COPIES": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
+        | {"COPIES": (0,), "PAIRED": (0,), "LABELLED": (0, 1), "SHIFT": (0,), "THREADS": (256,)},
     ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_increasing": [{"REAL": ("float", "double")}],

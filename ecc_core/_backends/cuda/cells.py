@@ -30,6 +30,8 @@ BYTES = 256  # levels of images that are read directly: every value
 PLACES = 4  # columns of a thread
 THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
 COPIES = 32  # of a bin in shared memory at most, one for each lane
+PAIRED_COPIES = 8  # at least, where words have two kinds
+MOST_SUM = (1 << 16) - 1  # of a kind, likewise
 DECLARED = 1024  # bytes of shared memory that are left to the kernel itself
 CHUNK = (4, 64)  # slices of a thread, at least and at most
 
@@ -211,9 +213,12 @@ def _plan(
     if lines <= 0 or slices <= 0 or right <= left:
         return None
     kinds, bins, labelled = len(cells.groups), levels + 1, layout.label is not None
-    copies = 0 if labelled else _copies(kinds, bins, device)
+    copies = 0 if labelled else _copies(kinds // 2 if cells.boxes else kinds, bins, device)
+    paired = cells.boxes and copies >= PAIRED_COPIES
+    if cells.boxes and not (paired or labelled):
+        copies = _copies(kinds, bins, device)
     threads = THREADS[copies > 0]
-    across = -(-(right - left) // PLACES)
+    across = -(-(right - (1 if paired else left)) // PLACES)
     resident = -(-processors(device) // images)
 
     def cost(chunk: int) -> tuple[int, int]:
@@ -241,6 +246,8 @@ def _plan(
         chunk=chunk,
         across=across,
         blocks=(blocks := max(1, min(-(-units // threads), resident))),
+        # A thread adds to a kind at most once for each of its columns, and the one beside them.
+        spill=MOST_SUM * copies // (threads * (PLACES + 1) * chunk),
     )
     macros = {
         "CODE": ELEMENTS[layout.code],
@@ -250,17 +257,18 @@ def _plan(
         "LAST": int(cells.every),
         "SUPER": int(superlevel),
         "COPIES": copies,
+        "PAIRED": int(paired),
         "LABELLED": int(labelled),
         "THREADS": threads,
     }
     found = function("cells", "count_cells", device, macros)
-    shared = 4 * bins * (kinds | 1) * copies
+    shared = 4 * bins * ((kinds // 2 if paired else kinds) | 1) * copies
     return Call(found.kernel, (images * blocks,), threads, shared, (given,))
 
 
-def _copies(kinds: int, bins: int, device: int) -> int:
+def _copies(words: int, bins: int, device: int) -> int:
     """Return how many copies of each bin fit into shared memory, at most 32."""
-    room = (shared_limit(device) - DECLARED) // (4 * bins * (kinds | 1))
+    room = (shared_limit(device) - DECLARED) // (4 * bins * (words | 1))
     return min(COPIES, 1 << room.bit_length() >> 1)
 
 

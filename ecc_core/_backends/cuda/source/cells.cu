@@ -4,6 +4,11 @@
 //
 // A thread takes four places of the cube and moves from slice to slice. It adds 1 without using the
 // result, which the compiler turns into an instruction that combines lanes of the same address.
+//
+// Boxes of one or two points along each axis come in pairs of kinds, without and with an extent along
+// the columns. They are points and pairs of neighbours of one row, that of the greater (T: smaller) codes
+// of up to four rows. A pair belongs to the point by which it enters, so one addition counts a point in
+// the low half of a word, and its pairs in the high half.
 #include "codes.cuh"
 #include "device.cuh"
 
@@ -14,6 +19,7 @@ constexpr bool kLast = ECC_LAST;      // groups enter with the last of their poi
 constexpr bool kSuper = ECC_SUPER;    // the largest codes enter first
 constexpr bool kShared = ECC_COPIES;  // whether counts are in shared memory
 constexpr bool kLabelled = ECC_LABELLED;
+constexpr bool kPaired = ECC_PAIRED;  // whether words have two kinds
 constexpr int kShift = ECC_SHIFT;     // from what is in memory to codes
 constexpr int kPlaces = 4;
 
@@ -28,6 +34,7 @@ struct Cells {
     // Range of places of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
     int wraps, bins, never_enters, chunk, across, blocks;
+    int spill;  // kPaired: units after which a word may overflow
 };
 
 template <unsigned... groups>
@@ -44,7 +51,8 @@ struct Groups {
 typedef Groups<ECC_GROUPS> All;
 
 constexpr bool kRows = All::all & 0xCC, kSlices = All::all & 0xF0;
-constexpr int kPitch = (All::kinds | 1) * ECC_COPIES;  // words from bin to bin
+constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // of a bin
+constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // words from bin to bin
 
 __device__ __forceinline__ int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
 __device__ __forceinline__ int owner(int a, int b) {
@@ -179,8 +187,61 @@ struct Visit {
     }
 };
 
+// Adds two kinds of boxes at four places, or only at those that count unless `every` does.
+constexpr int kPair = 0x10000;
+template <bool every>
+struct VisitBoxes {
+    const CellCounter& counter;
+    const CellRow (&before)[2], (&after)[2];
+    const bool (&counts)[kPlaces];
+    const int before_first;  // kPair if the first point has a pair with the column before the image
+
+    template <unsigned group>
+    __device__ __forceinline__ void operator()(int kind) const {
+        if constexpr (!(group & 0xAAu)) {
+            int codes[kPlaces + 1];
+#pragma unroll
+            for (int i = 0; i <= kPlaces; ++i) {
+                codes[i] = before[0].code[i];
+#pragma unroll
+                for (int k = 2; k < 8; k += 2)
+                    if (group >> k & 1)
+                        codes[i] = owner(codes[i], (k & 4 ? after : before)[k >> 1 & 1].code[i]);
+            }
+            const unsigned word = counter.shared + kind / 2 * (4u * ECC_COPIES);
+            int right = before_first;  // the last pair, if it belongs to its right point
+#pragma unroll
+            for (int i = 0; i < kPlaces; ++i) {
+                constexpr bool up = kLast != kSuper;
+                const int a = codes[i], b = codes[i + 1], next = (up ? a < b : b < a) ? kPair : 0;
+                const unsigned at = word + 4u * kPitch * a;
+                if (every) {
+                    shared_add(at, right - next + (kPair + 1));
+                    right = next;
+                } else {
+                    const int own = counts[i] ? kPair + 1 - next : 0;
+                    shared_add(at, own + right);
+                    right = counts[i] ? next : 0;
+                }
+            }
+            shared_add(word + 4u * kPitch * codes[kPlaces], right);
+        }
+    }
+};
+
 __device__ __forceinline__ void count(const Cells& cells, const CellCounter& counter, int x,
                                       const CellRow (&before)[2], const CellRow (&after)[2]) {
+    if constexpr (kPaired) {
+        bool counts[kPlaces];
+#pragma unroll
+        for (int i = 0; i < kPlaces; ++i) counts[i] = x + i + 1 < cells.last[2];
+        const int before_first = x == 0 && cells.first[2] == 0 ? kPair : 0;
+        if (counts[kPlaces - 1])
+            All::each(VisitBoxes<true>{counter, before, after, counts, before_first});
+        else
+            All::each(VisitBoxes<false>{counter, before, after, counts, before_first});
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
         if (x + i + 1 >= cells.last[2]) continue;
@@ -195,16 +256,24 @@ __device__ __forceinline__ void count(const Cells& cells, const CellCounter& cou
     }
 }
 
-// Adds the counts of a block to those of the image. Called by all threads.
-__device__ __forceinline__ void flush(const Cells& cells, const int* shared, Count* counts) {
+// Adds the counts of a block to those of the image, and clears them. Called by all threads.
+__device__ __forceinline__ void spill(const Cells& cells, int* shared, Count* counts) {
     __syncthreads();
-    for (int i = threadIdx.x; i < All::kinds * cells.bins; i += ECC_THREADS) {
-        const int kind = i / cells.bins, bin = i - kind * cells.bins;
-        const int* const copies = shared + bin * kPitch + kind * ECC_COPIES;
-        Count sum = 0;
-        for (int k = 0; k < ECC_COPIES; ++k) sum += copies[(k + bin) & (ECC_COPIES - 1)];
-        if (sum) atomicAdd(counts + i, sum);
+    for (int i = threadIdx.x; i < kWords * cells.bins; i += ECC_THREADS) {
+        const int word = i / cells.bins, bin = i - word * cells.bins;
+        int* const copies = shared + bin * kPitch + word * ECC_COPIES;
+        Count low = 0, high = 0;
+        for (int k = 0; k < ECC_COPIES; ++k) {
+            int& count = copies[(k + bin) & (ECC_COPIES - 1)];
+            low += kPaired ? count & 0xFFFF : count;
+            if (kPaired) high += (unsigned)count >> 16;
+            count = 0;
+        }
+        Count* const to = counts + (kPaired ? 2 * word : word) * cells.bins + bin;
+        if (low) atomicAdd(to, low);
+        if (high) atomicAdd(to + cells.bins, high);
     }
+    __syncthreads();
 }
 
 // The cells of a unit of work: four places of a line, in some slices.
@@ -212,7 +281,7 @@ __device__ __forceinline__ void count_unit(const Cells& cells, const CellCounter
                                            long long unit) {
     const int down = cells.last[1] - cells.first[1];
     const long long line = unit / cells.across;
-    const int x = (int)(unit - line * cells.across) * kPlaces + cells.first[2] - 1;
+    const int x = (int)(unit - line * cells.across) * kPlaces + (kPaired ? 0 : cells.first[2] - 1);
     const int y = cells.first[1] + (int)(line % down);
     const int begin = cells.first[0] + (int)(line / down) * cells.chunk;
     const int end = min(begin + cells.chunk, cells.last[0]);
@@ -244,8 +313,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
     const int chunks = (cells.last[0] - cells.first[0] + cells.chunk - 1) / cells.chunk;
     const long long units =
         (long long)cells.across * (cells.last[1] - cells.first[1]) * chunks;
-    for (long long unit = (long long)block * ECC_THREADS + threadIdx.x; unit < units;
-         unit += (long long)cells.blocks * ECC_THREADS)
-        count_unit(cells, counter, image, unit);
-    if (kShared) flush(cells, shared, counts);
+    int waiting = 0;
+    for (long long first = (long long)block * ECC_THREADS; first < units;
+         first += (long long)cells.blocks * ECC_THREADS) {
+        if (first + threadIdx.x < units) count_unit(cells, counter, image, first + threadIdx.x);
+        if (!kPaired || ++waiting < cells.spill) continue;
+        spill(cells, shared, counts);
+        waiting = 0;
+    }
+    if (kShared) spill(cells, shared, counts);
 }
