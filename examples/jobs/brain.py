@@ -22,9 +22,8 @@ regions[2:15, 4:28, 4:20], regions[17:30, 4:28, 4:20] = 1, 2
 patient = np.arange(12) % 2 == 1
 for number, ill in enumerate(patient):
     image = 100 + 60 * gaussian_filter(rng.normal(size=regions.shape), 1.5)
-    if ill:
-        for z, y, x in rng.integers([19, 6, 6], [28, 26, 18], (12, 3)):
-            image[z, y, x] += 150
+    for z, y, x in rng.integers([19, 6, 6], [28, 26, 18], (12 * ill, 3)):
+        image[z, y, x] += 150
     for name, array in (("T1w", image.astype(np.float32)), ("dseg", regions)):
         nibabel.save(nibabel.Nifti1Image(array, affine), f"sub-{number:02}_{name}.nii.gz")
 
