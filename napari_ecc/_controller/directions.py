@@ -28,7 +28,7 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import Level, describe, fitting_level
-from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._model.levels import stepped

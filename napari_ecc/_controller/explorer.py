@@ -17,9 +17,10 @@ from napari_ecc._controller.details import Details
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
-from napari_ecc._controller.overlays import SetOverlay, embedded
+from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.persistence import Objects
 from napari_ecc._controller.probe import ObjectProbe
+from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.sources import Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel

@@ -7,20 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from napari.utils.colormaps import Colormap, DirectLabelColormap
-from napari.utils.colormaps.standardize_color import transform_color
+from napari.utils.colormaps import DirectLabelColormap
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
-from napari_ecc._controller.contour import Contour
-from napari_ecc._controller.fields import CriticalPoints, Field
+from napari_ecc._controller.fields import CriticalPoints
 from napari_ecc._controller.layers import (
     PLUGIN_KEY,
     Selection,
-    levels_of,
     placement,
-    selection_of,
-    shown_axes,
 )
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
@@ -28,8 +23,6 @@ from napari_ecc._workers import Job, Runner, Step
 
 OUTLINE = "#ff9f43"
 CLEAR = (0.0, 0.0, 0.0, 0.0)
-MOST_DRAWN = 1 << 23
-"""Points of the set that are drawn at a time; of more, evenly spaced ones are."""
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
 LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
 """Colours of points that raise and that lower the Euler characteristic by 1, 2, and more."""
@@ -244,140 +237,6 @@ class LabelsOverlay(Overlay):
             )
 
         self.runner.submit(job, show)
-
-
-class SetOverlay(Overlay):
-    """The set at a threshold, as a second view of the image's own data.
-
-    The graphics card compares with the threshold, so that nothing is computed when it moves: the
-    colormap has a step in its middle, and the contrast limits put the threshold there.
-    """
-
-    rank = 0
-
-    def __init__(self, viewer: Any, removed: Callable[[], None]) -> None:
-        super().__init__(viewer, removed)
-        self._dtype = np.dtype(bool)
-        self._superlevel = True
-        self._contour: Contour | None = None
-        self._shown: tuple[Any, Selection, Field, Any] | None = None
-        self._links.add(self._rename, viewer.layers.events.renamed)
-        self._links.add(self._show_again, viewer.dims.events.ndisplay)
-
-    def show(self, image: Any, selection: Selection, field: Field, model: Any) -> None:
-        """Show the set of a field at the model's threshold on an image."""
-        self._shown = image, selection, field, model
-        self._superlevel = model.superlevel
-        self._dtype = field.data.dtype
-        look = look_of_sets()
-        content = {
-            **self._data(image, selection, field, model),
-            "name": self._name(image),
-            "colormap": _step(look["colour"], model.superlevel),
-            "rendering": "mip" if model.superlevel else "minip",
-            "contrast_limits": self._limits(model.threshold),
-        }
-        multiscale = isinstance(content["data"], list)
-        self._show(
-            image,
-            self._viewer.add_image,
-            content,
-            fits=getattr(self.layer, "multiscale", False) == multiscale,
-            opacity=look["opacity"],
-            blending="translucent_no_depth",
-            interpolation2d="nearest",
-            multiscale=multiscale,
-        )
-        self.draw(outline=model.contour)
-
-    def _show_again(self, *_: Any) -> None:
-        """Show as many points as planes or volumes allow."""
-        if self.layer is not None and self._shown is not None:
-            self.show(*self._shown)
-
-    def draw(self, *, outline: bool) -> None:
-        """Draw the outline of the set, but that of volumes in three dimensions, or all of it."""
-        if self._contour is not None:
-            self._contour.show(outline=outline)
-
-    def _add(self, add: Callable[..., Any], **content: Any) -> Any:
-        layer = super()._add(add, **content)
-        window = getattr(self._viewer, "__wrapped__", self._viewer).window
-        drawn = window._qt_viewer.canvas.layer_to_visual[layer]
-        self._contour = Contour(drawn._layer_node.get_node(2))
-        return layer
-
-    def remove(self) -> None:
-        """Remove the layer, and forget what it shows."""
-        self._shown = self._contour = None
-        super().remove()
-
-    def _name(self, image: Any) -> str:
-        return f"{image.name} {'≥' if self._superlevel else '≤'} t"
-
-    def _rename(self, _: Any) -> None:
-        """Follow the name of the image."""
-        if self.layer is not None:
-            self.layer.name = self._name(self._described)
-
-    def _data(self, image: Any, selection: Selection, field: Field, model: Any) -> dict[str, Any]:
-        """The points that are drawn, and where: the layer's own, or some if there are too many."""
-        levels = levels_of(image)
-        plain = field.mask is None and not model.sigma
-        if plain and len(levels) > 1:
-            return {"data": levels, **placement(image)}
-        part = selection_of(image, (slice(None),) * image.ndim) if plain else selection
-        values = part.full if plain else field.data
-        shown = np.isin(part.axes, shown_axes(self._viewer, image))
-        sides = np.array(values.shape)[shown]
-        step = math.ceil((math.prod(sides.tolist()) / MOST_DRAWN) ** (1 / max(sides.size, 1)))
-        steps = np.where(shown, step, 1)
-        if plain and step <= 1:
-            return {"data": levels[0], **placement(image)}
-        some = tuple(slice(None, None, at) for at in steps.tolist())
-        values = values[some]
-        if not plain:
-            values = values.astype(np.float32)
-        if field.mask is not None:
-            values = np.where(field.mask[some], values, np.nan)
-        return embedded(values, image, part, steps * part.spacing)
-
-    def move(self, threshold: float) -> None:
-        """Show the set at another threshold."""
-        if self.layer is not None:
-            self.layer.contrast_limits = self._limits(threshold)
-
-    def _limits(self, threshold: float) -> tuple[float, float]:
-        """Return contrast limits whose middle separates the values of the two sides.
-
-        They are 511 of the smallest steps of the values apart (napari rescales the data where it is
-        less than 256), 256 below the least value on the upper side: 256/511 is more than a half,
-        255/511 less.
-        """
-        t = 0.0 if math.isnan(threshold) else threshold
-        if self._dtype.kind in "biu":
-            upper = float(math.ceil(t) if self._superlevel else math.floor(t) + 1)
-            step = max(1.0, float(np.spacing(np.float32(abs(upper)))))
-        else:
-            # napari converts float64 to float32, so the threshold is rounded in the same way
-            t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
-            upper = _upper_single(t, self._superlevel)
-            step = float(np.spacing(np.float32(abs(upper))))
-        return upper - 256 * step, upper + 255 * step
-
-
-def _upper_single(t: float, superlevel: bool) -> float:
-    """Return the smallest float32 above the change at a threshold."""
-    single = np.float32(t)
-    above = single >= t if superlevel else single > t
-    return float(single if above else np.nextafter(single, np.float32(np.inf)))
-
-
-def _step(colour: str, superlevel: bool) -> Colormap:
-    """Return a colormap that is transparent on one side and coloured on the other."""
-    inside = transform_color(colour)[0]
-    sides = [CLEAR, inside] if superlevel else [inside, CLEAR]
-    return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])
 
 
 def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:

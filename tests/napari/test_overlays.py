@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import binary_erosion
 
-import napari_ecc._controller.overlays
+import napari_ecc._controller.set_overlay
 
 APART = 30
 """Pixels between the middle of the canvas and the points that are looked at."""
@@ -151,7 +151,7 @@ def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
 @pytest.mark.parametrize("smoothed", [False, True])
 def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smoothed):
     """Evenly spaced ones, each in the middle of those that it stands for."""
-    monkeypatch.setattr(napari_ecc._controller.overlays, "MOST_DRAWN", 100)
+    monkeypatch.setattr(napari_ecc._controller.set_overlay, "MOST_DRAWN", 100)
     image = np.random.default_rng(0).integers(0, 200, (3, 40, 50)).astype(np.uint8)
     viewer, panel = explorer(image, scale=(1, 2, 3), translate=(0, 5, 7), rotate=5)
     viewer.dims.set_current_step(0, 0)
