@@ -9,7 +9,6 @@ import dask.array as da
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
-import torch
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -75,6 +74,7 @@ def test_round_trip(name, suffix, tmp_path):
 
 @pytest.mark.parametrize("suffix", RESULT_SUFFIXES)
 def test_lazy_results_and_tensors_are_computed(suffix, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     for i, image in enumerate((da.from_array(IMAGE, chunks=4), torch.from_numpy(IMAGE))):
         path = tmp_path / f"{i}{suffix}"
         write_result(path, ecc.euler_curve(image, [1, 3]))
