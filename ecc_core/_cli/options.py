@@ -16,9 +16,10 @@ FORMULAS = (
     "would take for formulas"
 )
 PAIRS = (
-    ". For the {0} of several images: {{input}} stands for the path of the image and {{stem}} for "
-    "the path without suffix, as in {{stem}}_{1}.tif; _T1w=_dseg replaces _T1w by _dseg in the "
-    "path of the image; and a .csv file has the columns input and {1}"
+    ". For the {0} of several images: {{input}} stands for the path of the image, {{stem}} for the "
+    "path without suffix, as in {{stem}}_{1}.tif, and {{name}} for that without folder too, as in "
+    "{1}/{{name}}.tif; _T1w=_dseg replaces _T1w by _dseg in the path of the image; and a .csv file "
+    "has the columns input and {1}"
 )
 
 

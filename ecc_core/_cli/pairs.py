@@ -21,7 +21,8 @@ def pair_of(name: str, given: str | None, image: str) -> str | None:
     ----------
     name : {"labels", "mask"}
     given : str or None
-        The option: a path, with ``{input}`` and ``{stem}``; ``OLD=NEW``; or a table of pairs.
+        The option: a path, with ``{input}``, ``{stem}`` and ``{name}``; ``OLD=NEW``; or a table of
+        pairs.
     image : str
     """
     if given is None:
@@ -34,7 +35,10 @@ def pair_of(name: str, given: str | None, image: str) -> str | None:
     stem = image
     while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
         stem = stem[: -len(suffix)]
-    return given.replace("{input}", image).replace("{stem}", stem)
+    parts = {"{input}": image, "{stem}": stem, "{name}": Path(stem).name}
+    for part, path in parts.items():
+        given = given.replace(part, path)
+    return given
 
 
 @lru_cache

@@ -314,13 +314,18 @@ class TestPairs:
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
     @pytest.mark.parametrize("option", ["labels", "mask"])
-    @pytest.mark.parametrize("how", ["rule", "csv"])
+    @pytest.mark.parametrize("how", ["rule", "csv", "name"])
     def test_pairs(self, columns, tmp_path, subjects, command, option, how):
         given = "_T1w=_dseg"
         if how == "csv":
             given = str(tmp_path / "pairs.csv")
             lines = [f"{option},input", *(f"{p.replace('T1w', 'dseg')},{p}" for p in subjects)]
             Path(given).write_text("\n".join(lines))
+        if how == "name":
+            given = str(tmp_path / "labels/{name}.npy")
+            Path(given).parent.mkdir()
+            for path in subjects:
+                Path(path.replace("T1w", "dseg")).rename(given.format(name=Path(path).stem))
         found = columns(command, str(tmp_path / "*_T1w.npy"), f"--{option}", given)
         expected = [
             euler(image, inside)
