@@ -296,13 +296,13 @@ def _result(
     if measure is None and len(several) < 2:
         measure = "betti" if betti else "minkowski" if functionals else "euler"
     if measure is None or not held.get(measure):
-        one_of = " or ".join(repr(name) for name, columns in held.items() if columns)
+        one_of = ", ".join(repr(name) for name, columns in held.items() if columns)
         if not one_of:
             raise ValueError(
-                'has no curves: neither the columns "threshold" and "euler_number", nor one for '
-                "each threshold (read tables of objects with pandas)"
+                'has neither the columns "threshold" and "euler_number" nor one for each threshold '
+                "(read tables of objects with pandas)"
             )
-        raise ValueError(f"`measure` must be {one_of}, got {measure!r}")
+        raise ValueError(f"`measure` must be one of {one_of}, got {measure!r}")
     names = held[measure]
     parts = [values[name] for name in names]
     kind: Any

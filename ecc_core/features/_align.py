@@ -80,7 +80,7 @@ def align(
     """
     if metric not in ("L1", "L2", "W1"):
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
-    tables = {name: from_table(curves, functional) for name, curves in given.items()}
+    tables = {name: from_table(curves, functional, name) for name, curves in given.items()}
     first = next(iter(tables.values()))
     first = first[0] if isinstance(first, list) and first else first
     transforms = any(map(_is_transform, tables.values()))
@@ -109,7 +109,7 @@ def align(
     return Aligned(*_in_rows(groups, widths), False, levels, quantity)
 
 
-def from_table(curves: Any, functional: str | None = None) -> Any:
+def from_table(curves: Any, functional: str | None = None, name: str = "curves") -> Any:
     """Return the curves of a table or data frame that have a functional; others as they are."""
     if isinstance(curves, CurveTable):
         return curves.curves
@@ -118,7 +118,10 @@ def from_table(curves: Any, functional: str | None = None) -> Any:
     measure: Any = None
     if functional is not None and functional not in ("euler", "all"):
         measure = "betti" if functional[1:].isdigit() else "minkowski"
-    return curves_of_table(curves, measure).curves
+    try:
+        return curves_of_table(curves, measure).curves
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be curves or a table of curves: {error}") from error
 
 
 def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]]:

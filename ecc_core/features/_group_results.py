@@ -10,6 +10,7 @@ import numpy as np
 from ecc_core.features._steps import Floats, check_level
 from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
 from ecc_core.results import Result
+from ecc_core.results._views import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,6 +108,11 @@ class PermutationTest(NamedTuple):
     """Unit of the thresholds, as the curves know it."""
     coordinate: str = "threshold"
     """What the thresholds are: "threshold", or "height" for transforms."""
+
+    def __repr__(self) -> str:
+        parts = self._asdict().items()
+        shown = {k: summary(v) if isinstance(v, np.ndarray) else repr(v) for k, v in parts}
+        return f"PermutationTest({', '.join(f'{k}={v}' for k, v in shown.items())})"
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
         """Plot the difference of the mean curves, with the thresholds at which groups differ.

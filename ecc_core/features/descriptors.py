@@ -94,7 +94,7 @@ def curve_descriptors(
     >>> int(found.zero_crossings), float(found.first_zero_crossing), float(found.negative_peak_at)
     (2, 3.0, 3.0)
     """
-    curve = from_table(curve)
+    curve = from_table(curve, name="curve")
     superlevel = agreed_superlevel(curve, superlevel)
     levels, values = as_steps(curve, superlevel)
     sizes = _check_size(size, values.shape[:-1])

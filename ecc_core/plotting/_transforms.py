@@ -174,11 +174,12 @@ def plot_transforms(
     >>> [ax.get_title() for ax in figure.axes[:4]]
     ['bar', '', 'square', '']
     """
+    transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
+    on_circle = [_angles(transform.directions) is not None for transform in transforms.values()]
     columns = min(max(len(transforms), 1), PANELS_A_ROW)
-    each = 2 if shapes is None else 3  # panels of an object, one below the other
+    each = 1 + (shapes is not None) + any(on_circle)  # panels of an object, one below the other
     rows = each * -(-max(len(transforms), 1) // columns)
     figure = new_figure(figsize=(PANEL * columns + 0.8, PANEL * rows), layout="constrained")
-    transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     values = [transform.values.ravel() for transform in transforms.values()]
     colours = diverging_colours(np.concatenate(values), {}) if values else {}
     axes: list[Axes] = []
@@ -191,7 +192,7 @@ def plot_transforms(
         flat = figure.add_subplot(rows, columns, place)
         axes.append(plot_transform(transform, flat, colorbar=False, **colours))
         (flat if shapes is None else top).set_title(name, parse_math=False)
-        if _angles(transform.directions) is not None:
+        if on_circle[i]:
             flat.set_xticks([0, 180])
             around = figure.add_subplot(rows, columns, place + columns, projection="polar")
             polar = cast("PolarAxes", around)

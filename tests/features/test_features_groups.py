@@ -136,7 +136,10 @@ def test_groups_on_different_thresholds():
     smooth, rough = rng.normal(size=(5, 16, 16)), rng.normal(size=(6, 16, 16)).round()
     a = [ecc.euler_curve(image, "exact") for image in smooth]
     b = [ecc.euler_curve(image, 20) for image in rough]
-    assert permutation_test(a, b, n_permutations=199, rng=0).pvalue <= 0.01
+    found = permutation_test(a, b, n_permutations=199, rng=0)
+    assert found.pvalue <= 0.01
+    assert f"pvalue={found.pvalue}" in repr(found)
+    assert len(repr(found)) < 600
 
 
 def test_more_values_than_fit_in_a_block(monkeypatch):

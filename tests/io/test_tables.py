@@ -56,7 +56,7 @@ def test_curves_are_those_of_the_images(images, tmp_path, monkeypatch, command, 
         assert_array_equal(tables["minkowski"].curves.area[i], [s.sum() for s in found])
         assert_array_equal(tables["minkowski"].curves.euler[i], euler)
     assert tables["minkowski"].curves.estimator == "crofton-4"
-    with pytest.raises(ValueError, match="`measure` must be 'euler' or 'betti' or 'minkowski'"):
+    with pytest.raises(ValueError, match="`measure` must be one of 'euler', 'betti', 'minkowski'"):
         read_table(path)
 
 
@@ -140,8 +140,12 @@ def test_curves_without_a_name():
 
 def test_bad_tables(tmp_path):
     objects = pd.DataFrame({"label": [1], "birth": [3.0]})
-    with pytest.raises(ValueError, match="has no curves"):
+    with pytest.raises(ValueError, match='has neither the columns "threshold"'):
         curves_of_table(objects)
+    with pytest.raises(
+        ValueError, match="`second` must be curves or a table of curves: has neither"
+    ):
+        permutation_test(([0], [[1], [2]]), objects)
     ragged = pd.DataFrame({"input": list("aab"), "threshold": [1, 2, 1], "euler_number": [0, 1, 2]})
     with pytest.raises(ValueError, match="must have the same thresholds"):
         curves_of_table(ragged)

@@ -95,3 +95,5 @@ def test_a_circle_is_needed():
     solid = ecc.euler_transform(np.ones((2, 3, 4), bool), 8, 5)
     with pytest.raises(ValueError, match=r"spaced on the circle, got directions of shape \(8, 3\)"):
         plot_transform_polar(solid)
+    figure = plot_transforms({"solid": solid}, {"solid": np.ones((2, 3, 4))})
+    assert figure.axes[0].get_gridspec().nrows == 2  # no room for a polar plot
