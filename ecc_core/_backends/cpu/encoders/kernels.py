@@ -27,7 +27,6 @@ from ecc_core._backends.cpu.llvm import fused_multiply_add, operation, prefetch
 
 AHEAD = 4096  # bytes
 CHUNK = 1024  # values whose cells and keys stay in the first-level cache
-HALF = np.uint64(32)
 GROUP = 64  # values that are searched together if one of them needs it
 SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds

@@ -48,25 +48,32 @@ def _write_steps(factor: Any, odds: Any, steps: Any, slopes: Any, count: Any) ->
 
 
 @kernel(error_model="numpy")
+def _room(weights: Any, levels: Any, sharpness: Any) -> Any:
+    """Return what :func:`_tabulate` takes, heights and tables, and two arrays of CHUNK elements."""
+    buffer = np.empty((3, CHUNK), weights.dtype)
+    prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
+    steps = np.empty((levels.size, CHUNK), weights.dtype)
+    table = prepared, np.empty((2, CHUNK)), buffer[0], steps, np.empty_like(steps)
+    return table, np.empty(CHUNK), buffer[1], buffer[2]
+
+
+@kernel(error_model="numpy")
 def _tabulate(
     direction: Any,
     positions: Any,
     first: Any,
     last: Any,
     levels: Any,
-    prepared: Any,
     sharpness: Any,
     heights: Any,
-    scratch: Any,
-    odds: Any,
-    steps: Any,
-    slopes: Any,
+    table: Any,
 ) -> Any:
     """Write s and s' of some points to (n, CHUNK) tables, for the levels that are near any of them.
 
     Returns the range of these levels. The points are above the levels before it, and have entered
     at those after it.
     """
+    prepared, scratch, odds, steps, slopes = table
     ends, bounds, factors, _ = prepared
     lowest, highest = _find_heights(direction, positions, first, last, heights)
     reach = (DOUBLE_REACH if odds.itemsize == 8 else SINGLE_REACH) / sharpness
@@ -112,29 +119,13 @@ def curves(
     `results` (3, images, k, n). Levels are finite and sorted.
     """
     images, points = weights.shape
-    buffer = np.empty((3, CHUNK), weights.dtype)
-    odds, own, distances = buffer[0], buffer[1], buffer[2]
-    heights, scratch = np.empty(CHUNK), np.empty((2, CHUNK))
-    steps = np.empty((levels.size, CHUNK), weights.dtype)
-    slopes = np.empty_like(steps)
-    prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
+    table, heights, own, distances = _room(weights, levels, sharpness)
+    steps, slopes = table[3], table[4]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
             last = min(first + CHUNK, points)
-            low, high = _tabulate(
-                directions[k],
-                positions,
-                first,
-                last,
-                levels,
-                prepared,
-                sharpness,
-                heights,
-                scratch,
-                odds,
-                steps,
-                slopes,
-            )
+            block = directions[k], positions, first, last
+            low, high = _tabulate(*block, levels, sharpness, heights, table)
             size = last - first
             count = -(-size // LANES) * LANES
             own[:count] = 0
@@ -143,7 +134,7 @@ def curves(
             for image in range(images):
                 own[:size] = weights[image, first:last]
                 for j in range(low, high):
-                    at = buffer.dtype.type(levels[j] - heights[0])
+                    at = own.dtype.type(levels[j] - heights[0])
                     total, slope, spread = _sums(own, steps[j], slopes[j], distances, at, count)
                     results[0, image, k, j] += total
                     results[1, image, k, j] += slope * sharpness
@@ -206,29 +197,13 @@ def gradients(
     (images, k, d). The other arguments are those of :func:`curves`.
     """
     images, points = weights.shape
-    buffer = np.empty((3, CHUNK), weights.dtype)
-    odds, entered, rates = buffer[0], buffer[1], buffer[2]
-    heights, scratch = np.empty(CHUNK), np.empty((2, CHUNK))
-    steps = np.empty((levels.size, CHUNK), weights.dtype)
-    slopes = np.empty_like(steps)
-    prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
+    table, heights, entered, rates = _room(weights, levels, sharpness)
+    steps, slopes = table[3], table[4]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
             last = min(first + CHUNK, points)
-            low, high = _tabulate(
-                directions[k],
-                positions,
-                first,
-                last,
-                levels,
-                prepared,
-                sharpness,
-                heights,
-                scratch,
-                odds,
-                steps,
-                slopes,
-            )
+            block = directions[k], positions, first, last
+            low, high = _tabulate(*block, levels, sharpness, heights, table)
             size = last - first
             count = -(-size // LANES) * LANES
             for image in range(images):
