@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_curve
 from ecc_core.plotting._figures import EULER
-from ecc_core.results._base import MOST_DRAWN, ArrayT, RegionResult, Result, as_floats, plain
+from ecc_core.results._base import (
+    MOST_DRAWN,
+    ArrayT,
+    OneT,
+    RegionResult,
+    Result,
+    as_floats,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,6 +76,21 @@ class CurveResult(Result[ArrayT]):
         return known
 
     plot = plot_curve
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionCurveResult(RegionResult[OneT, ArrayT], CurveResult[ArrayT]):
+    """Curves of the regions of a label image."""
+
+    labels: ArrayT
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    boundary: str = "closed"
+    _fields: ClassVar = ("labels", "thresholds", "values")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +156,7 @@ class EulerCurve(CurveResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionCurves(RegionResult[EulerCurve[ArrayT], ArrayT], CurveResult[ArrayT]):
+class RegionCurves(RegionCurveResult[EulerCurve[ArrayT], ArrayT]):
     """Label ids, thresholds, and the curve of each label.
 
     Attributes
@@ -146,15 +169,6 @@ class RegionCurves(RegionResult[EulerCurve[ArrayT], ArrayT], CurveResult[ArrayT]
         As in :class:`ecc_core.EulerCurve`.
     """
 
-    labels: ArrayT
-    thresholds: ArrayT
-    values: ArrayT
-    connectivity: int | None = None
-    superlevel: bool = False
-    ndim: int | None = None
-    units: str | None = None
-    boundary: str = "closed"
-    _fields: ClassVar = ("labels", "thresholds", "values")
     _one: ClassVar = EulerCurve
 
 

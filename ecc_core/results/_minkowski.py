@@ -11,8 +11,8 @@ from ecc_core._arrays import adapter_of
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
-from ecc_core.results._base import ArrayT, RegionResult, as_floats, plain
-from ecc_core.results._curves import CurveResult, each_quantity
+from ecc_core.results._base import ArrayT, as_floats, plain
+from ecc_core.results._curves import CurveResult, RegionCurveResult, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,7 +160,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionMinkowski(RegionResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[ArrayT]):
+class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[ArrayT]):
     """Label ids, thresholds, and the Minkowski functionals of each label.
 
     Attributes
@@ -175,16 +175,7 @@ class RegionMinkowski(RegionResult[MinkowskiCurves[ArrayT], ArrayT], _Measured[A
         As in :class:`MinkowskiCurves`.
     """
 
-    labels: ArrayT
-    thresholds: ArrayT
-    values: ArrayT
-    connectivity: int | None = None
-    superlevel: bool = False
-    ndim: int | None = None
-    units: str | None = None
-    boundary: str = "closed"
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
     spacing_units: str | None = None
-    _fields: ClassVar = ("labels", "thresholds", "values")
     _one: ClassVar = MinkowskiCurves

@@ -15,8 +15,8 @@ from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
-from ecc_core.results._base import ArrayT, RegionResult, Result, plain
-from ecc_core.results._curves import CurveResult, EulerCurve, each_quantity
+from ecc_core.results._base import ArrayT, Result, plain
+from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ class BettiCurves(BettiResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionBettiCurves(RegionResult[BettiCurves[ArrayT], ArrayT], BettiResult[ArrayT]):
+class RegionBettiCurves(RegionCurveResult[BettiCurves[ArrayT], ArrayT], BettiResult[ArrayT]):
     """Label ids, thresholds, and the Betti numbers of each label.
 
     It unpacks into these three.
@@ -109,15 +109,6 @@ class RegionBettiCurves(RegionResult[BettiCurves[ArrayT], ArrayT], BettiResult[A
         As in :class:`BettiCurves`.
     """
 
-    labels: ArrayT
-    thresholds: ArrayT
-    values: ArrayT
-    connectivity: int | None = None
-    superlevel: bool = False
-    ndim: int | None = None
-    units: str | None = None
-    boundary: str = "closed"
-    _fields: ClassVar = ("labels", "thresholds", "values")
     _one: ClassVar = BettiCurves
 
 
