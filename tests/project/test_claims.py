@@ -114,3 +114,13 @@ def test_every_number_that_looks_measured_is_compared(page):
         if not any(found.start() <= number.start() < found.end() for found in said)
     ]
     assert left == []
+
+
+def test_the_table_of_memory_is_measured():
+    def rows(path):
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        return {line for line in lines if line.startswith("| `ecc ")}
+
+    shown = rows("docs/scaling.md")
+    assert len(shown) > 30
+    assert shown <= rows("benchmarks/results/command_memory.md")
