@@ -19,6 +19,7 @@ from numba.core.caching import (
     _SourceFileBackedLocatorMixin,
 )
 from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import register_jitable
 from numba.misc.appdirs import AppDirs
 
 from ecc_core._backends import forks
@@ -154,7 +155,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """As ``numba.njit(nogil=True, cache=True, **options)``."""
 
     def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(nogil=True, **options)(function)
+        dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         try:
             dispatcher._cache = _SharedCache(function)
         except RuntimeError as error:  # no folder can be written
@@ -162,3 +163,14 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return dispatcher
 
     return compiled
+
+
+def subroutine(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """As ``numba.extending.register_jitable``: for what only kernels call.
+
+    It is compiled as a part of them, without what a call from Python and a cache would take.
+    """
+    register: Callable[[Callable[..., Any]], Any] = register_jitable(
+        no_cfunc_wrapper=True, **options
+    )
+    return register

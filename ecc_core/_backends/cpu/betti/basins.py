@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.betti.scan import ALL, ONE, OUTSIDE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
 
-@kernel()
+@subroutine()
 def find(parents: Any, node: Any) -> Any:
     """Return the root of a node, and halve the path to it."""
     node = np.uint64(node)
@@ -36,7 +36,7 @@ def find(parents: Any, node: Any) -> Any:
     return node
 
 
-@kernel()
+@subroutine()
 def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
     """Give the points of a path the label of its end, unless it ends outside the block."""
     label = labels[end]
@@ -49,7 +49,7 @@ def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
         step = labels[here]
 
 
-@kernel()
+@subroutine()
 def end_of(labels: Any, ways: Any, here: Any) -> Any:
     """Return where the path from a point ends: at a labelled point, or outside the block.
 
@@ -62,7 +62,7 @@ def end_of(labels: Any, ways: Any, here: Any) -> Any:
     return here
 
 
-@kernel()
+@subroutine()
 def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
     """Return where two paths end. They are followed at once, so that their cache misses overlap."""
     label, other = labels[first], labels[second]
@@ -73,7 +73,7 @@ def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
     return end_of(labels, ways, first), end_of(labels, ways, second)
 
 
-@kernel()
+@subroutine()
 def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any) -> Any:
     """Return the node of a point and the number of nodes; a path out of the block adds a node.
 

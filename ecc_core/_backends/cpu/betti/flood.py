@@ -23,7 +23,7 @@ from ecc_core._backends.cpu.betti.launch import by_birth, component_pairs
 from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import home_of
 from ecc_core._backends.cpu.betti.scan import ONE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
@@ -293,7 +293,7 @@ def _spread(
                     label = following[-1 - label]
 
 
-@kernel()
+@subroutine()
 def take_bit(free: Any, place: Any) -> None:
     """Clear the bit of a point."""
     free[np.uint64(place) >> np.uint64(3)] &= np.uint8(~(1 << (np.uint64(place) & np.uint64(7))))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.scan import bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 
 @kernel()
@@ -60,7 +60,7 @@ def follow_exits(exits: Any, surface: Any, tree: Any) -> None:
         tree[np.uint64(exits[i, 0])] = surface[np.uint64(exits[i, 1])]
 
 
-@kernel()
+@subroutine()
 def plane_index(axis: Any, z: Any, y: Any, x: Any, shape: Any) -> Any:
     """Return the index of a point in the plane across an axis."""
     if axis == 0:
@@ -70,7 +70,7 @@ def plane_index(axis: Any, z: Any, y: Any, x: Any, shape: Any) -> Any:
     return z * shape[1] + y
 
 
-@kernel()
+@subroutine()
 def coordinates(place: Any, layout: Any) -> Any:
     """Return (z, y, x) of a place in a staged block, relative to its first own point."""
     _, _, _, slice_step, row_step = layout

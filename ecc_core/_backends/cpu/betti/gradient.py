@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.betti.scan import bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 IGNORED = -1
 PAIRED = -2
@@ -51,7 +51,7 @@ _FACES = np.array(
 )
 
 
-@kernel()
+@subroutine()
 def at_home(home: Any, place: Any) -> Any:
     """Return the place in the volume of a point that may be in the halo."""
     if home is None:
@@ -59,7 +59,7 @@ def at_home(home: Any, place: Any) -> Any:
     return home[place]
 
 
-@kernel()
+@subroutine()
 def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
     """Return the cells of the lower star of a point as a set of bits, its own among them."""
     rank = ranks[place]
@@ -77,7 +77,7 @@ def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
     return star
 
 
-@kernel()
+@subroutine()
 def match_cubes(star: Any, place: Any, steps: Any, home: Any, cubes: Any) -> Any:
     """Match the cubes of a star with squares that belong to no other cube left; return the rest."""
     left = 0
@@ -102,7 +102,7 @@ def match_cubes(star: Any, place: Any, steps: Any, home: Any, cubes: Any) -> Any
     return star
 
 
-@kernel()
+@subroutine()
 def match_edges(
     star: Any,
     place: Any,

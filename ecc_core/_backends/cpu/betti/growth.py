@@ -22,7 +22,7 @@ from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.scan import ONE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -165,7 +165,7 @@ def _sort_points(keys: Any, layout: Any, ends: Any, order: Any) -> None:
                 total, ends[i] = total + ends[i], total
 
 
-@kernel()
+@subroutine()
 def _root(parents: Any, place: Any) -> Any:
     """Return the root of a point, and halve the path to it."""
     parent = parents[place]
@@ -179,7 +179,7 @@ def _root(parents: Any, place: Any) -> Any:
     return place
 
 
-@kernel()
+@subroutine()
 def span(spanning: Any, sides: Any, change: Any) -> None:
     """Count a component that is no node along the axes of which it touches both sides."""
     if sides & OPEN:
@@ -189,7 +189,7 @@ def span(spanning: Any, sides: Any, change: Any) -> None:
             spanning[axis] += change
 
 
-@kernel()
+@subroutine()
 def unite(touched: Any, spanning: Any, root: Any, sides: Any) -> None:
     """Let the component of a root touch more sides."""
     if sides:
@@ -199,7 +199,7 @@ def unite(touched: Any, spanning: Any, root: Any, sides: Any) -> None:
         touched[root] = both
 
 
-@kernel()
+@subroutine()
 def with_room(changes: Any, count: Any, more: Any) -> Any:
     """Return an array of changes that has room for more of them."""
     if len(changes) >= count + more:
@@ -209,14 +209,14 @@ def with_room(changes: Any, count: Any, more: Any) -> Any:
     return longer
 
 
-@kernel()
+@subroutine()
 def list_change(changes: Any, count: Any, code: Any, node: Any, value: Any) -> Any:
     """Write a change behind the others, and return their number."""
     changes[count, 0], changes[count, 1], changes[count, 2] = code, node, value
     return count + 1
 
 
-@kernel()
+@subroutine()
 def gain(changes: Any, count: Any, key: Any, node: Any, size: Any, recent: Any) -> Any:
     """List points that a node gains, or add them to those that it has gained at the same key."""
     last = recent[node]
@@ -227,7 +227,7 @@ def gain(changes: Any, count: Any, key: Any, node: Any, size: Any, recent: Any) 
     return list_change(changes, count, 4 * key + GAIN, node, size)
 
 
-@kernel()
+@subroutine()
 def reach(changes: Any, count: Any, key: Any, node: Any, sides: Any, reached: Any) -> Any:
     """List the sides of the image that a node reaches for the first time."""
     new = sides & ~reached[node] & (OPEN - 1)

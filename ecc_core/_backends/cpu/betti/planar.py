@@ -21,7 +21,7 @@ from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
 from ecc_core._backends.cpu.betti.order import sort_keys
 from ecc_core._backends.cpu.betti.rings import Tables, scan_rings, tables_of
 from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, scratch
@@ -34,7 +34,7 @@ FEW = 6  # steps, of which most paths have no more
 LONG = 8  # times as many
 
 
-@kernel()
+@subroutine()
 def node_of(rings: Any, ways: Any, labels: Any, start: Any) -> Any:
     """Return the label to which steps lead from a point; other points have the label -1.
 
@@ -107,7 +107,7 @@ def list_edges(
     return edge
 
 
-@kernel()
+@subroutine()
 def root_of(parents: Any, node: Any) -> Any:
     """Return the root of a node, most of which are near, and halve the path to it."""
     node = np.uint64(node)

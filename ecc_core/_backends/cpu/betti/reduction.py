@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.betti.gradient import (
 )
 from ecc_core._backends.cpu.betti.order import entry_order, stable_order
 from ecc_core._backends.cpu.betti.scan import ONE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 
@@ -136,7 +136,7 @@ def join(parents: Any, cells: Any, steps: Any, home: Any) -> Any:
     return joins
 
 
-@kernel()
+@subroutine()
 def side_of(square: Any, steps: Any, home: Any, k: Any) -> Any:
     """Return one of the four edges of a square."""
     corner, normal = square // 3, square % 3
@@ -146,7 +146,7 @@ def side_of(square: Any, steps: Any, home: Any, k: Any) -> Any:
     return 3 * at_home(home, corner + (steps[other] if k & 2 else 0)) + axis
 
 
-@kernel()
+@subroutine()
 def square_at(edge: Any, direction: Any, steps: Any, home: Any) -> Any:
     """Return the square that an edge spans with a direction."""
     axis = direction >> 1
@@ -154,7 +154,7 @@ def square_at(edge: Any, direction: Any, steps: Any, home: Any) -> Any:
     return 3 * at_home(home, corner) + 3 - edge % 3 - axis
 
 
-@kernel()
+@subroutine()
 def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue: Any) -> Any:
     """Return the critical edges to which an odd number of gradient paths lead from a square.
 
@@ -219,7 +219,7 @@ def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue:
     return queue, reached
 
 
-@kernel()
+@subroutine()
 def toggle(tree: Any, levels: Any, row: Any) -> None:
     """Add a row to a set, or remove it; a bit of each higher level tells whether a word has any."""
     for k in range(levels.size):
@@ -231,7 +231,7 @@ def toggle(tree: Any, levels: Any, row: Any) -> None:
         row >>= 6
 
 
-@kernel()
+@subroutine()
 def first_row(tree: Any, levels: Any) -> Any:
     """Return the first row of a set, or -1."""
     if tree[levels[-1]] == 0:

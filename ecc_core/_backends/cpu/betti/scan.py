@@ -13,7 +13,7 @@ import numpy as np
 from numba import carray
 
 from ecc_core._backends.cpu.betti.links import MOST, compare_links, link_of
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
@@ -22,7 +22,7 @@ ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE = np.uint64(1)
 
 
-@kernel()
+@subroutine()
 def bare(array: Any) -> Any:
     """Return an array without an owner: numba counts references to other arrays at every call."""
     return carray(pointer(array.ctypes.data), array.shape, array.dtype)
@@ -56,7 +56,7 @@ def mark_halo(labels: Any, layout: Any, low: Any, high: Any) -> None:
                 labels[start + columns - 1] = labels[start + columns] = 0
 
 
-@kernel()
+@subroutine()
 def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
     """Return one end of each component of a lower link; `known` is part of the first one."""
     found = known & ends

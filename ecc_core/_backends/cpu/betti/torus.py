@@ -22,7 +22,7 @@ from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.order import entry_order
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 
@@ -96,7 +96,7 @@ def _joined(
     return births, deaths, loops[:closed]
 
 
-@kernel()
+@subroutine()
 def _root(paths: Any, place: Any) -> Any:
     """Return the root of a point and the sides that the path to it crosses; halve the path.
 
@@ -114,7 +114,7 @@ def _root(paths: Any, place: Any) -> Any:
     return place, crossed
 
 
-@kernel()
+@subroutine()
 def _beside(index: Any, step: Any, length: Any) -> Any:
     """Return a neighbour's index along an axis, and whether it is across a side of the image."""
     index += step

@@ -14,7 +14,7 @@ import numpy as np
 from numba import carray, types
 from numba.core import cgutils
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_key
 from ecc_core._backends.cpu.encoders.vector_even import (
     BIN_LANES,
@@ -38,13 +38,13 @@ def pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, cgutils.voidptr_t)
 
 
-@kernel()
+@kernel(inline="always")
 def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -> Any:
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
     return carray(pointer(here), columns, token.dtype)
 
 
-@kernel()
+@kernel(inline="always")
 def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
     """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
     _, rows, columns = extents
@@ -57,7 +57,7 @@ def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: A
     return _row(address, token, strides, z, y, columns)
 
 
-@kernel()
+@kernel(inline="always")
 def key_row(base: Any, keys: Any, at: Any, steps: Any, z: Any, y: Any, columns: Any) -> Any:
     """Return one row of staged keys. It is a view of an address, since slices count references."""
     start = at + z * steps[0] + y * steps[1]
@@ -242,7 +242,7 @@ def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
     return offset, turn, reach, exact
 
 
-@kernel()
+@subroutine()
 def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
     """Return `low` plus the number of the next `count` bounds that are not above the key."""
     while count > 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import subroutine
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ def bits_to_invert(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return sign, of(np.iinfo(of).max) if dtype.kind == "f" else sign
 
 
-@kernel()
+@subroutine()
 def ordered_key(bits: Any, sign: Any, negative: Any) -> Any:
     """Return the bits of a value as an integer in the order of the values; -0.0 precedes 0.0."""
     return bits ^ negative if bits & sign else bits | sign

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.scans.borders import part_of
 
 TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
@@ -18,7 +18,7 @@ POINTS_A_BIN = 16  # from which on four histograms pay
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
-@kernel()
+@subroutine()
 def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest: Any) -> None:
     """Write the keys of groups of one kind, the first points of which follow each other."""
     for point in range(group[0, 3]):

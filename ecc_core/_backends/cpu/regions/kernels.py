@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH
 from ecc_core._backends.cpu.scans.vector_coefficients import (
@@ -49,7 +49,7 @@ def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
 
 
-@kernel()
+@subroutine()
 def _add(total: Any, plane: Any) -> Any:
     """Add one plane to a number of 4 planes."""
     a, b, c, d = total
@@ -58,7 +58,7 @@ def _add(total: Any, plane: Any) -> Any:
     return a ^ plane, b ^ ab, c ^ abc, d ^ (c & abc)
 
 
-@kernel()
+@subroutine()
 def _take(total: Any, plane: Any) -> Any:
     """Subtract one plane from a number of 4 planes."""
     a, b, c, d = total
@@ -67,7 +67,7 @@ def _take(total: Any, plane: Any) -> Any:
     return a ^ plane, b ^ ab, c ^ abc, d ^ (~c & abc)
 
 
-@kernel()
+@subroutine()
 def _pair(
     planes: Any, at: Any, direction: Any, strides: Any, behind: Any, outside: Any, first: Any
 ) -> Any:
@@ -89,7 +89,7 @@ def _pair(
     return forward, backward
 
 
-@kernel()
+@subroutine()
 def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: Any) -> Any:
     """The coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
     east, west = _pair(planes, at, 0, strides, 0, outside, first)
@@ -101,7 +101,7 @@ def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: An
     return _add(_add(total, east & north & northeast), west & north & northwest)
 
 
-@kernel()
+@subroutine()
 def _coefficients_3d(
     planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, owned: Any
 ) -> Any:
@@ -123,7 +123,7 @@ def _coefficients_3d(
     return total
 
 
-@kernel()
+@subroutine()
 def _drain(
     event_keys: Any, event_labels: Any, event_coefficients: Any, count: Any, histograms: Any
 ) -> None:
@@ -135,7 +135,7 @@ def _drain(
         flat[region * bins + np.uint64(event_keys[i])] += event_coefficients[i]
 
 
-@kernel()
+@subroutine()
 def _scatter(planes: Any, wanted: Any, point: Any, keys: Any, labels: Any, histograms: Any) -> None:
     """Add the coefficients of a word where the target cannot compress vectors."""
     a, b, c, d = planes

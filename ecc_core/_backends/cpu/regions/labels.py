@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
 from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
 from ecc_core._backends.cpu.sources import Block, Source
@@ -28,7 +28,7 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 FEW_CHANGES = 12  # among 64 labels, up to which runs are filled rather than points
 
 
-@kernel()
+@subroutine()
 def _slot(label: Any, keys: Any, numbers: Any, shift: Any) -> Any:
     """The slot of a label, or the empty one where it belongs."""
     last = np.uint64(keys.size - 1)

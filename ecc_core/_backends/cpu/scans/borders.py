@@ -17,9 +17,8 @@ from typing import Any
 
 from numba import carray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import pointer
-from ecc_core._backends.cpu.scans.kernels import fill
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Boundary
 
@@ -35,7 +34,7 @@ def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
     return low, high
 
 
-@kernel()
+@subroutine()
 def part_of(array: Any, at: Any, count: Any) -> Any:
     """Return some elements as a view of an address, since slices count references.
 
@@ -57,13 +56,14 @@ def clear_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None
             if high[2]:
                 row[columns + 1] = 0
         if low[1]:
-            fill(keys, start, pitch, 0)
+            keys[start : start + pitch] = 0
         if high[1]:
-            fill(keys, start + (rows + 1) * pitch, pitch, 0)
+            end = start + (rows + 1) * pitch
+            keys[end : end + pitch] = 0
     if halo and low[0]:
-        fill(keys, 0, slice_stride, 0)
+        keys[:slice_stride] = 0
     if halo and high[0]:
-        fill(keys, (slices + 1) * slice_stride, slice_stride, 0)
+        keys[(slices + 1) * slice_stride : (slices + 2) * slice_stride] = 0
 
 
 @kernel()

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_bits
 from ecc_core._backends.cpu.scans.borders import part_of
-from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, fill, valid_bits
+from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, valid_bits
 from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
 LAST = np.uint64(63)
@@ -28,7 +28,7 @@ def mark(keys: Any, bound: Any, bits: Any) -> None:
         bits[word] = small_keys(keys, WORD_LANES * word, bound)
 
 
-@kernel()
+@subroutine()
 def _close(bits: Any, geometry: Any, low: Any, high: Any, outside: Any, volume: Any) -> None:
     """Set the bits of the points around the image to those of the word `outside`."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
@@ -43,11 +43,12 @@ def _close(bits: Any, geometry: Any, low: Any, high: Any, outside: Any, volume: 
     for z in range(slices + 2):
         for y, border in ((0, low[1]), (rows + 1, high[1])):
             if border:
-                fill(bits, z * slice_step + y * row_step, row_step, outside)
+                start = z * slice_step + y * row_step
+                bits[start : start + row_step] = outside
     if volume:
         for z, border in ((0, low[0]), (slices + 1, high[0])):
             if border:
-                fill(bits, z * slice_step, slice_step, outside)
+                bits[z * slice_step : (z + 1) * slice_step] = outside
 
 
 @kernel()
@@ -62,7 +63,7 @@ def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
     return total
 
 
-@kernel()
+@subroutine()
 def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
     """Return the result of `_count` for the point before each row alone, which is in the set."""
     total: Any = 0

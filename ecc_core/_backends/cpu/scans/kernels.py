@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
 from ecc_core._backends.cpu.scans.vector_coefficients import (
     HAS_COMPRESS,
@@ -36,13 +36,7 @@ EVENT_FLUSH = 2048
 EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
-@kernel()
-def fill(array: Any, start: Any, count: Any, value: Any) -> None:
-    for i in range(start, start + count):
-        array[i] = value
-
-
-@kernel()
+@kernel(inline="always")
 def mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
     """Repeat the outermost points behind the borders of each slice, `halo` ones included."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
@@ -61,16 +55,16 @@ def mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
             copy_within(keys, end - pitch, end, pitch)
 
 
-@kernel()
+@kernel(inline="always")
 def repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) -> None:
     """Repeat the outermost points behind the closed borders of the T-construction."""
-    mirror(keys, geometry, low, high, int(volume))
+    mirror(keys, geometry, low, high, 1 if volume else 0)
     if volume and low[0]:
         slice_stride = geometry[5]
         copy_within(keys, slice_stride, 0, slice_stride)
 
 
-@kernel()
+@kernel(inline="always")
 def close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
@@ -92,7 +86,7 @@ def close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) 
             planes[row] = planes[row] | bit if cubes else planes[row] & ~bit
 
 
-@kernel()
+@kernel(inline="always")
 def _drain(
     keys: Any,
     queue: Any,
@@ -116,7 +110,7 @@ def _drain(
             histogram[event_keys[i]] += event_coefficients[i]
 
 
-@kernel()
+@subroutine()
 def _scatter(
     block: Any, valid: Any, rows: Any, at: Any, pitch: Any, keys: Any, scratch: Any, histogram: Any
 ) -> None:
@@ -131,7 +125,7 @@ def _scatter(
                 wanted &= wanted - ONE
 
 
-@kernel()
+@subroutine()
 def _write(
     block: Any, rows: Any, width: Any, scratch: Any, out: Any, place: Any, z: Any, y: Any, x: Any
 ) -> None:
@@ -147,7 +141,7 @@ def _write(
         at += place[2]
 
 
-@kernel()
+@kernel(inline="always")
 def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
     """Return the bits of a word that stand for points of the block itself."""
     if word < lead:
@@ -156,13 +150,13 @@ def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
     return (ONE << np.uint64(rest)) - ONE if word == words - 1 and rest else ALL
 
 
-@kernel()
+@kernel(inline="always")
 def first_turn(lead: Any, low: Any) -> Any:
     """Return -1 if the scan of a row begins with its last word, which the first one follows."""
     return 0 if lead or low[2] else -1
 
 
-@kernel()
+@kernel(inline="always")
 def shift_left(carry: Any, count: Any) -> None:
     """Move the planes of the word before, so that its last point is behind the highest bit."""
     for i in range(carry.size):
@@ -186,7 +180,7 @@ def compare_slice(
     between = here + 3 * kind_stride
     inside = ALL if cubes else NONE
     if z == -1 and low[0]:
-        fill(planes, between, 4 * kind_stride, ~inside)
+        planes[between : between + 4 * kind_stride] = ~inside
     else:
         start = (z + 1) * slice_stride
         for word in range(words):
@@ -199,7 +193,7 @@ def compare_slice(
                 planes_2d(keys, at, pitch, rows + 1, planes, out, kind_stride)
     if z >= 0:
         if volume and z == slices - 1 and high[0]:
-            fill(planes, between, 4 * kind_stride, inside)
+            planes[between : between + 4 * kind_stride] = inside
         close_in_plane(planes[here:], geometry, low, high, cubes)
     return here, between, 10 * kind_stride - here
 
@@ -264,14 +258,16 @@ def _scan(volume: bool) -> Any:
             if z < 0:
                 continue
             histogram = histograms[z % histograms.shape[0]]
-            fill(carry, 0, carry.size, NONE)
+            carry[:] = NONE
             for turn in range(first, words):
                 word = turn if turn >= 0 else words - 1
                 valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
                 edge = ONE if cubes and low[2] and word == 0 else NONE
                 for row in range(0, rows, ROWS):
                     at = word * column_stride + row + 1
-                    own = min(ROWS, rows - row)
+                    own = ROWS if row + ROWS <= rows else rows - row
+                    ends = turn == words - 1 and row + own == rows
+                    ends = ends and (not volume or z == slices - 1)
                     point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                     into = (queue, queued, valid, own, point, pitch)
                     if volume:
@@ -297,7 +293,7 @@ def _scan(volume: bool) -> Any:
                             width = columns - x
                             _write(block, own, width, event_coefficients, out, place, z, row, x)
                     elif HAS_COMPRESS:
-                        if queued > QUEUE_FLUSH:
+                        if queued > QUEUE_FLUSH or ends:
                             _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
                             queued = 0
                     elif some & valid:
@@ -305,11 +301,6 @@ def _scan(volume: bool) -> Any:
                         _scatter(block, valid, own, point, pitch, keys, scratch, histogram)
                 if turn < 0:
                     shift_left(carry, 63 - (columns - 1) % 64)
-            if out is not None:
-                continue
-            if not volume or z == slices - 1:
-                _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
-                queued = 0
 
     return scan
 

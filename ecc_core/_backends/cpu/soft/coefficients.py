@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core.errors import NAN_MESSAGE
 
@@ -58,7 +58,7 @@ def write_coefficients(values: Any, first: Any, last: Any, cubes: Any, out: Any)
     return has_nan
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _write_row(above: Any, row: Any, below: Any, out: Any) -> None:
     """Write 1 - edges + squares of which a point is the highest, the first of equals."""
     for x in range(out.size):

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 REACH = 20.0  # s(-20) = 2e-9
 MOMENTS = 4
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _window(value: Any, ends: Any) -> Any:
     """Index of the first window that ends above the value, or the number of windows."""
     low, high = 0, ends.size
@@ -67,7 +67,7 @@ def deposit(
         moments[slot, 0] += weight
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: Any) -> Any:
     """Window of a level, and the range of those of its bins that are within `reach` of it."""
     window = _window(level, ends)
@@ -82,7 +82,7 @@ def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: A
     return window, first, max(first, last)
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
     """Write the factors of the moments of a bin with centre z and width `a` in units of z.
 
@@ -103,7 +103,7 @@ def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
     weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+@subroutine(error_model="numpy", fastmath={"reassoc", "contract"})
 def _dot(weights: Any, moments: Any) -> Any:
     """Sum of products, in any order so that the loop is vectorized."""
     total = 0.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import share, thread_count
 
 Array = NDArray[Any]
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 FEW_POINTS = 1 << 15  # that do not pay for waking a thread
 
 
-@kernel()
+@subroutine()
 def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, owners: Any) -> None:
     """Write the values of the cells of a row, and which of their points have them.
 
@@ -45,7 +45,7 @@ def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, ow
                 owners[x] = i if replaces else owners[x]
 
 
-@kernel()
+@subroutine()
 def _vertices(rows: Any, z: Any, y: Any, extent: Any, orthant: Any) -> Any:
     """The vertices of a row of an orthant that are the highest of a row of cells, if there are."""
     up = ~orthant & extent

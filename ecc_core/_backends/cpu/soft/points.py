@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 CHUNK = 1 << 10  # points that are collected at once
 BUFFER = (3, CHUNK)
@@ -26,7 +26,7 @@ BIAS = 1023  # of the exponent of a double
 LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@subroutine(error_model="numpy", fastmath={"contract"})
 def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any) -> None:
     """Write exp(sharpness * place), for exponents between -700 and 700.
 
@@ -149,7 +149,7 @@ def curves(
                 first = ends[run]
 
 
-@kernel(error_model="numpy", fastmath={"contract", "nsz"})
+@subroutine(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
     """Add upstream * s' for one level to the buffer's second row."""
     one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
