@@ -7,7 +7,7 @@ folder=${1:-$(mktemp -d)}
 cd "$(dirname "$0")/.."
 uv venv --quiet --python 3.11 "$folder"
 python=$folder/bin/python
-extras=io,features,dask,nifti,dicom,nrrd,mrc,parquet,xarray,anndata
+extras=io,features,dask,nifti,dicom,nrrd,mrc,czi,lif,parquet,xarray,anndata
 uv pip install --quiet --python "$python" --resolution lowest-direct ".[$extras]"
 uv pip freeze --python "$python" | grep -v '^napari-ecc' >"$folder/oldest.txt"
 uv pip install --quiet --python "$python" --constraint "$folder/oldest.txt" distributed gudhi hypothesis \
