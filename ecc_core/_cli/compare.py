@@ -120,7 +120,11 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
     try:
         table = read_table(arguments.input, measure)
     except ValueError as error:
-        message = str(error).replace("`measure`", "--measure").replace("got None", "got 'all'")
+        message = (
+            str(error)
+            .replace("`measure`", "--measure")
+            .replace(f"got {measure!r}", f"got {name!r}")
+        )
         raise InputFileError(message) from None
     for option in ("by", "unit"):
         column = getattr(arguments, option)

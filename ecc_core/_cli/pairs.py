@@ -3,6 +3,7 @@
 import argparse
 import csv
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -35,10 +36,8 @@ def pair_of(name: str, given: str | None, image: str) -> str | None:
     stem = image
     while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
         stem = stem[: -len(suffix)]
-    parts = {"{input}": image, "{stem}": stem, "{name}": Path(stem).name}
-    for part, path in parts.items():
-        given = given.replace(part, path)
-    return given
+    parts = {"input": image, "stem": stem, "name": Path(stem).name}
+    return re.sub("{(input|stem|name)}", lambda found: parts[found[1]], given)
 
 
 @lru_cache

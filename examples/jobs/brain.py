@@ -22,16 +22,16 @@ regions[2:15, 4:28, 4:20], regions[17:30, 4:28, 4:20] = 1, 2
 patient = np.arange(12) % 2 == 1
 for number, ill in enumerate(patient):
     image = 100 + 60 * gaussian_filter(rng.normal(size=regions.shape), 1.5)
-    for z, y, x in rng.integers([19, 6, 6], [28, 26, 18], (12 * ill, 3)):
-        image[z, y, x] += 150
+    if ill:
+        for z, y, x in rng.integers([19, 6, 6], [28, 26, 18], (12, 3)):
+            image[z, y, x] += 150
     for name, array in (("T1w", image.astype(np.float32)), ("dseg", regions)):
         nibabel.save(nibabel.Nifti1Image(array, affine), f"sub-{number:02}_{name}.nii.gz")
 
 curves = ["--range", "50,250", "--thresholds", "32", "--superlevel"]
 main(["batch", "sub-*_T1w.nii.gz", "--labels", "_T1w=_dseg", *curves, "--out", "regions.csv"])
 
-images = sorted(map(str, Path().glob("sub-*_T1w.nii.gz")))
-pairs = [(path, path.replace("_T1w", "_dseg")) for path in images]
+pairs = [(str(p), str(p).replace("_T1w", "_dseg")) for p in sorted(Path().glob("*_T1w.nii.gz"))]
 for region in (1, 2):
     features = RegionCurvesTransformer(32, range=(50, 250), ids=[region], superlevel=True)
     model = make_pipeline(features, StandardScaler(), LogisticRegression())

@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ecc_core.nn import BettiError, EulerCurveLoss
 
@@ -30,8 +29,9 @@ for weight in (0, 50):
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for step, chosen in enumerate(torch.arange(1600).reshape(200, 8) % 64):  # of 80 images
         found = model(images[chosen])
-        loss = binary_cross_entropy_with_logits(found, rings[chosen])
-        loss = loss + weight * (step >= 100) * topology(found, rings[chosen])
+        loss = nn.functional.binary_cross_entropy_with_logits(found, rings[chosen])
+        if weight and step >= 100:
+            loss = loss + weight * topology(found, rings[chosen])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

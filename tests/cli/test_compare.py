@@ -87,7 +87,7 @@ def test_more_than_two_groups(table, capsys):
         (["--by", "treatment", "--groups", "drug"], "--groups must name two or more .*got drug"),
         (["--by", "well", "--groups", "c0,c1,d0", "--unit", "well", "--paired"], "--paired must"),
         (["--by", "treatment", "--groups", "drug,placebo"], "got 'placebo'"),
-        (["--by", "treatment", "--measure", "b0"], "--measure must be one of 'euler', got"),
+        (["--by", "treatment", "--measure", "b0"], "--measure must be one of 'euler', got 'b0'"),
         (
             ["--by", "treatment", "--measure", "all"],
             "--measure must be 'euler' or left out, got 'a",

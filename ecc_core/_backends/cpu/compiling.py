@@ -166,9 +166,11 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def subroutine(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As ``numba.extending.register_jitable``: for what only kernels call.
+    """As ``numba.extending.register_jitable``, for functions that only kernels call.
 
-    It is compiled as a part of them, without what a call from Python and a cache would take.
+    They are compiled with each kernel that calls them, without a wrapper for calls from Python and
+    without files in the cache. Short ones that few places call are compiled faster as a
+    ``kernel(inline="always")``.
     """
     register: Callable[[Callable[..., Any]], Any] = register_jitable(
         no_cfunc_wrapper=True, **options

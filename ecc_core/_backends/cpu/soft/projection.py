@@ -48,8 +48,8 @@ def _write_steps(factor: Any, odds: Any, steps: Any, slopes: Any, count: Any) ->
 
 
 @kernel(error_model="numpy")
-def _room(weights: Any, levels: Any, sharpness: Any) -> Any:
-    """Return what :func:`_tabulate` takes, heights and tables, and two arrays of CHUNK elements."""
+def _workspace(weights: Any, levels: Any, sharpness: Any) -> Any:
+    """Return the `table` and the `heights` of :func:`_tabulate`, and two more arrays."""
     buffer = np.empty((3, CHUNK), weights.dtype)
     prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
     steps = np.empty((levels.size, CHUNK), weights.dtype)
@@ -119,7 +119,7 @@ def curves(
     `results` (3, images, k, n). Levels are finite and sorted.
     """
     images, points = weights.shape
-    table, heights, own, distances = _room(weights, levels, sharpness)
+    table, heights, own, distances = _workspace(weights, levels, sharpness)
     steps, slopes = table[3], table[4]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
@@ -197,7 +197,7 @@ def gradients(
     (images, k, d). The other arguments are those of :func:`curves`.
     """
     images, points = weights.shape
-    table, heights, entered, rates = _room(weights, levels, sharpness)
+    table, heights, entered, rates = _workspace(weights, levels, sharpness)
     steps, slopes = table[3], table[4]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
