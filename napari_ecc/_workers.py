@@ -84,6 +84,8 @@ def _guarded(
             yield held
     except Exception as error:
         log.debug("a job failed", exc_info=True)
+        if held is not None:
+            yield held
         yield _Failure(error)
     finally:
         if isinstance(steps, Generator):

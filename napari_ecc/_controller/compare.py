@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import (
-    Request,
     compute_curves,
+    compute_file_curves,
     curve_table,
     frames_of,
+    images_in,
     request_of,
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController
@@ -23,9 +26,13 @@ from napari_ecc._controller.layers import names_of, part_in_words, problem_with,
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
-NOTHING = "Add selected layers, frames of the image, measured objects, or the explorer's curve."
+NOTHING = (
+    "Add selected layers, frames of the image, measured objects, the images in a folder, or the "
+    "explorer's curve."
+)
 
 Features = dict[str, dict[str, Any]]
+Compute = Callable[[Mapping[str, Any]], Iterator[Step]]
 
 
 class CompareController(DockController):
@@ -40,7 +47,8 @@ class CompareController(DockController):
         self._testing = Runner("Permutation test")
         self.runners.append(self._testing)
         self._calls: list[str] = []
-        self._last: tuple[dict[str, Request], Features, str] | None = None
+        self._last: tuple[Compute, Mapping[str, Any], Features, str] | None = None
+        self._failure = ""  # what the last job did not find, and why
         self._links.add(self._on_incomparable, self._testing.failed)
         events = self.model.events
         self._links.add(self._compare, events.curves, events.pattern, events.by, events.features)
@@ -58,7 +66,7 @@ class CompareController(DockController):
         }
         features = {layer.name: {"layer": layer.name, **_facts_of(layer)} for layer in layers}
         code = call("curves", "layer_curves", layers, parts=parts, **self._options)
-        self._submit(wanted, features, code)
+        self._submit(compute_curves, wanted, features, code)
 
     def add_frames(self) -> None:
         """Add the curves of all frames of the image along its first axis."""
@@ -80,7 +88,22 @@ class CompareController(DockController):
             name: {"layer": layer.name, "frame": frame} for frame, name in enumerate(wanted)
         }
         code = call("curves", "all_frames", layer, part=part, **self._options)
-        self._submit(wanted, features, code)
+        self._submit(compute_curves, wanted, features, code)
+
+    def add_folder(self, path: str) -> None:
+        """Add the curves of the images in a folder and the folders in it.
+
+        They are read one after the other, and can be grouped by folder.
+        """
+        files = images_in(Path(path))
+        if not files:
+            self.model.status = f"There is no image in {path}."
+            return
+        features = {name: {"folder": str(PurePosixPath(name).parent)} for name in files}
+        compute = partial(compute_file_curves, **self._options)
+        self._submit(
+            compute, files, features, call("curves", "folder_curves", path, **self._options)
+        )
 
     def add_objects(self) -> None:
         """Add the curves of the objects that Objects shows, with their other features."""
@@ -120,15 +143,16 @@ class CompareController(DockController):
 
     def _clear(self) -> None:
         self._calls.clear()
+        self._failure = ""
         self.model.by = ""
         self.model.features = {}
         self.model.curves = {}
 
     def _start(self) -> None:
         if self._last is not None:
-            wanted, features, code = self._last
+            compute, wanted, features, code = self._last
             missing = {k: v for k, v in wanted.items() if k not in self.model.curves}
-            self._submit(missing, features, code)
+            self._submit(compute, missing, features, code)
 
     def _statements(self) -> list[str]:
         if not self.model.curves:
@@ -182,16 +206,18 @@ class CompareController(DockController):
         return self.model.curves
 
     def _missing(self) -> int:
-        wanted = {} if self._last is None else self._last[0]
+        wanted = {} if self._last is None else self._last[1]
         return len(set(wanted) - set(self.model.curves))
 
-    def _submit(self, wanted: dict[str, Request], features: Features, code: str) -> None:
+    def _submit(
+        self, compute: Compute, wanted: Mapping[str, Any], features: Features, code: str
+    ) -> None:
         if not wanted:
             self.model.status = NO_IMAGE
             return
-        self._last = wanted, features, code
+        self._last, self._failure = (compute, wanted, features, code), ""
         self.runner.submit(
-            lambda: compute_curves(wanted), lambda step: self._keep(step.value, features, code)
+            partial(compute, wanted), lambda step: self._keep(step.value, features, code)
         )
 
     def _keep(self, curves: Curves, features: Features, code: str) -> None:
@@ -217,7 +243,7 @@ class CompareController(DockController):
         count = len(self.model.curves)
         self.subject = f"{count:,} curve{'s' * (count != 1)}"
         self.subject_changed.emit()
-        self.model.status = step.value.in_words()
+        self.model.status = f"{step.value.in_words()} {self._failure}".strip()
 
     def _on_incomparable(self, message: str) -> None:
         self.model.status = f"The curves cannot be compared: {message}"
@@ -226,7 +252,7 @@ class CompareController(DockController):
         return f"{self._missing()} curves are missing"
 
     def _on_failed(self, message: str) -> None:
-        self.model.status = message
+        self.model.status = self._failure = message
 
 
 def _facts_of(layer: Any) -> dict[str, Any]:

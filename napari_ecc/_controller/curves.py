@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from dask import array as da
+from napari.layers import Image
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
+from ecc_core.io import IMAGE_SUFFIXES, open_image, read_image
 from napari_ecc._controller.fields import Field, chunked
 from napari_ecc._controller.layers import (
     Part,
@@ -23,6 +26,8 @@ from napari_ecc._controller.layers import (
     axis_name,
     is_lazy,
     levels_of,
+    problem_with,
+    selection_of,
     values_of,
 )
 from napari_ecc._controller.loading import as_completed, to_device, to_host
@@ -186,6 +191,48 @@ def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
                 yield Step(dict(found), len(found), len(wanted))
         found[name] = result_of(curve, request)
         yield Step(dict(found), len(found), len(wanted))
+
+
+def images_in(folder: Path) -> dict[str, Path]:
+    """Return the images in a folder and the folders in it, by their paths below it."""
+    paths = sorted(path for path in folder.rglob("*") if path.name.lower().endswith(IMAGE_SUFFIXES))
+    arrays = {path for path in paths if path.is_dir()}
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in paths
+        if arrays.isdisjoint(path.parents)
+    }
+
+
+def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[Step]:
+    """Compute the curve of each image file, with the options of `request_of`.
+
+    Each step yields all curves found so far. A ValueError at the end says which images failed.
+    """
+    found: dict[Any, EulerCurve] = {}
+    failures: list[str] = []
+    for done, (name, path) in enumerate(files.items(), 1):
+        try:
+            layer = _read_layer(path)
+            wanted = request_of(layer, selection_of(layer, (slice(None),) * layer.ndim), **options)
+            for step in compute_curves({name: wanted}):
+                yield Step({**found, **step.value}, done - 1, len(files))
+            found |= step.value
+        except Exception as error:  # whatever one image does, the others get their curves
+            failures.append(f"{name}: {error}")
+        yield Step(dict(found), done, len(files))
+    if failures:
+        raise ValueError(f"{len(failures)} of {len(files)} images failed: {'; '.join(failures)}")
+
+
+def _read_layer(path: Path) -> Image:
+    """Read an image file that has a curve."""
+    stored, values = open_image(path), read_image(path)
+    axes = [letter for letter in stored.axes if letter not in "TCS"]
+    layer = Image(values, rgb=False, scale=[stored.spacing.get(letter, 1.0) for letter in axes])
+    if problem := problem_with(layer):
+        raise ValueError(problem)
+    return layer
 
 
 def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver, attempt
 
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
+FOLDER_TIP = "The images in a folder, to group by the folders in it"
 MOST_LINES = 200
 """Largest number of curves per group that are drawn, evenly chosen."""
 CHOICES = {
@@ -56,6 +57,7 @@ class CurveComparison(Panel):
             objects=("Add objects", "The objects of the dock Objects", controller.add_objects),
         )
         self.others = form.buttons(
+            folder=("Add folder…", FOLDER_TIP, self._ask_for_folder),
             pin=("Pin curve", "The curve of the dock Threshold", controller.pin),
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
@@ -135,6 +137,11 @@ class CurveComparison(Panel):
             },
         }
         self.table.row_headers = tuple(rows)
+
+    def _ask_for_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, "Add the images in a folder")
+        if path:
+            self.controller.add_folder(path)
 
     def _ask_for_features(self) -> None:
         kinds = "Tables (*.csv *.parquet)"

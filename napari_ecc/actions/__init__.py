@@ -8,6 +8,7 @@ from napari_ecc._controller.curves import curve_table
 from napari_ecc._model.compare import compare_groups
 from napari_ecc.actions.curves import (
     all_frames,
+    folder_curves,
     frame_curves,
     layer_betti_curves,
     layer_curve,
@@ -21,6 +22,7 @@ __all__ = [
     "all_frames",
     "compare_groups",
     "curve_table",
+    "folder_curves",
     "frame_curves",
     "layer_betti_curves",
     "layer_curve",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
@@ -13,7 +15,9 @@ from napari_ecc._controller.curves import (
     Request,
     compute_curve,
     compute_curves,
+    compute_file_curves,
     frames_of,
+    images_in,
     request_of,
     result_of,
 )
@@ -212,6 +216,43 @@ def all_frames(
     """
     frames = frames_of(layer, checked_part(layer, part), axis)
     return {name: layer_curve(layer, part=frame, **options) for name, frame in frames.items()}
+
+
+def folder_curves(
+    folder: str | PathLike[str], **options: Unpack[CurveOptions]
+) -> dict[str, EulerCurve]:
+    """Euler characteristic curves of the images in a folder and the folders in it.
+
+    Parameters
+    ----------
+    folder : path-like
+        Each image in it must have the axes Z, Y and X, or some of them, alone.
+    **options
+        As in `layer_curves`; `smoothing` is in the shortest distance of points that a file says.
+
+    Returns
+    -------
+    dict of str to EulerCurve
+        By paths below the folder, for `compare_groups` and `curve_table`.
+
+    Raises
+    ------
+    ValueError
+        If images cannot be read or have no curve; it names them all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from napari_ecc import actions
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "a.npy", np.eye(3))
+    ...     list(actions.folder_curves(folder))
+    ['a.npy']
+    """
+    found = result(compute_file_curves(images_in(Path(folder)), **options))
+    return cast(dict[str, EulerCurve], found)
 
 
 def frame_curves(

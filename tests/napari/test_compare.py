@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 from napari.layers import Image
 from napari_helpers import settle
 from numpy.testing import assert_array_equal
 from scipy.ndimage import gaussian_filter
+from skimage.measure import euler_number
+from tifffile import imwrite
 
 import ecc_core as ecc
 from ecc_core.features import permutation_test
@@ -188,3 +191,61 @@ def test_frames_and_objects_by_their_features(
     exec(qapp.clipboard().text(), names)
     assert names["comparison"].groups == panel.model.comparison.groups
     assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue
+
+
+def test_a_folder_of_files(make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path):
+    """Images of several formats in folders; what cannot be read is named, the rest is compared."""
+    folder = tmp_path / "plate"
+    for kind in ("control", "drug"):
+        (folder / kind).mkdir(parents=True)
+    images = {f"control/{k}.tif": noise(k, 1.0) for k in range(2)}
+    images |= {f"drug/{k}.npy": noise(k, 2.0).astype(float) for k in range(2)}
+    for name, image in images.items():
+        if name.endswith("tif"):
+            imwrite(folder / name, image)
+        else:
+            np.save(folder / name, image)
+    images["other.zarr"] = noise(5, 1.0)
+    zarr.save_array(folder / "other.zarr", images["other.zarr"])
+    imwrite(folder / "control" / "colours.tif", np.zeros((4, 5, 3), np.uint8), photometric="rgb")
+    (folder / "drug" / "damaged.png").write_bytes(b"no image")
+    (folder / "notes.txt").write_text("no image either")
+    viewer = make_napari_viewer_proxy()
+    _, panel = open_panel("Compare", viewer=viewer)
+    panel.controller.add_folder(str(folder / "control" / "nothing"))
+    assert "no image in" in panel.work.text.text()
+    panel.controller.add_folder(str(folder))
+    settle(qtbot, panel)
+    assert list(panel.model.curves) == [*images]
+    status = panel.work.text.text()
+    assert "2 of 7 images failed" in status
+    assert "control/colours.tif" in status
+    assert "drug/damaged.png" in status
+    for name, image in images.items():
+        curve = panel.model.curves[name]
+        expected = [euler_number(image >= t, 2) for t in curve.thresholds[::50]]
+        assert_array_equal(curve.values[::50], expected)
+    panel.form["by"].value = "folder"
+    settle(qtbot, panel)
+    groups = panel.model.comparison.groups
+    assert groups == {"control": [*images][:2], "drug": [*images][2:4], ".": ["other.zarr"]}
+    panel.save_table(str(tmp_path / "table.csv"))
+    assert len(pd.read_csv(tmp_path / "table.csv", comment="#")) == 5
+
+    (folder / "control" / "colours.tif").unlink()
+    (folder / "drug" / "damaged.png").unlink()
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert names["comparison"].groups == groups
+
+
+def test_the_smoothing_of_a_file_follows_its_spacing(tmp_path):
+    """Twice as far in Z: half the standard deviation in points."""
+    volume = np.random.default_rng(0).random((6, 9, 8), np.float32)
+    options = {"imagej": True, "resolution": (1, 1), "metadata": {"spacing": 2.0, "axes": "ZYX"}}
+    imwrite(tmp_path / "volume.tif", volume, **options)
+    (curve,) = actions.folder_curves(tmp_path, smoothing=1.0, thresholds=20).values()
+    smoothed = gaussian_filter(volume, (0.5, 1.0, 1.0))
+    expected = [euler_number(smoothed >= t, 3) for t in curve.thresholds]
+    assert_array_equal(curve.values, expected)

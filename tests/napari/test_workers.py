@@ -51,6 +51,20 @@ def test_quick_steps_are_thinned_but_the_last_one_comes(runner, qtbot):
     assert results[-1].value == 9999
 
 
+def test_results_before_an_error_arrive(runner, qtbot):
+    results, failed = [], []
+    runner.failed.connect(failed.append)
+
+    def job():
+        yield from map(Step, range(100))
+        raise ValueError("no luck")
+
+    runner.submit(job, lambda step: results.append(step.value))
+    qtbot.waitUntil(lambda: bool(failed), timeout=5000)
+    assert results[-1] == 99
+    assert failed == ["no luck"]
+
+
 def test_cancel_stops_the_job_and_closes_its_generator(runner, qtbot):
     results, closed = [], threading.Event()
 
