@@ -203,7 +203,8 @@ def _statement(
     rows = zip(measures, *map(np.atleast_2d, (test.pvalues, test.effect_size)), strict=True)
     for measure, pvalues, effects in rows:
         where = pvalues <= LEVEL
-        found = ", ".join(_ranges(test.thresholds, where)) or "none"
+        ranges = test._replace(pvalues=pvalues).differing(LEVEL)
+        found = ", ".join(f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ranges) or "none"
         of = f" in {measure}" if len(measures) > 1 else ""
         lines.append(f"thresholds that differ{of} (p <= {LEVEL}, corrected): {found}")
         if where.any():
@@ -222,14 +223,6 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
     # Groups of one size can be exchanged as a whole, which gives the same distance.
     same = math.prod(math.factorial(test.units.count(size)) for size in set(test.units))
     return same / test.null.size
-
-
-def _ranges(thresholds: Any, where: Any) -> list[str]:
-    """Return ranges of thresholds that follow each other."""
-    edges = np.diff(np.concatenate([[False], where, [False]]).astype(int))
-    begins, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) - 1
-    pairs = zip(thresholds[begins].tolist(), thresholds[ends].tolist(), strict=True)
-    return [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in pairs]
 
 
 def _plot(
@@ -261,11 +254,10 @@ def _plot(
 
 def _band(part: CurveTable, measure: str, arguments: argparse.Namespace) -> CurveBand:
     """Return the mean curve of the units and its band, which has no width for a single one."""
+    options = {"functional": _functional(part, measure), "rng": arguments.seed}
     values = np.asarray(part.curves.values, np.float64)
-    if arguments.unit:
-        units = _texts(part, arguments.unit)
-        values = np.stack([values[units == unit].mean(axis=0) for unit in np.unique(units)])
-    if len(values) == 1:
-        values = np.repeat(values, 2, axis=0)
-    curves = part.curves._replace(values=values)
-    return mean_band(curves, functional=_functional(part, measure), rng=arguments.seed)
+    units = _texts(part, arguments.unit) if arguments.unit else np.arange(len(values))
+    if len(np.unique(units)) == 1:
+        values = np.repeat(values.mean(axis=0, keepdims=True), 2, axis=0)
+        return mean_band(part.curves._replace(values=values), **options)
+    return mean_band(part.curves, units=units, **options)

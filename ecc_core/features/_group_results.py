@@ -114,6 +114,37 @@ class PermutationTest(NamedTuple):
         shown = {k: summary(v) if isinstance(v, np.ndarray) else repr(v) for k, v in parts}
         return f"PermutationTest({', '.join(f'{k}={v}' for k, v in shown.items())})"
 
+    def differing(self, level: float = 0.05) -> list[tuple[float, float]]:
+        """Return where the groups differ: the first and last threshold of each range.
+
+        Parameters
+        ----------
+        level : float, default 0.05
+            The corrected p-values are at most this; of several curves, that of any of them.
+
+        Returns
+        -------
+        list of (float, float)
+            In the order of the thresholds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ecc_core.features import permutation_test
+        >>> values = np.random.default_rng(0).poisson(3, (18, 5))
+        >>> t, first, second = np.arange(5), values[:9], values[9:] + [0, 9, 9, 0, 9]
+        >>> permutation_test((t, first), (t, second), n_permutations=999, rng=0).differing()
+        [(1.0, 2.0), (4.0, 4.0)]
+        """
+        edges = np.diff(self._where(level).astype(np.int8), prepend=0, append=0)
+        begins, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) - 1
+        pairs = zip(self.thresholds[begins].tolist(), self.thresholds[ends].tolist(), strict=True)
+        return list(pairs)
+
+    def _where(self, level: float) -> Any:
+        """Return whether the groups differ at each threshold, (n,) bool."""
+        return np.any(np.atleast_2d(self.pvalues <= check_level(level)), axis=0)
+
     def plot(self, ax: Axes | None = None, *, level: float = 0.05, **line: Any) -> Axes:
         """Plot the difference of the mean curves, with the thresholds at which groups differ.
 
@@ -135,7 +166,7 @@ class PermutationTest(NamedTuple):
             ax = new_panel(self.coordinate, what, self.threshold_units)
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
-        where = np.atleast_2d(self.pvalues <= check_level(level)).any(axis=0)
+        where = self._where(level)
         across: Any = {"transform": ax.get_xaxis_transform(), "step": "mid", "zorder": 0}
         ax.fill_between(self.thresholds, 0, 1, where=where, color=FAINT, alpha=0.4, lw=0, **across)
         return ax

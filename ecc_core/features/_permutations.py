@@ -103,7 +103,7 @@ def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> l
                 f"got {' and '.join(str(len(values)) for values in groups.values())}"
             )
         units = [[*range(len(values))] for values in groups.values()]
-    means = _unit_means(groups, units)
+    means = unit_means(groups, units)
     for number, unit in ((i, unit) for i, own in enumerate(means) for unit in own):
         if not paired and any(unit in own for own in means[:number]):
             raise ValueError(
@@ -121,7 +121,7 @@ def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> l
     return [np.stack([*own.values()]) for own in means]
 
 
-def _unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
+def unit_means(groups: dict[str, Floats], units: Any) -> list[dict[Any, Floats]]:
     """Return the mean curve of each unit in each of the groups, which are given by name."""
     if not isinstance(units, tuple | list) or len(units) != len(groups):
         got = f"{len(units)} of them" if isinstance(units, tuple | list) else type(units).__name__

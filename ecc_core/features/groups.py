@@ -16,6 +16,7 @@ from ecc_core.features._permutations import (
     independent_curves,
     regroupings,
     sign_flips,
+    unit_means,
 )
 from ecc_core.features._steps import Floats, check_level
 
@@ -28,6 +29,7 @@ ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the
 def mean_band(
     curves: Curves,
     *,
+    units: Any = None,
     level: float = 0.95,
     kind: Literal["simultaneous", "pointwise"] = "simultaneous",
     n_resamples: int = 2000,
@@ -45,6 +47,9 @@ def mean_band(
         :func:`align_curves`. A table is a CurveTable or a data frame with the columns of one, see
         :func:`ecc_core.io.curves_of_table`. Transforms, as RegionTransforms or a list of
         EulerTransform, must have the same directions and heights.
+    units : sequence of ids, optional
+        For each curve the id of the independent unit that it comes from, such as the name of a
+        well. Curves are averaged within units. Default: each curve is a unit.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
@@ -67,8 +72,9 @@ def mean_band(
     ImportError
         If SciPy is not installed.
     TypeError, ValueError
-        As for :func:`curve_distance`, and for fewer than 2 curves, a level outside 0 to 1, an
-        unknown kind, or fewer than 1 bootstrap sample.
+        As for :func:`curve_distance`, and for fewer than 2 curves or units, ids that are missing
+        or do not fit the curves, a level outside 0 to 1, an unknown kind, or fewer than 1 bootstrap
+        sample.
 
     Notes
     -----
@@ -94,9 +100,13 @@ def mean_band(
     n_resamples = check_positive_int(n_resamples, "n_resamples")
     aligned = align({"curves": curves}, superlevel, functional)
     (values,) = aligned.groups
+    if units is not None:
+        (means,) = unit_means({"curves": values}, (units,))
+        values = np.stack([*means.values()])
     count = len(values)
     if count < 2:
-        raise ValueError(f"`curves` must hold at least 2 curves, got {count}")
+        what = "curves" if units is None else "units"
+        raise ValueError(f"`curves` must hold at least 2 {what}, got {count}")
     generator = np.random.default_rng(rng)
     mean = values.mean(axis=0)
     spread = values.std(axis=0, ddof=1) / np.sqrt(count)

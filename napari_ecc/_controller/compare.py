@@ -31,6 +31,8 @@ NOTHING = (
     "explorer's curve."
 )
 
+COMPARED = ("curves", "features", "by", "pattern", "unit")
+"""Fields of the model that a comparison depends on."""
 Features = dict[str, dict[str, Any]]
 Compute = Callable[[Mapping[str, Any]], Iterator[Step]]
 
@@ -51,7 +53,7 @@ class CompareController(DockController):
         self._failure = ""  # what the last job did not find, and why
         self._links.add(self._on_incomparable, self._testing.failed)
         events = self.model.events
-        self._links.add(self._compare, events.curves, events.pattern, events.by, events.features)
+        self._links.add(self._compare, *(events[name] for name in COMPARED))
 
     def add_layers(self) -> None:
         """Add the curves of the selected layers; of all images if fewer than two are selected."""
@@ -144,7 +146,7 @@ class CompareController(DockController):
     def _clear(self) -> None:
         self._calls.clear()
         self._failure = ""
-        self.model.by = ""
+        self.model.by = self.model.unit = ""
         self.model.features = {}
         self.model.curves = {}
 
@@ -187,7 +189,8 @@ class CompareController(DockController):
         result = "" if comparison is None else comparison.in_words()
         state = "complete" if not self._missing() else f"{self._missing()} curves missing"
         groups = f"{self.model.by or 'name'}: {self.model.pattern}"
-        return {**super().facts, "groups": groups, "result": result, "state": state}
+        unit = self.model.unit or "curve"
+        return {**super().facts, "groups": groups, "unit": unit, "result": result, "state": state}
 
     @property
     def _options(self) -> dict[str, Any]:

@@ -27,8 +27,8 @@ View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
 MOST_NAMED = 8
-"""Largest number of groups that are named one by one."""
-INDEPENDENT = "valid if the curves are independent (one per well or animal, not its cells)"
+"""Largest number of groups that are named one by one, and twice that of ranges."""
+INDEPENDENT = "valid if the curves are independent, or a unit such as the well is chosen"
 SEED = 0
 """Seed of bootstrap and permutations, for reproducible results."""
 
@@ -41,18 +41,31 @@ class Comparison(NamedTuple):
     """Mean and 95 % band of each group; both bounds are the mean for a single curve."""
     difference: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     """Mean of the first group minus that of the second, if there are two."""
-    test: PermutationTest | None  # whether they differ, if both have two or more curves
+    test: PermutationTest | None
+    """Whether they differ, if there are two or more groups of two or more units."""
+    unit: str = ""  # the column that says which curves are averaged; "" if each is a unit
 
     def in_words(self) -> str:
         """The result of the test, with the sizes of the groups."""
-        sizes = [f"{name} (n = {len(members)})" for name, members in self.groups.items()]
+        each = self.test.units if self.test and self.unit else map(len, self.groups.values())
+        pairs = zip(self.groups, each, strict=True)
+        sizes = [f"{name} ({self.unit or 'n'} = {size})" for name, size in pairs]
         if len(sizes) > MOST_NAMED:
             sizes = [f"{len(sizes)} groups"]
         if self.test is None:
-            return f"{', '.join(sizes)}. A test needs two groups of 2 or more curves."
+            return f"{', '.join(sizes)}. A test needs groups of 2 or more {self._units}."
         distance = f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}"
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
-        return f"{distance}, {result}; {INDEPENDENT}"
+        found = self.test.differing()
+        ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in found]
+        if len(ranges) > MOST_NAMED // 2:
+            ranges = [f"{len(ranges)} ranges from {found[0][0]:g} to {found[-1][1]:g}"]
+        where = f"thresholds that differ (p ≤ 0.05, corrected): {', '.join(ranges) or 'none'}"
+        return f"{distance}, {result}; {where}" + ("" if self.unit else f"; {INDEPENDENT}")
+
+    @property
+    def _units(self) -> str:
+        return f"values of {self.unit}" if self.unit else "curves"
 
 
 def groups_of(
@@ -101,6 +114,7 @@ def compare_groups(
     *,
     features: Any = None,
     by: str = "",
+    unit: str = "",
     n_permutations: int = 9999,
 ) -> Comparison:
     """Compare groups of curves by a permutation test of the distance of their means.
@@ -116,6 +130,9 @@ def compare_groups(
         What is known of the curves, with their names in the column ``name``.
     by : str, default ""
         A column of `features`.
+    unit : str, default ""
+        The column of `features` that names the independent units, such as wells or animals, within
+        which curves are averaged. "": each curve is a unit.
     n_permutations : int, default 9999
 
     Returns
@@ -125,22 +142,24 @@ def compare_groups(
     Raises
     ------
     ValueError
-        If `by` is not a column of `features`, or curves differ in what must agree; see
-        :func:`ecc_core.features.curve_distance`.
+        If `by` or `unit` is not a column of `features`, a unit is in several groups, or curves
+        differ in what must agree; see :func:`ecc_core.features.curve_distance`.
     """
     names = list(curves)
     check_agreement(None, **curves)
-    groups = groups_of(names, pattern, None if not by else values_of(names, features, by))
-    bands = {name: _band([curves[at] for at in members]) for name, members in groups.items()}
+    groups = groups_of(names, pattern, values_of(names, features, by) if by else None)
+    units = dict(zip(names, values_of(names, features, unit) if unit else names, strict=True))
+    parts = [[curves[at] for at in members] for members in groups.values()]
+    ids = [[units[at] for at in members] for members in groups.values()]
+    bands = dict(zip(groups, map(_band, parts, ids), strict=True))
     difference = test = None
+    if len(groups) > 1 and min(len(set(own)) for own in ids) >= 2:
+        test = permutation_test(*parts, units=tuple(ids), n_permutations=n_permutations, rng=SEED)
     if len(groups) == 2:
-        first, second = ([curves[at] for at in members] for members in groups.values())
-        both = align_curves([*first, *second])
-        means = np.split(both.values, [len(first)])
-        difference = both.thresholds, means[0].mean(axis=0) - means[1].mean(axis=0)
-        if min(len(first), len(second)) >= 2:
-            test = permutation_test([*first], [*second], n_permutations=n_permutations, rng=SEED)
-    return Comparison(groups, bands, difference, test)
+        means: Any = [(band.thresholds, band.mean) for band in bands.values()]
+        both = align_curves(means, superlevel=parts[0][0].superlevel)
+        difference = both.thresholds, both.values[0] - both.values[1]
+    return Comparison(groups, bands, difference, test, unit)
 
 
 def values_of(names: list[str], features: Any, column: str) -> list[str]:
@@ -156,11 +175,12 @@ def _in_words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _band(curves: list[EulerCurve]) -> CurveBand:
-    if len(curves) > 1:
-        return mean_band([*curves], rng=SEED)
-    values = np.asarray(curves[0].values, dtype=np.float64)
-    return CurveBand(np.asarray(curves[0].thresholds, dtype=np.float64), values, values, values)
+def _band(curves: list[EulerCurve], units: list[str]) -> CurveBand:
+    if len(set(units)) > 1:
+        return mean_band([*curves], units=units, rng=SEED)
+    aligned = align_curves([*curves])
+    mean = aligned.values.mean(axis=0)
+    return CurveBand(aligned.thresholds, mean, mean, mean)
 
 
 @dataclass
@@ -172,6 +192,7 @@ class CompareModel:
     """What is known of the curves, by their names."""
     by: str = ""  # the column that groups are made by; "" for the names
     pattern: str = ""  # of the groups; see `groups_of`
+    unit: str = ""  # the column whose values are the independent units; "" for the curves
     view: View = "curves"
     comparison: Comparison | None = None
     status: str = ""  # one line for the user
@@ -187,8 +208,10 @@ class CompareModel:
     @property
     def grouping(self) -> dict[str, Any]:
         """Arguments of `compare_groups`."""
-        if not self.by:
+        chosen = {"by": self.by, "unit": self.unit}
+        used = {field: column for field, column in chosen.items() if column}
+        if not used:
             return {"pattern": self.pattern}
-        values = values_of(list(self.curves), self.table, self.by)
-        features = {"name": list(self.curves), self.by: values}
-        return {"pattern": self.pattern, "features": features, "by": self.by}
+        names = list(self.curves)
+        columns = {column: values_of(names, self.table, column) for column in used.values()}
+        return {"pattern": self.pattern, "features": {"name": names, **columns}, **used}

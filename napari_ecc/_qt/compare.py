@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pyqtgraph as pg
 from magicgui.widgets import Table
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QAbstractItemView, QFileDialog
 
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
@@ -19,12 +21,25 @@ from napari_ecc._qt.saving import Saver, attempt
 
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 FOLDER_TIP = "The images in a folder, to group by the folders in it"
+FEW = 12
+"""Number of curves of a group beyond which they are translucent."""
+TRANSLUCENT = "#70"
+"""What the code of a colour with an opacity begins with."""
 MOST_LINES = 200
 """Largest number of curves per group that are drawn, evenly chosen."""
+EACH = {"each curve": ""}
 CHOICES = {
     "Group by": (
         form.choice("by", "The names, or a column that is known of the curves", {"name": ""}),
         form.text("pattern", "Regular expression for the names or values, such as control|drug"),
+    ),
+    "Units": (
+        form.choice(
+            "unit",
+            "What is independent: each curve, or a column such as the well or the animal, whose "
+            "curves are averaged",
+            EACH,
+        ),
     ),
     "Show": (
         form.choice(
@@ -35,6 +50,22 @@ CHOICES = {
     ),
 }
 COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
+
+
+def _difference(comparison: Comparison, superlevel: bool) -> list[Line]:
+    """The difference of two groups, in colour where it is significant."""
+    if comparison.difference is None:
+        return []
+    t, difference = comparison.difference
+    lines = [Line(t, difference, superlevel)]
+    if comparison.test is not None and comparison.test.differing():
+        differs = np.zeros(t.size, bool)
+        for first, last in comparison.test.differing():
+            differs |= (first <= t) & (t <= last)
+        where = np.where(differs, difference, np.nan)
+        label = "p ≤ 0.05, corrected"
+        lines.append(Line(t, where, superlevel, colour="accent", width=3.0, label=label))
+    return lines
 
 
 class CurveComparison(Panel):
@@ -51,6 +82,7 @@ class CurveComparison(Panel):
         self.table.native.setMinimumHeight(90)
         self.table.read_only = True
         self.table.native.setAccessibleName("Descriptors of the curves")
+        self.table.native.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
@@ -79,11 +111,16 @@ class CurveComparison(Panel):
     def _connect(self) -> None:
         events = self.model.events
         self.show(self._offer_columns, events.curves, events.features)
-        self.show(self._show_curves, events.curves, events.comparison, events.view)
+        self.show(self._show_curves, events.curves, events.comparison)
+        self.show(self._show_lines, events.view)
+        self.table.native.itemSelectionChanged.connect(self._show_lines)
+        self.plot.chosen.connect(self._choose)
 
     def _offer_columns(self) -> None:
         columns = [name for name in self.model.table.columns if name != "name"]
-        self.form.offer("by", {"name": "", **{name: name for name in columns}}, self.model.by)
+        known = {name: name for name in columns}
+        self.form.offer("by", {"name": "", **known}, self.model.by)
+        self.form.offer("unit", {**EACH, **known}, self.model.unit)
 
     @property
     def message(self) -> str:
@@ -94,37 +131,63 @@ class CurveComparison(Panel):
 
     def _show_curves(self) -> None:
         comparison, curves = self.model.comparison, self.model.curves
-        self.show_state()
         if not curves:
-            self.plot.set_lines([])
             self.table.clear()
+        elif comparison is not None:
+            self._show_table(comparison)
+        self._show_lines()
+
+    def _show_lines(self) -> None:
+        """Draw the curves, those of the selected rows on top."""
+        self.show_state()
+        if self.model.comparison is None:
+            if not self.model.curves:
+                self.plot.set_lines([])
             return
-        if comparison is None:
-            return
-        self.plot.set_lines(self._lines(comparison))
-        self._show_table(comparison)
+        rows = {index.row() for index in self.table.native.selectedIndexes()}
+        lines = self._lines(self.model.comparison)
+        if self.model.view != "difference":
+            names = [name for row, name in enumerate(self.model.curves) if row in rows]
+            lines += [self._line(name, colour="text", width=2.4, label=name) for name in names]
+        self.plot.set_lines(lines)
+
+    def _choose(self, name: str) -> None:
+        """Select the row of a curve."""
+        self.table.native.selectRow(list(self.model.curves).index(name))
+
+    def _line(self, name: str, **look: Any) -> Line:
+        curve = self.model.curves[name]
+        return Line(curve.thresholds, curve.values, curve.superlevel, name=name, **look)
 
     def _lines(self, comparison: Comparison) -> list[Line]:
-        curves = self.model.curves
-        superlevel = next(iter(curves.values())).superlevel
+        superlevel = next(iter(self.model.curves.values())).superlevel
         if self.model.view == "difference":
-            found = comparison.difference
-            return [] if found is None else [Line(*found, superlevel)]
+            return _difference(comparison, superlevel)
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
             colour = PALETTE[k % len(PALETTE)]
             label = f"{name} (n = {len(members)})" if k < MOST_NAMED else ""
             if self.model.view == "curves":
-                some = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
-                look: dict[str, Any] = {"colour": colour, "width": 1.2}
-                drawn = [Line(at.thresholds, at.values, superlevel, **look) for at in some]
+                some = members[:: -(-len(members) // MOST_LINES)]
+                colours = self._colours_of(some, colour)
+                pairs = zip(some, colours, strict=True)
+                drawn = [self._line(at, colour=own, width=1.2) for at, own in pairs]
             else:
                 t, mean, low, high = comparison.bands[name]
-                look = {"colour": colour, "width": 0.8, "dashed": True}
+                look: dict[str, Any] = {"colour": colour, "width": 0.8, "dashed": True}
                 bounds = [Line(t, y, superlevel, **look) for y in (low, high)]
                 drawn = [Line(t, mean, superlevel, colour=colour, width=2.0), *bounds]
             lines += [drawn[0]._replace(label=label), *drawn[1:]]
         return lines
+
+    def _colours_of(self, names: list[str], colour: str) -> list[str]:
+        """Colours of the curves of a group: of frames by their place, or that of the group."""
+        known = self.model.features
+        frames = [known.get(name, {}).get("frame") for name in names]
+        if len(frames) > 1 and None not in frames and len(self.model.comparison.groups) == 1:
+            scale = pg.colormap.get("viridis").mapToQColor(np.linspace(0, 1, len(names)))
+            return [at.name() for at in scale]
+        return [colour.replace("#", TRANSLUCENT) if len(names) > FEW else colour] * len(names)
 
     def _show_table(self, comparison: Comparison) -> None:
         group = {name: title for title, names in comparison.groups.items() for name in names}

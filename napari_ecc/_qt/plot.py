@@ -38,6 +38,7 @@ class Line(NamedTuple):
     width: float = 1.6
     dashed: bool = False
     label: str = ""  # for the legend; "" leaves the curve out of it
+    name: str = ""  # what is chosen by a click on the curve
 
     def corners(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of its steps."""
@@ -71,10 +72,13 @@ class CurvePlot(Plot):
     stepped : int
         A key moves the line by so many thresholds: left and right by 1, with Shift by 10; Home and
         End by more than there are.
+    chosen : str
+        The name of the curve nearest to a click.
     """
 
     threshold_moved = Signal(float)
     stepped = Signal(int)
+    chosen = Signal(str)
 
     def __init__(self, x_label: str, y_label: str) -> None:
         self._lines: tuple[Line, ...] = ()
@@ -147,7 +151,10 @@ class CurvePlot(Plot):
             super().mousePressEvent(event)
         elif self._lines:
             self._dragging = True
-            self.threshold_moved.emit(self.place_of(event)[0])
+            x, y = self.place_of(event)
+            self.threshold_moved.emit(x)
+            if near := self._nearest(x, y).name:
+                self.chosen.emit(near)
 
     def mouseMoveEvent(self, event: Any) -> None:
         """Drag the line, or tell the value under the mouse and that the line can be dragged."""
@@ -159,16 +166,26 @@ class CurvePlot(Plot):
         near = self._threshold is not None and abs(self.position_of(self._threshold) - x) < GRAB
         shape = Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
-        self.setToolTip(self._readout(self.place_of(event)[0]))
+        self.setToolTip(self._readout(*self.place_of(event)))
 
     def mouseReleaseEvent(self, event: Any) -> None:
         """End a drag."""
         self._dragging = False
         super().mouseReleaseEvent(event)
 
-    def _readout(self, x: float) -> str:
-        """The value of the uppermost curve."""
-        return f"{x:.4g}: {formatted(self._lines[-1].value_at(x))}" if self._lines else ""
+    def _readout(self, x: float, y: float) -> str:
+        """The value of a curve."""
+        if not self._lines:
+            return ""
+        line = self._nearest(x, y)
+        value = f"{x:.4g}: {formatted(line.value_at(x))}"
+        return f"{line.name}, {value}" if line.name else value
+
+    def _nearest(self, x: float, y: float) -> Line:
+        """The curve with a name that is nearest to a place; without names the uppermost one."""
+        scale: Any = symlog if self._axes["left"].log else float
+        named = [line for line in self._lines if line.name]
+        return min(named or self._lines[-1:], key=lambda line: abs(scale(line.value_at(x)) - y))
 
     def keyPressEvent(self, event: Any) -> None:
         """Move the line by the arrow keys, Home and End."""
@@ -186,7 +203,8 @@ class CurvePlot(Plot):
             self.stepped.emit(step)
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
-        return [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
+        named = [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
+        return [(label, QColor(colour.rgb())) for label, colour in named]  # opaque
 
     def _redraw(self) -> None:
         accent, shade = (self._colours.named("accent") for _ in range(2))
@@ -256,8 +274,8 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
 def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     x0 = min(float(line.x[0]) for line in lines)
     x1 = max(float(line.x[-1]) for line in lines)
-    y0 = min(0.0, *(float(np.min(line.y)) for line in lines))
-    y1 = max(0.0, *(float(np.max(line.y)) for line in lines))
+    y0 = min(0.0, *(float(np.nanmin(line.y)) for line in lines))
+    y1 = max(0.0, *(float(np.nanmax(line.y)) for line in lines))
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
     return (x0 - half, x1 + half, y0 - room * (y0 < 0), y1 + room)

@@ -182,3 +182,23 @@ def test_axes_of_plots_have_units():
     for found in (pairs, regions):
         assert found.boundary == "closed"
         assert found.plot().get_xlabel() == "birth (HU)"
+
+
+def test_ranges_of_thresholds_that_differ():
+    """Against a walk along the thresholds."""
+    test = permutation_test((T, np.ones((2, T.size))), (T, np.ones((2, T.size))))
+    rng = np.random.default_rng(0)
+    for shape in [(T.size,), (3, T.size)] * 20:
+        pvalues = rng.choice([0.01, 0.05, 0.051, 0.5], shape)
+        expected, inside = [], False
+        for t, column in zip(T.tolist(), pvalues.T, strict=True):
+            now = bool((column <= 0.05).any())
+            if now and inside:
+                expected[-1] = (expected[-1][0], t)
+            elif now:
+                expected.append((t, t))
+            inside = now
+        assert test._replace(pvalues=pvalues).differing() == expected
+    assert test.differing() == []
+    with pytest.raises(ValueError, match="`level`"):
+        test.differing(1.5)

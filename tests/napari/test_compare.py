@@ -6,7 +6,8 @@ import pytest
 import zarr
 from napari.layers import Image
 from napari_helpers import settle
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter
 from skimage.measure import euler_number
 from tifffile import imwrite
@@ -15,11 +16,23 @@ import ecc_core as ecc
 from ecc_core.features import permutation_test
 from napari_ecc import actions
 from napari_ecc._model.compare import compare_groups, groups_of
+from napari_ecc._qt.canvas import symlog
 
 
 def noise(seed, sigma):
     values = gaussian_filter(np.random.default_rng(seed).standard_normal((40, 40)), sigma)
     return (values / values.std() * 20 + 128).astype(np.uint8)
+
+
+def click_on_the_curve(panel, name, qtbot):
+    """Click where a curve is further from the others than anywhere else."""
+    lines = {line.name: line for line in panel.plot.lines}
+    places = lines[name].x
+    heights = {key: symlog([line.value_at(x) for x in places]) for key, line in lines.items()}
+    apart = [np.abs(own - heights[name]) for key, own in heights.items() if key != name]
+    k = int(np.min(apart, axis=0).argmax())
+    x, y = panel.plot.pixels(places[k], heights[name][k])
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(int(x), int(y)))
 
 
 def test_groups():
@@ -62,11 +75,52 @@ def test_groups_are_compared_by_their_means():
     expected = permutation_test(fine, coarse, n_permutations=499, rng=0)
     assert found.test.pvalue == expected.pvalue < 0.05
     assert "fine (n = 5) and coarse (n = 5)" in found.in_words()
-    assert "valid if the curves are independent (one per well or animal" in found.in_words()
+    assert "valid if the curves are independent" in found.in_words()
+    first, last = found.test.differing()[0][0], found.test.differing()[-1][1]
+    assert f"from {first:g} to {last:g}" in found.in_words()
     assert compare_groups(curves).test is None
     assert compare_groups(curves, ".+").in_words().startswith("10 groups. A test needs")
+    kinds = ["fine"] * 5 + ["coarse"] * 2 + ["other"] * 3
+    features = {"name": list(curves), "kind": kinds}
+    third = compare_groups(curves, features=features, by="kind", n_permutations=99)
+    assert third.test.units == (5, 2, 3)
+    assert third.difference is None
     single = compare_groups(dict(list(curves.items())[:1]))
     assert_array_equal(single.bands["all"].mean, fine[0].values)
+
+
+def test_units_are_averaged_and_permuted():
+    """Cells of two wells per treatment: two curves a group, of which no p-value is below 1 / 3."""
+    wells = ["A1", "A1", "A2", "A2", "A2", "B1", "B2", "B2"]
+    curves = {f"cell {k}": ecc.euler_curve(noise(k, 1 + k // 5), 16) for k in range(8)}
+    features = {"name": list(curves), "well": wells, "row": [well[0] for well in wells]}
+    found = compare_groups(curves, features=features, by="row", unit="well", n_permutations=99)
+    t = np.unique(np.concatenate([curve.thresholds for curve in curves.values()]))
+    values = np.array(
+        [
+            [
+                curve.values[curve.thresholds <= at][-1] if at >= curve.thresholds[0] else 0
+                for at in t
+            ]
+            for curve in curves.values()
+        ]
+    )
+    means = [values[[well == name for well in wells]].mean(axis=0) for name in sorted(set(wells))]
+    expected = permutation_test((t, means[:2]), (t, means[2:]))
+    assert found.test.units == (2, 2)
+    assert found.test.pvalue == expected.pvalue
+    assert found.test.statistic == pytest.approx(expected.statistic)
+    assert_allclose(found.difference[1], np.mean(means[:2], axis=0) - np.mean(means[2:], axis=0))
+    own = found.bands["A"]
+    at = np.searchsorted(t, own.thresholds)
+    assert_allclose(own.mean, np.mean(means[:2], axis=0)[at])
+    assert "A (well = 2) and B (well = 2)" in found.in_words()
+    assert "independent" not in found.in_words()
+    single = compare_groups(curves, features=features, by="well", unit="well")
+    assert single.test is None
+    assert_allclose(single.bands["B2"].lower, single.bands["B2"].mean)
+    with pytest.raises(ValueError, match="each unit in one group"):
+        compare_groups(curves, "(cell) [0-3]", features=features, unit="well")
 
 
 def test_curves_that_differ_are_not_compared():
@@ -98,34 +152,44 @@ def test_actions_without_a_window():
 
 def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path):
     viewer = make_napari_viewer_proxy()
-    for seed in range(6):
-        viewer.add_image(noise(seed, 1 + seed // 3), name=f"{'ab'[seed // 3]} {seed}")
+    for seed in range(8):
+        viewer.add_image(noise(seed, 1 + seed // 4), name=f"{'ab'[seed // 4]} {seed}")
     _, panel = open_panel("Compare", viewer=viewer)
     assert "Add selected layers" in panel.work.text.text()
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
     assert list(panel.model.curves) == [layer.name for layer in viewer.layers]
-    assert len(panel.plot._lines) == 6
+    assert len(panel.plot._lines) == 8
     panel.form["pattern"].value = "a|b"
     settle(qtbot, panel)
     assert "p = " in panel.work.text.text()
     assert "valid if the curves are independent" in panel.work.text.text()
-    assert "n = 3" in panel.plot.lines[0].label
+    assert "n = 4" in panel.plot.lines[0].label
     panel.form["view"].value = "Means and bands"
     assert len(panel.plot._lines) == 6
     panel.form["view"].value = "Difference"
-    (line,) = panel.plot._lines
+    line = panel.plot.lines[0]
     assert_array_equal(line.y, panel.model.comparison.difference[1])
-    assert panel.table.shape[0] == 6
+    assert panel.table.shape[0] == 8
+
+    assert panel.plot.lines[-1].label == "p ≤ 0.05, corrected"
+    marked = ~np.isnan(panel.plot.lines[-1].y)
+    assert_array_equal(marked, panel.model.comparison.test.pvalues <= 0.05)
+    panel.form["view"].value = "Curves"
+    click_on_the_curve(panel, "b 4", qtbot)
+    assert {index.row() for index in panel.table.native.selectedIndexes()} == {4}
+    assert panel.plot.lines[-1].label == "b 4"
+    assert_array_equal(panel.plot.lines[-1].y, panel.model.curves["b 4"].values)
+    panel.form["view"].value = "Difference"
 
     panel.save_curves(str(tmp_path / "curves.csv"))
     table = pd.read_csv(tmp_path / "curves.csv", comment="#")
     assert set(table["group"]) == {"a", "b"}
     chosen = table[table["name"] == "b 4"]
     assert_array_equal(chosen["euler_number"], panel.model.curves["b 4"].values)
-    assert "# result: a (n = 3) and b (n = 3)" in (tmp_path / "curves.csv").read_text()
+    assert "# result: a (n = 4) and b (n = 4)" in (tmp_path / "curves.csv").read_text()
     panel.save_table(str(tmp_path / "table.parquet"))
-    assert len(pd.read_parquet(tmp_path / "table.parquet")) == 6
+    assert len(pd.read_parquet(tmp_path / "table.parquet")) == 8
     panel.copy_python()
     names = {"viewer": viewer}
     exec(qapp.clipboard().text(), names)
@@ -158,8 +222,11 @@ def test_frames_and_objects_by_their_features(
     settle(qtbot, panel)
     pd.DataFrame({"frame": range(4), "phase": [*"xyxy"]}).to_csv(tmp_path / "phases.csv")
     panel.join(str(tmp_path / "phases.csv"))
+    colours = [line.colour for line in panel.plot.lines]
+    assert len(set(colours)) == 4  # by frame
     panel.form["by"].value = "phase"
     settle(qtbot, panel)
+    assert len({line.colour for line in panel.plot.lines}) == 2  # by group
     groups = panel.model.comparison.groups
     assert groups == {p: [f"movie axis 0 {k}" for k in (i, i + 2)] for i, p in enumerate("xy")}
     panel.save_table(str(tmp_path / "table.csv"))
