@@ -295,38 +295,32 @@ def table(report: dict[str, Any]) -> str:
     ]
     for name, entries in report["groups"].items():
         lines += ["", f"## {(GROUPS[name].__doc__ or name).rstrip('.')}", ""]
-        lines += [
-            "| call | ms | ns a point | multiple | bar | two workers | over the bar because |"
-        ]
-        lines += ["|---|---|---|---|---|---|---|"]
+        lines += ["| call | ms | ns a point | multiple | two workers | why |"]
+        lines += ["|---|---|---|---|---|---|"]
         for entry in entries:
             unit = " µs" if entry["unit"] == "us" else ""
             two = f"{entry['two workers']:.2f}" if "two workers" in entry else ""
             point = f"{entry['ns']:.2f}" if "ns" in entry else ""
             lines.append(
                 f"| {entry['case']} | {entry['ms']:.3g} | {point} | {entry['value']:.3g}{unit} "
-                f"| {entry['bar']:g}{unit} | {two} | {entry['cause']} |"
+                f"| {two} | {entry['cause']} |"
             )
     return "\n".join(lines) + "\n"
 
 
 def picture(report: dict[str, Any], path: Any) -> None:
-    """One bar a call, with a mark at what it should be."""
+    """One bar a call."""
     from matplotlib import pyplot as plt
 
     entries = [e for group in report["groups"].values() for e in group if e["unit"] == "x"]
     figure, axes = plt.subplots(figsize=(8, 0.2 * len(entries) + 1), layout="constrained")
-    values, bars = (np.array([entry[key] for entry in entries]) for key in ("value", "bar"))
-    colours = np.where(values <= bars, "tab:blue", "tab:orange")
     places = np.arange(len(entries))
-    axes.barh(places, values, color=colours)
-    axes.plot(bars, places, "k|", markersize=7, label="bar")
+    axes.barh(places, [entry["value"] for entry in entries])
     axes.set_yticks(places, [entry["case"] for entry in entries], fontsize=6)
     axes.set(xscale="log", xlabel="multiple of the fastest call, a point")
     axes.axvline(1, color="0.7", linewidth=0.8)
     axes.invert_yaxis()
     axes.margins(y=0.01)
-    axes.legend(loc="lower right")
     figure.savefig(path, dpi=120)
 
 

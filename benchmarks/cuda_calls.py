@@ -24,7 +24,7 @@ import ecc_core as ecc
 from benchmarks.cuda import field
 
 TURNS = 400
-HEAD = "| call | timed by | CuPy | bar | torch | bar |"
+HEAD = "| call | timed by | CuPy | torch |"
 
 Call = Callable[[Any], Any]
 
@@ -101,7 +101,7 @@ def main() -> None:
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
     lines = [
         f"| {r['call']} | {r['timed']} | "
-        + " | ".join(f"{r['us'][lib]:.1f} | {r['bars'][lib]}" for lib in ("CuPy", "torch"))
+        + " | ".join(f"{r['us'][lib]:.1f}" for lib in ("CuPy", "torch"))
         + " |"
         for r in rows
     ]

@@ -410,20 +410,18 @@ def write(found: dict[str, list[Row]]) -> None:
         "",
         f"{facts}; a window of 1500 x 950 pixels on Xvfb, drawn by the processor (llvmpipe).",
         "",
-        "Milliseconds, but for ratios and numbers of openings. Bars are compared with the median",
-        "time, those of heartbeats with the greatest. The heartbeat is a timer of the GUI thread,",
-        f"due every {BEAT} ms, in the best of {RUNS} runs; the processor time of the GUI thread",
-        "between two beats is that of napari's and the plugin's code, without the drawing.",
+        "Milliseconds, but for ratios and numbers of openings. The heartbeat is a timer of the GUI",
+        f"thread, due every {BEAT} ms, in the best of {RUNS} runs; the processor time of that",
+        "thread between two beats is that of napari's and the plugin's code, without the drawing.",
         "Written by `python benchmarks/napari_plugin.py`.",
         "",
-        "| case | least | median | greatest | repeats | bar | |",
-        "|---|---|---|---|---|---|---|",
+        "| case | least | median | greatest | repeats |",
+        "|---|---|---|---|---|",
     ]
     for row in (Row(**values) for rows in groups.values() for values in rows):
-        bar = "" if row.bar is None else f"<= {row.bar:g}"
         digits = 2 if row.case.startswith("ratio") else 1
         times = " | ".join(f"{at:.{digits}f}" for at in (row.least, row.median, row.most))
-        lines.append(f"| {row.case} | {times} | {row.repeats} | {bar} | {row.met} |")
+        lines.append(f"| {row.case} | {times} | {row.repeats} |")
     RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
 
 

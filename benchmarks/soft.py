@@ -397,14 +397,14 @@ def table(results: dict[str, Any]) -> str:
             "and launches one kernel each way. Forward and backward with a given gradient, with",
             "the sum of the curves as loss, and with the sum of their squares.",
             "",
-            "| curve | t | step | one call | least | bar | successive | least |",
-            "|---|---|---|---|---|---|---|---|",
+            "| curve | t | step | one call | least | successive | least |",
+            "|---|---|---|---|---|---|---|",
         ]
     for row in results["calls"]:
         for kind in ("gradient given", "sum", "sum of squares"):
             own, least = (row["seconds"][f"{name}, {kind}"] for name in ("curve", "least"))
             cells = [row["case"], row["thresholds"], kind, in_ms(own[0]), in_ms(least[0])]
-            cells += [in_ms(row["bar"]), in_ms(own[1]), in_ms(least[1])]
+            cells += [in_ms(own[1]), in_ms(least[1])]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     if results["layers"]:
         lines += [
@@ -412,13 +412,13 @@ def table(results: dict[str, Any]) -> str:
             "Layers with learned parameters from Python by the clock, forward and backward, ms.",
             "`plain` is the same transform in plain PyTorch, and for curves the function alone.",
             "",
-            "| layer | images | bar | layer | plain | ratio |",
-            "|---|---|---|---|---|---|",
+            "| layer | images | layer | plain | ratio |",
+            "|---|---|---|---|---|",
         ]
     for row in results["layers"]:
         own, plain = (row["seconds"].get(name) for name in ("layer", "plain"))
         ratio = f"{plain / own:.1f}" if plain else ""
-        cells = [row["layer"], row["case"], row["bar"], in_ms(own), in_ms(plain), ratio]
+        cells = [row["layer"], row["case"], in_ms(own), in_ms(plain), ratio]
         lines.append("| " + " | ".join(cells) + " |")
     row = results["transform"]
     found = row["seconds"]

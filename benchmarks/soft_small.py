@@ -156,13 +156,13 @@ def table(found: list[dict[str, Any]]) -> str:
         f"Forward and backward, float32, torch {torch.__version__}. Ratios are of the first call",
         "to the others. Written by `python -m benchmarks.soft_small`.",
         "",
-        "| case | bar | ms | ratio to |",
-        "|---|---|---|---|",
+        "| case | ms | ratio to |",
+        "|---|---|---|",
     ]
     for one in found:
         times = ", ".join(f"{name}: {ms:.3g}" for name, ms in one["ms"].items())
         ratios = ", ".join(f"{name}: {ratio:.2f}" for name, ratio in one["ratios"].items())
-        lines.append(f"| {one['case']} | {one['bar']} | {times} | {ratios} |")
+        lines.append(f"| {one['case']} | {times} | {ratios} |")
     return "\n".join(lines) + "\n"
 
 
