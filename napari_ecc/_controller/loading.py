@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -80,12 +81,12 @@ def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
     return result
 
 
-def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
+def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None, None]:
     """Compute delayed values with threads; shared blocks are read once.
 
     Yields the position of a part and its value, each once, in the order of completion, and None
-    while there is nothing new. Closing the generator stops the computation. What a part raised is
-    raised again.
+    while there is nothing new, but not after the last part. Closing the generator stops the
+    computation. What a part raised is raised again.
     """
     wanted = list(parts)
     positions = {part.key: position for position, part in enumerate(wanted)}
@@ -97,7 +98,12 @@ def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
         with Callback(posttask=on_result):
             compute(wanted, scheduler="threads", num_workers=WORKERS)
 
-    return streamed(work, joined=True)
+    with closing(streamed(work, joined=True)) as results:
+        missing = len(wanted)
+        for found in results:
+            missing -= found is not None
+            if found is not None or missing:
+                yield found
 
 
 @cache

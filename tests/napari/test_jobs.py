@@ -3,6 +3,7 @@
 import threading
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -130,6 +131,20 @@ def test_closing_stops_reading(what):
     closing.set()
     job.close()
     assert len(read) < 100
+
+
+def test_the_last_block_comes_last_however_late_the_threads_end(monkeypatch):
+    """Scripts take the last step of a job."""
+
+    def ends_late(*arguments, **options):
+        computed = dask.compute(*arguments, **options)
+        time.sleep(0.2)
+        return computed
+
+    monkeypatch.setattr("napari_ecc._controller.loading.compute", ends_late)
+    parts = (da.from_array(VOLUME, chunks=9) + 1).to_delayed().ravel().tolist()
+    *_, last = as_completed(parts)
+    assert last is not None
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
