@@ -114,6 +114,8 @@ def lattice_curve(
             faces = _faces(corners, np.array(axes))
             for face in faces:
                 row += count / len(faces) * _shares(differences[:, face].max(axis=1))
+    found = weights.any(axis=0)  # few of the bins if neighbours are alike
+    weights, centres = weights[:, found], centres[found]
     total = np.empty((SHIFTS, u.size))
     for i, threshold in enumerate(-u if cubes else u):
         total[:, i] = weights @ special.ndtr((threshold - centres) / math.sqrt(common))
