@@ -70,9 +70,11 @@ class Emulator:
         shutil.copytree(self.backend.compile.SOURCE, sources)
         for file in sources.iterdir():
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
-        shutil.copy(HERE / "device.cuh", sources)
+        for file in HERE.glob("*.[ch]*"):
+            shutil.copy(file, sources)
+        self._compile("cuda.hpp", "source/cuda.hpp.gch", "-x", "c++-header")  # which is read often
         # What kernels call is found here.
-        self._launch = self._compile("grid.cpp", "grid", mode=ctypes.RTLD_GLOBAL).launch
+        self._launch = self._load("grid.cpp", "grid.so", mode=ctypes.RTLD_GLOBAL).launch
         self._launch.restype = ctypes.c_char_p
         self.backend.recipe.SLICED_LEAST = 0  # images of tests are small
         for module in vars(self.backend).values():
@@ -89,17 +91,20 @@ class Emulator:
         if key not in self._libraries:
             defined = [f'-DKERNEL="{source}.cu"', f"-DNAME={name}"]
             defined += [f"-DECC_{macro}={value}" for macro, value in macros.items()]
-            self._libraries[key] = self._compile("kernel.cpp", str(len(self._libraries)), *defined)
+            self._libraries[key] = self._load("kernel.cpp", f"{len(self._libraries)}.so", *defined)
         run = self._libraries[key].run
         return _Kernel(source, partial(self._launch, run), self.launched)
 
-    def _compile(
+    def _compile(self, file: str, name: str, *options: str) -> Path:
+        target = self._folder / name
+        command = [self._compiler, *FLAGS.split(), *options]
+        subprocess.run([*command, self._folder / "source" / file, "-o", target], check=True)
+        return target
+
+    def _load(
         self, file: str, name: str, *options: str, mode: int = ctypes.DEFAULT_MODE
     ) -> ctypes.CDLL:
-        target = self._folder / f"{name}.so"
-        command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]
-        subprocess.run([*command, *options, str(HERE / file), "-o", str(target)], check=True)
-        return ctypes.CDLL(str(target), mode)
+        return ctypes.CDLL(str(self._compile(file, name, *options)), mode)
 
     def clear(self) -> None:
         """Forget plans, which depend on the number of multiprocessors."""
