@@ -74,7 +74,7 @@ def directions(viewer: napari.Viewer) -> Any:
 
 
 def regions(viewer: napari.Viewer) -> Any:
-    """The coins as objects in two classes, one of them selected."""
+    """The coins as objects in two classes, three of them chosen."""
     viewer.open_sample("napari-ecc", "labelled_coins")
     viewer.layers["coin labels"].opacity = 0.4
     panel = open_dock(viewer, "Objects")
@@ -84,8 +84,9 @@ def regions(viewer: napari.Viewer) -> Any:
     score = found.components["curves"].scores[:, 0]
     for name, chosen in (("plain", score < -60), ("rich", score > 60)):
         panel.model.class_name = name
-        panel.controller.classify(found.labels[chosen])
-    panel.model.selected = int(found.labels[8])
+        panel.model.selected = tuple(found.labels[chosen].tolist())
+        panel.controller.classify()
+    panel.model.selected = 9, 16, 6
     return panel
 
 

@@ -190,20 +190,24 @@ def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
 
 
 def surroundings(
-    inside: NDArray[np.bool_],
-) -> tuple[tuple[int, ...], NDArray[np.bool_]] | None:
-    """Return where a bool array begins, and the array: true at the points next to a set.
+    sets: NDArray[np.integer],
+) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.intp]] | None:
+    """Return where a bool array begins, the array, and the boxes around sets numbered 1, 2, ...
 
-    None if the set is empty.
+    The array is true near the sets, and at the ends of two that touch. The boxes are where each set
+    begins and ends along each axis, (sets, axes, 2). None if all are empty.
     """
-    found = find_objects(inside.view(np.uint8))
+    found = [(k, box) for k, box in enumerate(find_objects(sets), 1) if box]
     if not found:
         return None
-    width = max(1, round(WIDTH * max(inside.shape)))
-    box = tuple(
-        slice(max(at.start - width, 0), min(at.stop + width, size))
-        for at, size in zip(found[0], inside.shape, strict=True)
-    )
-    cut = inside[box]
-    around: NDArray[np.bool_] = binary_dilation(cut, iterations=width) & ~cut
-    return tuple(at.start for at in box), around
+    width = max(1, round(WIDTH * max(sets.shape)))
+    around = np.zeros(sets.shape, np.bool_)
+    for k, box in found:
+        room = tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
+        cut, inside = sets[room], sets[room] == k
+        around[room] |= binary_dilation(inside, iterations=width) & (cut == 0)
+        around[room] |= binary_dilation(inside) & ~inside
+    boxes = np.array([[(at.start, at.stop) for at in box] for _, box in found])
+    low = np.maximum(boxes[..., 0].min(axis=0) - width, 0)
+    high = boxes[..., 1].max(axis=0) + width
+    return low, around[tuple(map(slice, low, high))], boxes

@@ -16,6 +16,7 @@ from napari_ecc._controller.layers import (
     PLUGIN_KEY,
     Selection,
     placement,
+    shown_axes,
 )
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
@@ -219,12 +220,15 @@ class LabelsOverlay(Overlay):
         selection: Selection,
         spacing: ArrayLike,
     ) -> None:
-        """Show what a job finds: where a bool array begins, see `embedded`, and the array."""
+        """Show what a job finds: where a bool array begins, see `embedded`, and the array.
+
+        If boxes of its points follow, see `surroundings`, they are brought into view.
+        """
 
         def show(step: Step) -> None:
             if step.value is None:
                 return
-            start, inside = step.value
+            start, inside, *boxes = step.value
             look = self._look()
             self._show(
                 layer,
@@ -235,8 +239,25 @@ class LabelsOverlay(Overlay):
                 blending="translucent_no_depth",
                 colormap=DirectLabelColormap(color_dict={1: look["colour"], None: "transparent"}),
             )
+            for found in boxes:
+                self._bring_into_view(found - start[:, None], selection.axes)
 
         self.runner.submit(job, show)
+
+    def _bring_into_view(self, boxes: NDArray[Any], axes: tuple[int, ...]) -> None:
+        """Move the camera to boxes of the layer's data, unless it sees some of each already."""
+        layer, viewer = self.layer, self._viewer
+        if layer is None or viewer.dims.ndisplay == 3:
+            return
+        camera, shown = viewer.scene.camera, list(viewer.dims.displayed)
+        zoom, half = camera.zoom, np.divide(viewer.canvas.size, 2 * camera.zoom)
+        ends = np.tile(np.asarray(viewer.dims.point, dtype=float), (2, 1))
+        ends[:, shown] = camera.center[-2:] + np.stack([-half, half])
+        low, high = np.sort([layer.world_to_data(end) for end in ends], axis=0)[:, axes]
+        seen = (boxes[..., 0] <= high) & (boxes[..., 1] > low)
+        if not seen[:, np.isin(axes, shown_axes(viewer, layer))].all():
+            viewer.fit_to_view(layers=[layer], margin=0.2)
+            camera.zoom = min(zoom, camera.zoom)
 
 
 def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:

@@ -127,7 +127,8 @@ def _outlined(
     field: Field, threshold: float, least: float, points: NDArray[np.int64], **sets: Any
 ) -> Iterator[Step]:
     found: Objects = yield from _last(find_objects(field, threshold, least, **sets))
-    yield Step(surroundings(np.isin(found.labels, found.labels[tuple(points.T)])))
+    chosen = np.isin(found.labels, found.labels[tuple(points.T)])
+    yield Step(surroundings(chosen.view(np.uint8)))
 
 
 def _last(steps: Iterator[Step]) -> Generator[Step, None, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QGuiApplication
+from skimage.util import map_array
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
@@ -27,10 +30,12 @@ from napari_ecc._controller.measuring import (
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
-from napari_ecc._model.regions import RegionModel, Regions, feature_columns
+from napari_ecc._model.regions import RegionModel, Regions, feature_columns, toggled
 from napari_ecc._workers import Step
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Threshold."
+MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+"""Keys with which a choice adds to what is selected."""
 STALE = "stale: measure again"
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""
@@ -46,14 +51,16 @@ SETTINGS = (
 )
 
 
-def outline(level: Level, label: int) -> Iterator[Step]:
-    """Find the points next to an object; see `surroundings`."""
-    labels = yield from load(level.array)
-    yield Step(surroundings(labels == label))
+def outline(level: Level, labels: Sequence[int], fresh: int) -> Iterator[Step]:
+    """Find the points next to objects, and the boxes of the first ones; see `surroundings`."""
+    objects = yield from load(level.array)
+    numbers = np.arange(1, len(labels) + 1, dtype=np.int32)
+    found = surroundings(map_array(objects, np.array(labels, objects.dtype), numbers))
+    yield Step(found and (*found[:2], found[2][:fresh]))
 
 
 class RegionController(DockController):
-    """Measures objects, and keeps the selected one the same everywhere."""
+    """Measures objects, and keeps the selected ones the same everywhere."""
 
     sample = "labelled_coins"
     model: RegionModel
@@ -64,7 +71,7 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._marker = LabelsOverlay(viewer, "selected object", look_of_outlines)
+        self._marker = LabelsOverlay(viewer, "selected objects", look_of_outlines)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
@@ -123,10 +130,14 @@ class RegionController(DockController):
         self.runner.submit(job, lambda step: self._on_step(step, labels, code, part))
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
-        """Select the object that is clicked in the canvas, whichever layer is active."""
+        """Select the object that is clicked in the canvas, whichever layer is active.
+
+        With Ctrl or Shift it is added to what was selected before napari handled the click.
+        """
         layer = self.layer
         if layer is None or not layer.visible or layer.mode not in PICKING_MODES:
             return
+        before = self.model.selected if {"Control", "Shift"} & set(event.modifiers) else None
         yield
         if event.type == "mouse_move":
             return  # the canvas is dragged
@@ -139,18 +150,25 @@ class RegionController(DockController):
         if isinstance(value, tuple):  # level and value of a multiscale layer
             value = value[1]
         if value is not None:
-            self.pick(int(value))
+            self.pick(int(value), before)
 
-    def pick(self, label: int) -> None:
-        """Select an object, or none if the label is not one of the measured objects."""
+    def pick(self, label: int, before: tuple[int, ...] | None = None) -> None:
+        """Select an object, or none if the label is not one of the measured objects.
+
+        It is added to those of `before`, or taken from them, unless that is None.
+        """
         regions = self.model.regions
-        known = regions is not None and regions.row(label) is not None
-        self.model.selected = label if known else 0
+        found = (label,) if regions is not None and regions.rows([label]) else ()
+        self.model.selected = found if before is None else toggled(before, found)
 
-    def classify(self, labels: NDArray[np.integer]) -> None:
-        """Put objects into the present class: a column of the features, which can be undone."""
-        layer = self.layer
-        if layer is None or not labels.size:
+    def classify(self) -> None:
+        """Put the selected objects into the present class.
+
+        That is a column of the features, which can be undone.
+        """
+        layer, labels = self.layer, self.model.selected
+        if layer is None or not labels:
+            self.model.status = "Choose objects first: draw around their points."
             return
         try:
             features = classified(
@@ -161,7 +179,7 @@ class RegionController(DockController):
             return
         self.session.history.change_features(layer, features)
         title = f"class “{self.model.class_name}”" if self.model.class_name else "no class"
-        self.model.status = f"{labels.size:,} object{'s' * (labels.size != 1)} put in {title}"
+        self.model.status = f"{len(labels):,} object{'s' * (len(labels) != 1)} put in {title}"
 
     def _read_classes(self, *_: Any) -> None:
         layer, regions = self.layer, self.model.regions
@@ -226,7 +244,7 @@ class RegionController(DockController):
         """Show the objects of the frame in view, if they have been measured."""
         part = self.part_in_view(labels)
         known = self._frames.get(str(part))
-        self.model.selected = 0
+        self.model.selected = ()
         self.model.regions = None if known is None else known[0]
         self._read_classes()
         if known is None:
@@ -244,20 +262,27 @@ class RegionController(DockController):
             self._part = self.part_in_view(labels)
             self._show_frame(labels)
 
-    def _select_in_layer(self, label: int) -> None:
-        layer = self.layer
-        if layer is None or not label:
+    def _select_in_layer(self, labels: tuple[int, ...], before: tuple[int, ...]) -> None:
+        layer, regions = self.layer, self.model.regions
+        found = () if regions is None else tuple(regions.labels[regions.rows(labels)].tolist())
+        if found != labels:
+            self.model.selected = found
+            return
+        if layer is None or not labels:
             self._marker.clear()
             return
         selection = selection_of(layer, self.part_in_view(layer))
         level = fitting_level(selection, layer.name)
-        job = partial(outline, level, label)
+        fresh = set(labels).difference(before)  # what is brought into view
+        ordered = sorted(labels, key=fresh.__contains__, reverse=True)
+        job = partial(outline, level, ordered, len(fresh))
         self._marker.find(job, layer, selection, level.spacing)
-        if layer.selected_label != label:
-            layer.selected_label = label
+        layer.selected_label = labels[-1]
 
     def _on_selected_label(self, event: Any) -> None:
-        self.pick(int(event.source.selected_label))
+        label, before = int(event.source.selected_label), self.model.selected
+        if label not in before[-1:]:  # chosen in napari
+            self.pick(label, before if QGuiApplication.keyboardModifiers() & MORE else None)
 
     def _on_other_layer(self, *_: Any) -> None:
         self._of_layers.close()
@@ -282,4 +307,4 @@ class RegionController(DockController):
     def _clear(self) -> None:
         self._frames.clear()
         self.model.regions = None
-        self.model.selected = 0
+        self.model.selected = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -45,10 +46,10 @@ class Regions(NamedTuple):
         """Labels of the objects, increasing."""
         return self.transforms.labels
 
-    def row(self, label: int) -> int | None:
-        """Return the index of a label."""
-        at = int(np.searchsorted(self.labels, label))
-        return at if at < self.labels.size and self.labels[at] == label else None
+    def rows(self, labels: Sequence[int]) -> list[int]:
+        """Return the indices of those of some labels that are of measured objects."""
+        places = {label: row for row, label in enumerate(self.labels.tolist())}
+        return [places[label] for label in labels if label in places]
 
 
 def principal_components(table: NDArray[Any], count: int = 2) -> Components:
@@ -117,6 +118,16 @@ def is_own_column(name: str) -> bool:
     return re.fullmatch(own, name) is not None
 
 
+def toggled(selected: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
+    """Return what is selected after a choice with Ctrl: what was before, and more.
+
+    If all of `more` were selected before, they are no longer.
+    """
+    fresh = set(more)
+    others = tuple(at for at in selected if at not in fresh)
+    return others if len(others) + len(more) == len(selected) else (*others, *more)
+
+
 @dataclass
 class RegionModel:
     """Settings and results of the regions panel.
@@ -135,8 +146,8 @@ class RegionModel:
     with_minkowski: bool = False  # whether the Minkowski functionals are wanted
     basis: Basis = "curves"  # what the principal components are of
     regions: Regions | None = None
-    selected: int = 0  # the label in view; 0 for none
-    class_name: str = "A"  # what the lasso puts objects in
+    selected: tuple[int, ...] = ()  # labels, the last one as in the layer controls
+    class_name: str = "A"  # of `RegionController.classify`
     classes: tuple[str, ...] = ()  # of the objects, in the order of `regions`; "" for none
     status: str = ""  # one line for the user
 

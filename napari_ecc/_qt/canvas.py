@@ -12,7 +12,7 @@ import numpy as np
 import pyqtgraph as pg
 from napari.utils.theme import get_theme
 from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
-from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter
+from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
 from qtpy.QtWidgets import (
     QApplication,
     QFrame,
@@ -49,8 +49,16 @@ class PlotColours(NamedTuple):
     accent: str
 
     def named(self, colour: str) -> QColor:
-        """The colour of one of these names, or of a code."""
-        return QColor(getattr(self, colour, colour))
+        """The colour of one of these names, or of a code, changed until it can be seen."""
+        if colour in self._fields:
+            return QColor(getattr(self, colour))
+        found = QColor(colour)
+        gray, light = qGray(found.rgb()), qGray(QColor(self.background).rgb()) > 127
+        limit, end = (LIGHTEST, 0) if light else (DARKEST, 255)
+        if (gray > limit) == light:
+            share = (gray - limit) / (gray - end)
+            found = QColor(*(round(at + share * (end - at)) for at in found.getRgb()[:3]))
+        return found
 
 
 PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
@@ -58,6 +66,8 @@ PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55
 
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
 """Colours of groups and classes, for any background (Okabe and Ito)."""
+LIGHTEST, DARKEST = 160, 80
+"""Gray values of the lightest curves on light backgrounds, and of the darkest on dark ones."""
 
 ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
 ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}
@@ -242,22 +252,25 @@ class Plot(pg.PlotWidget):
         self._write()
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
-        """Lines of text at the right, and their colours."""
+        """Lines of text at the right, and the colours of the marks before them."""
         return ()
 
     def _write(self) -> None:
         """Write the legend and the state."""
         self._item.setVisible(not self.empty)
-        lines = [] if self.empty else [*self._legend()]
-        lines += [(self._state, self._colours.named("text" if self.empty else "accent"))]
+        colours, legend = self._colours, () if self.empty else self._legend()
+        lines = [
+            (f"<span style='color: {mark.name()}'>●</span> {escape(text)}", colours.text)
+            for text, mark in legend
+        ]
+        lines += [(escape(self._state), colours.text if self.empty else colours.accent)]
         align = "center" if self.empty else "right"
-        behind = self._colours.named("background").getRgb()[:3]
+        behind = colours.named("background").getRgb()[:3]
         style = f"background-color: rgba{(*behind, BEHIND)}"
         html = "".join(
-            f"<div align='{align}'><span style='color: {colour.name()}; {style}'>{escape(text)}"
-            "</span></div>"
-            for text, colour in lines
-            if text
+            f"<div align='{align}'><span style='color: {colour}; {style}'>{line}</span></div>"
+            for line, colour in lines
+            if line
         )
         if html != self._written:
             self._text.setHtml(html)

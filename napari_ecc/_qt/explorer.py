@@ -184,8 +184,7 @@ class EulerExplorer(Panel):
         self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.settings["window_percent"].changed.connect(self._set_window)
-        self.diagram.picked.connect(self._pick_classes)
-        self.diagram.lassoed.connect(lambda found: self._pick_classes(*found.tolist()))
+        self.diagram.chosen.connect(self._pick_classes)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
@@ -324,8 +323,8 @@ class EulerExplorer(Panel):
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
 
-    def _pick_classes(self, *indices: int) -> None:
-        self.diagram.set_selected(*(index for index in indices if index >= 0))
+    def _pick_classes(self, indices: tuple[int, ...]) -> None:
+        self.diagram.set_selected(*indices)
         self.controller.probe.outline(*indices)
 
     def _show_changes(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Field(NamedTuple):
     options: dict[str, Any]  # of the widget
     choices: Mapping[str, Any] | None = None
     """Of a combo box: what the user reads, and the value that it stands for."""
-    none: str = ""  # what the user reads instead of the least number, which stands for none
+    numbers: bool = False  # whether the text stands for a tuple of integers
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
@@ -64,10 +65,9 @@ def whole_number(name: str, tip: str, low: int, high: int) -> Field:
     return Field(name, SpinBox, {"tooltip": tip, "min": low, "max": high})
 
 
-def optional_number(name: str, tip: str, high: int, none: str = "none") -> Field:
-    """A field for an integer that shows a word for 0."""
-    options = {"tooltip": tip, "min": 0, "max": high, "step": 1}
-    return Field(name, FloatSpinBox, options, none=none)
+def push(name: str, text: str, tip: str) -> Field:
+    """A button, which is connected by the panel."""
+    return Field(name, PushButton, {"text": text, "tooltip": tip})
 
 
 def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
@@ -83,6 +83,11 @@ def steps(name: str, tip: str) -> Field:
 def text(name: str, tip: str) -> Field:
     """A line of text, which is applied when editing is finished."""
     return Field(name, LineEdit, {"tooltip": tip})
+
+
+def numbers(name: str, tip: str) -> Field:
+    """A line of integers, which is applied when editing is finished."""
+    return Field(name, LineEdit, {"tooltip": tip}, numbers=True)
 
 
 Rows = Mapping[str, Sequence[Field]]
@@ -145,9 +150,8 @@ class Form(QWidget):
                 policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
                 part.setMinimumContentsLength(5)
-        if field.none:
-            native.setDecimals(0)
-            native.setSpecialValueText(field.none)
+        if field.numbers:
+            native.setMaxLength(2**31 - 1)
         self._fields[field.name], self._widgets[field.name] = field, widget
         return widget
 
@@ -179,7 +183,9 @@ class Form(QWidget):
         def set_widget(*_: Any) -> None:
             self.display(name, getattr(model, name))
 
-        self._widgets[name].changed.connect(set_model)
+        widget = self._widgets[name]
+        finished = self._fields[name].numbers
+        (widget.native.editingFinished if finished else widget.changed).connect(set_model)
         links.add(set_widget, getattr(model.events, name))
         set_widget()
 
@@ -197,8 +203,8 @@ class Form(QWidget):
         """Return the value of a widget as a value of the model."""
         shown = self._widgets[name].value
         choices = self._fields[name].choices
-        if self._fields[name].none:
-            return int(shown)
+        if self._fields[name].numbers:
+            return tuple(dict.fromkeys(map(int, re.findall(r"\d+", shown))))
         return shown if choices is None else choices.get(shown, "")
 
     def display(self, name: str, value: Any) -> None:
@@ -209,7 +215,8 @@ class Form(QWidget):
                 widget.enabled = widget.readout = not math.isnan(value)
                 value = min(max(value, widget.min), widget.max) if widget.enabled else widget.min
             if choices is None:
-                widget.value = value
+                listed = self._fields[name].numbers
+                widget.value = ", ".join(map(str, value)) if listed else value
                 return
             texts = [text for text, meaning in choices.items() if meaning == value]
             if texts:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtGui import QColor
 
 from napari_ecc._controller.regions import RegionController
+from napari_ecc._model.compare import MOST_NAMED
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
@@ -16,7 +17,7 @@ from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
 
 MOST_LINES = 100
-"""Largest number of curves that are drawn behind the selected one."""
+"""Largest number of curves of selected objects, and of others behind them."""
 
 CHOICES = {
     "Labels": (form.choice("labels", "The Labels layer, one label an object"),),
@@ -40,10 +41,8 @@ SETTINGS = {
     ),
 }
 OBJECT = {
-    "Object": (
-        form.optional_number(
-            "selected", "The selected label; click an object or a point", 2**31 - 1
-        ),
+    "Objects": (
+        form.numbers("selected", "Labels of the chosen objects; click an object or a point"),
         form.choice(
             "basis",
             "What the principal components below are of",
@@ -51,7 +50,8 @@ OBJECT = {
         ),
     ),
     "Class": (
-        form.text("class_name", "Draw around points below to put their objects in this class"),
+        form.text("class_name", "The name of a class; none takes objects out of theirs"),
+        form.push("classify", "Put in class", "Put the chosen objects in the class of this name"),
     ),
 }
 
@@ -94,8 +94,8 @@ class RegionExplorer(Panel):
         self.show(self._show_selected, events.regions, events.selected)
         self.show(self._show_classes, events.classes)
         self.show(self._show_undo, controller.session.history.changed)
-        self.scatter.picked.connect(self._pick_point)
-        self.scatter.lassoed.connect(self._classify)
+        self.scatter.chosen.connect(self._choose_points)
+        self.object["classify"].changed.connect(lambda _: controller.classify())
 
     def _show_part(self) -> None:
         layer = self.controller.layer
@@ -122,46 +122,47 @@ class RegionExplorer(Panel):
         texts = [f"Label {label}" for label in regions.labels.tolist()]
         shades = [QColor.fromRgbF(*shade) for shade in self.controller.colours().tolist()]
         self.scatter.set_points(scores, shades, texts, (first, second))
-        self._mark_point()
+        self.scatter.set_selected(*self._rows())
         self._show_classes()
 
     def _show_classes(self) -> None:
         self.scatter.set_classes(self.model.classes)
 
-    def _classify(self, indices: NDArray[np.integer]) -> None:
+    def _rows(self) -> list[int]:
+        """Indices of the selected objects."""
         regions = self.model.regions
-        if regions is not None:
-            self.controller.classify(regions.labels[indices])
-
-    def _mark_point(self) -> None:
-        regions = self.model.regions
-        row = None if regions is None else regions.row(self.model.selected)
-        self.scatter.set_selected(*([] if row is None else [row]))
+        return [] if regions is None else regions.rows(self.model.selected)
 
     def _show_selected(self) -> None:
-        self._mark_point()
+        self.scatter.set_selected(*self._rows())
         self._show_curves()
 
     def _show_curves(self) -> None:
-        """Draw the curve of the selected object in front of some others."""
+        """Draw the curves of selected objects, in their colours, in front of some others."""
         regions = self.model.regions
         if regions is None or regions.curves is None:
             self.plot.set_lines([])
             return
         _, thresholds, values = regions.curves
         superlevel = regions.curves.superlevel
-        some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_LINES)).astype(int))
-        lines = [
-            Line(thresholds, values[k], superlevel, colour="axis", width=0.8) for k in some.tolist()
-        ]
-        row = regions.row(self.model.selected)
-        if row is not None:
-            lines.append(Line(thresholds, values[row], superlevel, colour="accent", width=2.4))
-            if regions.betti is not None:
-                lines += betti_lines(regions.betti.select(self.model.selected))
+        others = _some(range(len(values)))
+        lines = [Line(thresholds, values[k], superlevel, "axis", 0.8) for k in others]
+        rows, colours = self._rows(), self.controller.colours().tolist()
+        for place, k in enumerate(_some(rows)):
+            colour = QColor.fromRgbF(*colours[k]).name()
+            label = f"Label {regions.labels[k]}" if place < MOST_NAMED else ""
+            lines.append(Line(thresholds, values[k], superlevel, colour, 2.4, label=label))
+        if len(rows) == 1 and regions.betti is not None:
+            lines += betti_lines(regions.betti.select(regions.labels[rows[0]]))
         self.plot.set_lines(lines)
 
-    def _pick_point(self, index: int) -> None:
+    def _choose_points(self, indices: tuple[int, ...]) -> None:
         regions = self.model.regions
         if regions is not None:
-            self.controller.pick(int(regions.labels[index]) if index >= 0 else 0)
+            self.model.selected = tuple(regions.labels[list(indices)].tolist())
+
+
+def _some(rows: Sequence[int]) -> list[int]:
+    """At most `MOST_LINES` of some rows, evenly spaced."""
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_LINES)).astype(int)
+    return [rows[place] for place in places]

@@ -13,6 +13,8 @@ from qtpy.QtGui import QColor, QPolygonF
 from qtpy.QtWidgets import QGraphicsPolygonItem
 from skimage.measure import points_in_poly
 
+from napari_ecc._controller.regions import MORE
+from napari_ecc._model.regions import toggled
 from napari_ecc._qt.canvas import PALETTE, Plot
 
 Floats = NDArray[np.float64]
@@ -26,19 +28,18 @@ CLICK = 5.0
 class Scatter(Plot):
     """Points in two coordinates, in the colours of their labels, with rings for their classes.
 
-    Click a point to select it; draw around points with the mouse to choose them all.
+    Click a point to choose it; draw around points with the mouse to choose them all. With Ctrl or
+    Shift they are chosen, too, or no longer.
 
     Signals
     -------
-    picked : int
-        The index of the point that the user clicks, or -1 beside them all.
-    lassoed : array of int
-        The indices of the points that the user has drawn around.
+    chosen : tuple of int
+        The indices of the points that are chosen now. The plot does not select them by itself: a
+        listener calls `set_selected`.
     """
 
     preferred = QSize(320, 240)
-    picked = Signal(int)
-    lassoed = Signal(object)
+    chosen = Signal(tuple)
 
     def __init__(self) -> None:
         self._points: Floats = np.zeros((0, 2))
@@ -100,12 +101,10 @@ class Scatter(Plot):
         """Return where the points are on the widget, (n, 2)."""
         return np.column_stack(self.pixels(*self._points.T))
 
-    def _nearest(self, at: QPointF) -> int:
-        if self.empty:
-            return -1
+    def _nearest(self, at: QPointF) -> tuple[int, ...]:
+        """The point there, if there is one."""
         away = np.hypot(*(self.positions() - [at.x(), at.y()]).T)
-        nearest = int(away.argmin())
-        return nearest if away[nearest] <= REACH else -1
+        return (int(away.argmin()),) if away.min(initial=np.inf) <= REACH else ()
 
     def mousePressEvent(self, event: Any) -> None:
         """Start drawing a lasso."""
@@ -123,23 +122,24 @@ class Scatter(Plot):
             return
         super().mouseMoveEvent(event)
         hover = self._nearest(event.position())
-        self.setToolTip(self._texts[hover] if hover >= 0 else "")
+        self.setToolTip(self._texts[hover[0]] if hover else "")
 
     def mouseReleaseEvent(self, event: Any) -> None:
-        """Select the point under the mouse, or those inside the lasso."""
+        """Choose the point under the mouse, or those inside the lasso."""
         super().mouseReleaseEvent(event)
         lasso, self._lasso = np.array(self._lasso), []
         self._drawn.setPolygon(QPolygonF())
         if not len(lasso):
             return
         if np.ptp(lasso, axis=0).max() < CLICK:
-            self.picked.emit(self._nearest(event.position()))
-        elif not self.empty:
-            self.lassoed.emit(np.flatnonzero(points_in_poly(self.positions(), lasso)))
+            found = self._nearest(event.position())
+        else:
+            found = tuple(np.flatnonzero(points_in_poly(self.positions(), lasso)).tolist())
+        self.chosen.emit(toggled(self._selected, found) if event.modifiers() & MORE else found)
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
         return [
-            (f"● {name} ({self._classes.count(name):,})", QColor(colour))
+            (f"{name} ({self._classes.count(name):,})", QColor(colour))
             for name, colour in self._rings().items()
         ]
 

@@ -125,12 +125,11 @@ def move_mouse(qapp):
         "hover": (QEvent.Type.MouseMove, none, none),
     }
 
-    def move(plot, at, kind="hover"):
+    def move(plot, at, kind="hover", modifiers=Qt.KeyboardModifier.NoModifier):
         widget = getattr(plot, "viewport", lambda: plot)()
         where = QPointF(*at)
         window = widget.mapToGlobal(where)
         name, button, buttons = kinds[kind]
-        modifiers = Qt.KeyboardModifier.NoModifier
         qapp.sendEvent(widget, QMouseEvent(name, where, window, button, buttons, modifiers))
         qapp.processEvents()
 
@@ -141,10 +140,10 @@ def move_mouse(qapp):
 def drag_mouse(move_mouse):
     """Press the left button on a widget at the first of some (x, y), and release it at the last."""
 
-    def drag(widget, *points):
-        move_mouse(widget, points[0], "press")
+    def drag(widget, *points, **options):
+        move_mouse(widget, points[0], "press", **options)
         for point in points[1:]:
-            move_mouse(widget, point, "drag")
-        move_mouse(widget, points[-1], "release")
+            move_mouse(widget, point, "drag", **options)
+        move_mouse(widget, points[-1], "release", **options)
 
     return drag

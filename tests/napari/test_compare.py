@@ -243,7 +243,8 @@ def test_frames_and_objects_by_their_features(
     regions.model.scope = "slice"
     regions.controller.measure()
     settle(qtbot, regions)
-    regions.controller.classify(np.array([2, 3]))
+    regions.model.selected = (2, 3)
+    regions.controller.classify()
     panel.sources["objects"].native.click()
     panel.form["by"].value = "class"
     settle(qtbot, panel)

@@ -202,7 +202,7 @@ def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     classes = panel.model.classes
     second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
     assert "component, born at" in panel.diagram._texts[second]
-    panel.diagram.picked.emit(second)
+    panel.diagram.chosen.emit((second,))
     settle(qtbot, panel)
     (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
     around = np.argwhere(outline.data) + np.round(outline.translate).astype(int)
@@ -210,7 +210,7 @@ def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
     assert (near.min(axis=0) == 1).all()
 
-    panel.diagram.lassoed.emit(np.arange(len(classes.births)))
+    panel.diagram.chosen.emit(tuple(range(len(classes.births))))
     settle(qtbot, panel)
     inside = image >= panel.model.threshold
     expected = np.argwhere(binary_dilation(inside) & ~inside)
@@ -218,7 +218,7 @@ def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     assert_array_equal(np.argwhere(outline.data) + start, expected)
     components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
     assert set(components) <= set(panel.diagram.selected)
-    panel.diagram.picked.emit(-1)
+    panel.diagram.chosen.emit(())
     settle(qtbot, panel)
     qtbot.waitUntil(
         lambda: "chosen component" not in [at.name for at in overlays(viewer)], timeout=TIMEOUT

@@ -54,6 +54,24 @@ def test_line_is_drawn_where_the_threshold_is(plot):
     assert accent not in column(plot, plot.position_of(8))
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("colour", ["#ffff00", "#ffffff", "#000000", "#2b0a3d", "#56b4e9"])
+def test_any_colour_can_be_seen(theme, colour):
+    """By the contrast ratio of WCAG; colours that can be seen are as they were."""
+    colours = colours_of(theme)
+
+    def contrast(colour):
+        rgb = np.array([QColor(colour).getRgbF()[:3], QColor(colours.background).getRgbF()[:3]])
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        dark, light = np.sort(linear @ [0.2126, 0.7152, 0.0722]) + 0.05
+        return light / dark
+
+    shown = colours.named(colour)
+    assert contrast(shown) > 1.6
+    if contrast(colour) > 2.5:
+        assert shown == QColor(colour)
+
+
 def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
     drawn = []
     monkeypatch.setattr(plot, "_draw", lambda: drawn.append(1))

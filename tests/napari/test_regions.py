@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_array_equal
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
 from qtpy.QtWidgets import QPushButton
 from scipy.ndimage import binary_dilation, gaussian_filter
 
 import ecc_core as ecc
 from napari_ecc import actions
+from napari_ecc._qt.canvas import colours_of
 
 
 def objects():
@@ -107,89 +110,201 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     assert layer.features.shape[1] == 0
 
 
-def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
-    """Layer, canvas, scatter plot and number follow each other."""
-    viewer, panel, layer = regions(*objects(), show=True)
-    model, scatter = panel.model, panel.scatter
-    marked = []
-    model.events.selected.connect(marked.append)
+def canvas_of(viewer):
+    return viewer.__wrapped__.window._qt_viewer.canvas.native
 
+
+def pixel(viewer, *at):
+    """Where a place in the world is on the canvas."""
+    canvas, camera = canvas_of(viewer), viewer.scene.camera
+    down, across = (np.array(at) - np.asarray(camera.center)[-2:]) * camera.zoom
+    return canvas.width() / 2 + across, canvas.height() / 2 + down
+
+
+def square(x, y, half=8):
+    """Corners around a place on a widget."""
+    return [(x + half * a, y + half * b) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+
+
+def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
+    """Layer, canvas, scatter plot and numbers follow each other."""
+    viewer, panel, layer = regions(*objects(), show=True)
+    model, scatter, numbers = panel.model, panel.scatter, panel.object["selected"]
     layer.selected_label = 8
-    assert model.selected == panel.object["selected"].value == 8
+    assert model.selected == (8,)
+    assert numbers.value == "8"
     assert scatter.selected == (3,)
     layer.selected_label = 7  # no object
-    assert model.selected == 0
+    assert model.selected == ()
     assert scatter.selected == ()
 
     panel.object["basis"].value = "PCA of transforms"
     panel.object["basis"].value = "PCA of curves"
     drag_mouse(scatter, tuple(scatter.positions()[5]))
-    assert layer.selected_label == model.selected == 12
+    assert layer.selected_label == 12
+    assert model.selected == (12,)
     drag_mouse(scatter, (2, 2))
-    assert model.selected == 0
+    assert model.selected == ()
+    assert layer.selected_label == 12
 
-    panel.object["selected"].value = 10
-    assert layer.selected_label == 10
-    canvas = viewer.__wrapped__.window._qt_viewer.canvas.native
-    camera = viewer.scene.camera
+    numbers.native.setFocus()
+    numbers.native.clear()
+    qtbot.keyClicks(numbers.native, "10 12,7\r")
+    assert model.selected == (10, 12)
+    assert numbers.value == "10, 12"
+    assert layer.selected_label == 12
+    assert scatter.selected == (4, 5)
+    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 30))
+    assert layer.selected_label == 4
+    assert model.selected == (4,)
+    path = [pixel(viewer, *at) for at in ((5, 50), (9, 40), (9, 30))]
+    drag_mouse(canvas_of(viewer), *path)  # moves the canvas
+    assert model.selected == (4,)
 
-    def pixel(y, x):
-        across = (np.array([y, x]) - np.asarray(camera.center)[-2:]) * camera.zoom
-        return canvas.width() / 2 + across[1], canvas.height() / 2 + across[0]
 
-    drag_mouse(canvas, pixel(5, 30))
-    assert layer.selected_label == model.selected == 4
-    drag_mouse(canvas, pixel(5, 50), pixel(9, 40), pixel(9, 30))  # moves the canvas
-    assert model.selected == 4
-    assert marked == [8, 0, 12, 0, 10, 4]
+@pytest.mark.parametrize("mode", ["pan_zoom", "pick"])
+def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
+    """In the scatter plot, by points or around several, and in the canvas; so does Shift."""
+    viewer, panel, layer = regions(*objects(), show=True)
+    model, scatter = panel.model, panel.scatter
+    layer.mode = mode
+    ctrl = {"modifiers": Qt.KeyboardModifier.ControlModifier}
+    shift = {"modifiers": Qt.KeyboardModifier.ShiftModifier}
+    places = scatter.positions()
+
+    drag_mouse(scatter, tuple(places[1]))
+    drag_mouse(scatter, tuple(places[4]), **ctrl)
+    drag_mouse(scatter, tuple(places[0]), **shift)
+    assert model.selected == (4, 10, 2)
+    assert scatter.selected == (1, 4, 0)
+    assert panel.object["selected"].value == "4, 10, 2"
+    assert layer.selected_label == 2
+    drag_mouse(scatter, tuple(places[4]), **ctrl)
+    drag_mouse(scatter, (2, 2), **ctrl)  # beside all points
+    assert model.selected == (4, 2)
+
+    drag_mouse(scatter, *square(*places[5]), **ctrl)
+    assert set(model.selected) == {4, 2, 12}
+    drag_mouse(scatter, *square(*places.mean(axis=0), 1000))
+    assert model.selected == (2, 4, 6, 8, 10, 12)
+
+    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 30))
+    drag_mouse(canvas_of(viewer), pixel(viewer, 25, 30), **ctrl)
+    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 5), **shift)
+    assert model.selected == (4, 10, 2)
+    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 5), **ctrl)
+    drag_mouse(canvas_of(viewer), pixel(viewer, 38, 58), **ctrl)  # beside all objects
+    assert model.selected == (4, 10)
 
 
-def test_the_selected_object_is_marked_in_the_canvas(regions, qtbot):
-    """By the points next to it, which are gone when nothing is selected."""
+def test_rows_of_the_table_of_features(regions, qtbot):
+    """napari selects the label of a row; with Ctrl, it is added."""
+    viewer, panel, layer = regions(*objects(), show=True)
+    viewer.layers.selection = {layer}
+    _, widget = viewer.window.add_plugin_dock_widget("napari", "Features table widget")
+    table = widget.table
+
+    def click(row, **options):
+        at = table.visualRect(table.model().index(row, 0)).center()
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at, **options)
+
+    click(2)
+    assert panel.model.selected == (2,)  # napari takes the place of a row for its label
+    click(4, modifier=Qt.KeyboardModifier.ControlModifier)
+    assert panel.model.selected == (2, 4)
+    click(2)
+    assert panel.model.selected == (2,)
+
+
+def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
+    """By the points near them, a thin line where they touch, and nothing if none is selected."""
+    monkeypatch.setattr("napari_ecc._controller.fields.WIDTH", 3 / 60)
     image, labels = objects()
     viewer, panel, layer = regions(image, labels, scale=(2, 1), translate=(5, 3))
-    assert panel.object["selected"].native.text() == "none"
-    panel.object["selected"].value = 10
+    for chosen in ((10,), (2, 4, 12)):
+        panel.model.selected = chosen
+        settle(qtbot, panel)
+        mark = viewer.layers["selected objects"]
+        union = np.isin(labels, chosen)
+        around = binary_dilation(union, iterations=3) & ~union
+        for label in chosen:
+            around |= binary_dilation(labels == label) & (labels != label)
+        found = np.zeros_like(around)
+        for corner in np.argwhere(mark.data):
+            at = layer.world_to_data(mark.data_to_world(corner))
+            found[tuple(np.round(at).astype(int))] = True
+        assert_array_equal(found, around)
+    assert_array_equal(found[10, 12:24], [False] * 5 + [True] * 2 + [False] * 5)  # between 2 and 4
+    panel.model.selected = ()
+    qtbot.waitUntil(lambda: "selected objects" not in viewer.layers, timeout=TIMEOUT)
+    panel.model.selected = (12,)
     settle(qtbot, panel)
-    mark = viewer.layers["selected object"]
-    inside = labels == 10
-    around = binary_dilation(inside) & ~inside
-    found = np.zeros_like(inside)
-    for corner in np.argwhere(mark.data):
-        at = layer.world_to_data(mark.data_to_world(corner))
-        found[tuple(np.round(at).astype(int))] = True
-    assert_array_equal(found, around)
-    panel.model.selected = 0
-    qtbot.waitUntil(lambda: "selected object" not in viewer.layers, timeout=TIMEOUT)
-    panel.model.selected = 12
-    settle(qtbot, panel)
-    assert "selected object" in viewer.layers
+    assert "selected objects" in viewer.layers
     viewer.layers.remove("objects")
-    assert "selected object" not in viewer.layers
+    assert "selected objects" not in viewer.layers
 
 
-def test_lasso_puts_objects_in_a_class(regions, qtbot, drag_mouse):
+def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
+    """And zooms out where objects do not fit."""
+    image, labels = objects()[0], np.zeros((40, 60), np.int32)
+    labels[2:6, 2:6], labels[30:34, 50:54] = 2, 12
+    viewer, panel, layer = regions(image, labels, show=True, scale=(2, 1), translate=(5, 3))
+    camera = viewer.scene.camera
+
+    def state():
+        return (*camera.center, camera.zoom)
+
+    def choose(*labels):
+        panel.model.selected = labels
+        settle(qtbot, panel)
+        return state()
+
+    def sees(label):
+        y, x = ((5, 3) + np.argwhere(layer.data == label) * (2, 1)).T
+        half = np.array(viewer.canvas.size) / camera.zoom / 2
+        (top, left), (bottom, right) = (camera.center[-2:] + sign * half for sign in (-1, 1))
+        return top < y.min() and y.max() < bottom and left < x.min() and x.max() < right
+
+    whole = state()
+    assert choose(2, 12) == whole
+    camera.zoom = 4 * whole[-1]
+    camera.center = (0, 11 + viewer.canvas.size[0] / camera.zoom / 2, 7)  # half of the object 2
+    close = state()
+    assert choose(2) == close
+    assert not sees(2)
+    assert choose(12)[-1] == close[-1]
+    assert sees(12)
+    assert choose(12, 2)[-1] < close[-1]
+    assert sees(2)
+    assert sees(12)
+    camera.zoom, camera.center = close[-1], close[:-1]
+    assert choose(2) == close  # what remains may be out of view, and so may what was chosen before
+    choose(12)
+    camera.zoom, camera.center = close[-1], close[:-1]
+    assert choose(12, 2) == close
+
+
+def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     """A column of the features, that is shown, kept by further measurements, and undone."""
     _, panel, layer = regions(*objects(), show=True)
     scatter = panel.scatter
     places = scatter.positions()
     left, right = places[:, 0].argmin(), places[:, 0].argmax()
     labels = panel.model.regions.labels
+    push(panel, "Put in class")
+    assert "Choose objects" in panel.work.text.text()
 
-    def draw_around(k):
-        x, y = places[k]
-        corners = [(x - 8, y - 8), (x + 8, y - 8), (x + 8, y + 8), (x - 8, y + 8)]
-        drag_mouse(scatter, *corners)
-
-    draw_around(left)
+    drag_mouse(scatter, *square(*places[left]))
+    push(panel, "Put in class")
     panel.object["class_name"].value = "B"
-    draw_around(right)
+    panel.model.selected = (int(labels[right]), 10)
+    push(panel, "Put in class")
     features = layer.features.set_index("index")["class"]
     assert features[labels[left]] == "A"
-    assert features[labels[right]] == "B"
-    assert (features == "").sum() == 4
+    assert features[labels[right]] == features[10] == "B"
+    assert (features == "").sum() == 3
     assert panel.model.classes[right] == "B"
-    assert "class “B”" in panel.work.text.text()
+    assert "2 objects put in class “B”" in panel.work.text.text()
     push(panel, "Measure")
     settle(qtbot, panel)
     assert_array_equal(layer.features["class"], features)
@@ -199,15 +314,22 @@ def test_lasso_puts_objects_in_a_class(regions, qtbot, drag_mouse):
     assert panel.model.classes[right] == ""
 
 
-def test_the_selected_curve_is_in_front(regions):
-    _, panel, _ = regions(*objects())
+def test_selected_curves_are_in_front(regions):
+    """In the colours of the labels, with names that can be read in any theme."""
+    viewer, panel, layer = regions(*objects())
     curves = panel.model.regions.curves
     assert len(panel.plot._lines) == 6
-    panel.model.selected = 6
-    *behind, front = panel.plot._lines
-    assert len(behind) == 6
-    assert_array_equal(front.y, curves.values[2])
-    assert front.width > behind[0].width
+    panel.model.selected = (12, 6, 2)
+    behind, front = panel.plot._lines[:6], panel.plot._lines[6:]
+    assert_array_equal([line.y for line in front], curves.values[[5, 2, 0]])
+    assert [line.label for line in front] == ["Label 12", "Label 6", "Label 2"]
+    for line, label in zip(front, (12, 6, 2), strict=True):
+        colour = np.array(QColor(line.colour).getRgbF())
+        assert_array_equal(np.abs(colour - layer.get_color(label)) < 1 / 255, True)
+        assert line.width > behind[0].width
+    for theme in ("dark", "light"):
+        viewer.theme = theme
+        assert f"color: {colours_of(theme).text}" in panel.plot._written
 
 
 def test_betti_curves_and_functionals_of_objects(regions, qtbot):
@@ -228,9 +350,11 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     )
     columns = [f"perimeter_t{t:.6g}" for t in thresholds]
     assert_array_equal(layer.features[columns], found.perimeter)
-    panel.model.selected = 6
+    panel.model.selected = (6,)
     lines = {line.label: line.y for line in panel.plot.lines}
     assert_array_equal(lines["holes"], expected.select(6).values[1])
+    panel.model.selected = (6, 8)
+    assert "holes" not in [line.label for line in panel.plot.lines]
     panel.settings["with_betti"].value = False
     push(panel, "Measure")
     settle(qtbot, panel)
@@ -357,7 +481,8 @@ def test_objects_of_each_frame_are_kept(regions, qtbot):
         viewer.dims.set_current_step(0, frame)
         push(panel, "Measure")
         settle(qtbot, panel)
-    panel.controller.classify(np.array([4, 8]))
+    panel.model.selected = (4, 8)
+    panel.controller.classify()
     features = layer.features
     assert_array_equal(features["class"], [""] * 7 + ["A", "", "A"])
     assert_array_equal(features["frame"], [0] * 6 + [1] * 4)

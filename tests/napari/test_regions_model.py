@@ -12,6 +12,7 @@ from napari_ecc._model.regions import (
     feature_columns,
     is_own_column,
     principal_components,
+    toggled,
 )
 
 
@@ -61,7 +62,16 @@ def test_columns_and_rows():
     assert all(map(is_own_column, with_minkowski))
     assert_array_equal(columns["ecc_t4"], curves.values[:, 1])
     assert_array_equal(columns["ect_d11_h1"], transforms.values[:, 11, 1])
-    assert [regions.row(label) for label in (0, 2, 3, 9, 10)] == [None, 0, None, 1, None]
+    assert regions.rows([10, 9, 3, 2, 0]) == [1, 0]
+    assert regions.rows([3, 10**30]) == []
+
+
+def test_a_choice_with_ctrl_adds_and_takes_away():
+    assert toggled((4, 2), (3,)) == (4, 2, 3)
+    assert toggled((4, 2), (4,)) == (2,)
+    assert toggled((4, 2), (2, 5)) == (4, 2, 5)
+    assert toggled((4, 2, 5), (2, 4)) == (5,)
+    assert toggled((4, 2), ()) == (4, 2)
 
 
 def test_own_columns():
