@@ -4,10 +4,12 @@
     python benchmarks/out_of_core.py memory --gib 16
     python benchmarks/out_of_core.py overhead
     python benchmarks/out_of_core.py window
+    python benchmarks/out_of_core.py throughput --gib 1
 
 Each measurement is a process of its own with two threads; `time` alternates between the sum of the
 volume, as dask computes it, its curve at 256 thresholds, and `ecc stack`. `window` counts the
-blocks that wait at once in volumes of tiny blocks that are not read. Rows go to stdout as Markdown.
+blocks that wait at once in volumes of tiny blocks that are not read. `throughput` needs a CUDA
+device, and compares it with 1 and 4 threads. Rows go to stdout as Markdown.
 """
 
 import argparse
@@ -74,18 +76,20 @@ def make(folder: Path, dtype: str, gib: int) -> Path:
     return path
 
 
-def measure(what: str, path: str) -> None:
+def measure(what: str, path: str, workers: int) -> None:
     """Print seconds of wall and processor and the greatest memory of one computation."""
+    dask.config.set(num_workers=workers)
     volume = da.from_zarr(path)
     warm = da.zeros((8, 8, 8), chunks=4, dtype=volume.dtype)
     ecc.euler_curve(warm, 256, range=(0, TOP[volume.dtype.name])).values.compute()
     start, processor = time.perf_counter(), time.process_time()
     if what == "sum":
         volume.sum().compute()
-    elif what == "stack":
+    elif what.startswith("stack"):
         with tempfile.TemporaryDirectory() as folder:
             means = ["--out", f"{folder}/curve.csv", "--range", f"0,{TOP[volume.dtype.name]}"]
-            assert main_of_ecc(["stack", path, *means, "--workers", str(WORKERS)]) == 0
+            command = [*what.split(), path, *means, "--workers", str(workers)]
+            assert main_of_ecc(command) == 0
     else:
         ecc.euler_curve(volume, 256, range=(0, TOP[volume.dtype.name])).values.compute()
     print(
@@ -105,8 +109,9 @@ def peak_memory() -> float:
     return float(status.partition("VmHWM:")[2].split()[0]) / 2**10
 
 
-def measured(what: str, path: Path) -> dict[str, float]:
+def measured(what: str, path: Path, workers: int = WORKERS) -> dict[str, float]:
     command = [sys.executable, __file__, "measure", "--what", what, "--path", str(path)]
+    command += ["--workers", str(workers)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return dict(json.loads(found))
 
@@ -141,6 +146,22 @@ def memory(folder: Path, gib: int) -> None:
         print(
             f"| uint8, {gib} GiB | {what} | {run['wall']:.1f} | {run['memory']:.0f} |", flush=True
         )
+
+
+def throughput(folder: Path, gib: int, rounds: int) -> None:
+    """The best rate of each way in GB/s."""
+    ways = "sum", "stack", "stack --device cuda"
+    print(f"| | threads | {' | '.join(ways)} |\n|---|---|---|---|---|")
+    for dtype in TOP:
+        path = make(folder, dtype, gib)
+        for workers in (1, 4):
+            best = dict.fromkeys(ways, 0.0)
+            for _ in range(rounds):
+                for what in ways:
+                    rate = gib * 2**30 / 1e9 / measured(what, path, workers)["wall"]
+                    best[what] = max(best[what], rate)
+            rates = " | ".join(f"{rate:.2f}" for rate in best.values())
+            print(f"| {dtype} | {workers} | {rates} |", flush=True)
 
 
 def window() -> None:
@@ -207,17 +228,19 @@ def overhead() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "case", choices=["time", "memory", "overhead", "window", "measure", "blocks"]
+        "case",
+        choices=["time", "memory", "overhead", "window", "throughput", "measure", "blocks"],
     )
     parser.add_argument("--dtype", choices=sorted(TOP), default="uint8")
     parser.add_argument("--gib", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--what", choices=["sum", "curve", "stack"])
+    parser.add_argument("--what", choices=["sum", "curve", "stack", "stack --device cuda"])
+    parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("--path")
     arguments = parser.parse_args()
     dask.config.set(scheduler="threads", num_workers=WORKERS)
     if arguments.case == "measure":
-        measure(arguments.what, arguments.path)
+        measure(arguments.what, arguments.path, arguments.workers)
         return
     if arguments.case == "blocks":
         count_blocks(arguments.gib)
@@ -229,6 +252,8 @@ def main() -> None:
             memory(Path(name), arguments.gib)
         elif arguments.case == "window":
             window()
+        elif arguments.case == "throughput":
+            throughput(Path(name), arguments.gib, arguments.rounds)
         else:
             overhead()
 
