@@ -96,11 +96,12 @@ def test_claim_is_measured(group, page, phrase, more, formula):
     assert said, f"{page} no longer says {phrase}"
     numbers = [float(number.replace(",", "")) for number in said[0].groups()]
     figures = measured(group, more, formula)
-    assert min(numbers) / TOLERANCE < min(figures)
-    assert max(figures) < max(numbers) * TOLERANCE
+    tolerance = group.get("tolerance", TOLERANCE)
+    assert min(numbers) / tolerance < min(figures)
+    assert max(figures) < max(numbers) * tolerance
     if len(numbers) > 1:  # a range is as wide as the measurements are
-        assert min(figures) < numbers[0] * TOLERANCE
-        assert max(figures) > numbers[1] / TOLERANCE
+        assert min(figures) < numbers[0] * tolerance
+        assert max(figures) > numbers[1] / tolerance
 
 
 @pytest.mark.parametrize("page", OTHERS)

@@ -208,6 +208,61 @@ def test_porous_media_follow_theory(study):
     np.testing.assert_allclose(few["mean_breadth"], 0.5 * 2e-3, rtol=1e-6)
 
 
+def conductance(mask):
+    """Between plates before and behind a small mask, by the pseudoinverse of the network."""
+    points = [*map(tuple, np.argwhere(mask))]
+    network = np.zeros((len(points) + 2,) * 2)
+    for i, point in enumerate(points):
+        for j, other in enumerate(points):
+            network[i, j] -= np.abs(np.subtract(point, other)).sum() == 1
+        for plate, level in ((-2, 0), (-1, len(mask) - 1)):
+            network[i, plate] = network[plate, i] = -2.0 * (point[0] == level)
+    np.fill_diagonal(network, -network.sum(axis=1))
+    between = np.zeros(len(network))
+    between[-2:] = 1, -1
+    return 1 / (between @ np.linalg.pinv(network, hermitian=True) @ between)
+
+
+def test_conductivity_is_that_of_the_network(study):
+    conductivity = study("conductivity").conductivity
+    channels = np.zeros((9, 8, 8), bool)
+    assert conductivity(channels) == 0
+    channels[:, 1:3, 4:7] = channels[:, 5, 5] = True
+    assert conductivity(channels) == pytest.approx(7 / 64)
+    channels[4, 5, 5] = False
+    assert conductivity(channels) == pytest.approx(6 / 64)
+    for seed in range(5):
+        mask = np.random.default_rng(seed).random((6, 5, 4)) < 0.6
+        assert conductivity(mask) == pytest.approx(conductance(mask) * 6 / 20, rel=1e-4)
+
+
+def test_features_of_porous_media(study):
+    conductivity = study("conductivity")
+    rng = np.random.default_rng(0)
+    for family in conductivity.FAMILIES:
+        mask = conductivity.pores(family, rng)
+        found = conductivity.describe(mask)  # compares the persistence images
+        flows = conductivity.spanning(mask)
+        porosity, share = found["porosity, percolating share"]
+        assert porosity == mask.mean()
+        assert share == flows.sum() / mask.sum()
+        points, _, spans = found["component curves"].reshape(3, -1)
+        np.testing.assert_array_equal(points, found["pore sizes"])
+        outside = conductivity.LEVELS < 0  # distances are at least 1 on either side
+        assert points[outside].max() <= porosity <= points[~outside].min()
+        at = np.searchsorted(conductivity.LEVELS, 0)
+        assert spans[at] == flows.any()
+
+
+def test_regression_is_judged_by_the_test(study):
+    score = study("conductivity").score
+    rng = np.random.default_rng(0)
+    told, noise = rng.uniform(-2, 2, (2, 90, 3))
+    target, training = np.sin(told).sum(axis=1), np.arange(90) < 60
+    assert score(told, target, training) > 0.9
+    assert score(noise, target, training) < 0.2
+
+
 def test_noise_and_resolution(study):
     outcome = study("robustness").run(quick=True)
     noise = rows(outcome, "Noise and the curve")
@@ -256,8 +311,8 @@ def test_markers_are_judged_by_centres(study):
 
 
 STUDIES = (
-    *("estimators", "gaussian_field", "lasting_classes", "map_of_tasks", "map_thresholds"),
-    *("masked_fields", "morphology", "objects"),
+    *("conductivity", "estimators", "gaussian_field", "lasting_classes", "map_of_tasks"),
+    *("map_thresholds", "masked_fields", "morphology", "objects"),
     *("persistent_homology", "porous_media"),
     *("robustness", "solar_cells", "texture_classification"),
 )
