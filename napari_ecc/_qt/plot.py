@@ -203,8 +203,7 @@ class CurvePlot(Plot):
             self.stepped.emit(step)
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
-        named = [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
-        return [(label, QColor(colour.rgb())) for label, colour in named]  # opaque
+        return [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
 
     def _redraw(self) -> None:
         accent, shade = (self._colours.named("accent") for _ in range(2))

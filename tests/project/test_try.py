@@ -1,12 +1,14 @@
 """The page "Try it here", in a real browser: its numbers and labels are those of `ecc_core`."""
 
 import base64
-import html
+import http.server
 import io
 import json
+import queue
 import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +20,14 @@ import ecc_core as ecc
 
 DOCS = Path(__file__).parents[2] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900", "--dump-dom")
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900")
 N_IMAGES = 200
 
 IN_THE_BROWSER = """
 const given = (name) => JSON.parse(document.getElementById(name).textContent);
+const told = (text) => fetch(given("server"), { method: "POST", mode: "no-cors", body: text });
+addEventListener("error", ({ message }) => told(message));
+addEventListener("unhandledrejection", ({ reason }) => told(String(reason.stack)));
 const results = given("cases").map((given_case) => {
   const { height, width, least, threshold } = given_case;
   const of = filtration(given_case, given_case.connectivity, given_case.superlevel);
@@ -60,9 +65,7 @@ const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout
     const image = await read.catch((error) => ({ values: [String(error)] }));
     files.push({ ...image, values: [...image.values], shape: [image.height, image.width] });
   }
-  const found = document.createElement("output");
-  found.textContent = JSON.stringify({ results, readouts, coloured, files });
-  document.body.append(found);
+  await told(JSON.stringify({ results, readouts, coloured, files }));
 })();
 """
 
@@ -110,7 +113,29 @@ def files():
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
+def posted():
+    """The address of a server, and the texts that are posted to it."""
+    texts = queue.Queue()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            texts.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", texts
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory, posted):
     """The images with their options, and what the browser says of them and of the page."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
@@ -120,9 +145,11 @@ def seen(tmp_path_factory):
     text = (DOCS / "try.md").read_text(encoding="utf-8")
     body = re.search(r"```{raw} html\n(.*?)```", text, re.DOTALL)[1]
     body = body.replace('src="_static', f'src="{DOCS.as_uri()}/_static')
-    given = {"cases": [case for _, case in cases]}
+    address, texts = posted
+    given = {"server": address, "cases": [case for _, case in cases]}
     given["files"] = [base64.b64encode(data).decode() for _, data in files()]
-    page = tmp_path_factory.mktemp("try") / "page.html"
+    folder = tmp_path_factory.mktemp("try")
+    page = folder / "page.html"
     parts = (
         f'<script type="application/json" id="{name}">{json.dumps(data)}</script>'
         for name, data in given.items()
@@ -132,11 +159,18 @@ def seen(tmp_path_factory):
         f"<script>{IN_THE_BROWSER}</script>",
         encoding="utf-8",
     )
-    command = [browser, *OPTIONS, "--virtual-time-budget=1000000", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    output = re.search(r"<output>(.*?)</output>", done.stdout, re.DOTALL)
-    assert output, done.stderr
-    return cases, json.loads(html.unescape(output[1]))
+    command = [browser, *OPTIONS, f"--user-data-dir={folder / 'profile'}", page.as_uri()]
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            text = texts.get(timeout=120)
+        except queue.Empty:
+            pytest.fail((folder / "log").read_text())
+        finally:
+            running.kill()
+            running.wait()
+    assert text.startswith("{"), text
+    return cases, json.loads(text)
 
 
 def test_curves_and_objects_are_those_of_the_library(seen):
