@@ -265,6 +265,8 @@ def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
         (top, left), (bottom, right) = (camera.center[-2:] + sign * half for sign in (-1, 1))
         return top < y.min() and y.max() < bottom and left < x.min() and x.max() < right
 
+    qtbot.wait(300)  # until the window has its size, which moves the camera
+    viewer.fit_to_view()
     whole = state()
     assert choose(2, 12) == whole
     camera.zoom = 4 * whole[-1]
