@@ -1,10 +1,10 @@
 """Curves of Zarr volumes against reading them: time, memory, and tasks.
 
-    python benchmarks/out_of_core.py time --dtype uint8 --gib 4
-    python benchmarks/out_of_core.py memory --gib 16
-    python benchmarks/out_of_core.py overhead
-    python benchmarks/out_of_core.py window
-    python benchmarks/out_of_core.py throughput --gib 1
+    python -m benchmarks.out_of_core time --dtype uint8 --gib 4
+    python -m benchmarks.out_of_core memory --gib 16
+    python -m benchmarks.out_of_core overhead
+    python -m benchmarks.out_of_core window
+    python -m benchmarks.out_of_core throughput --gib 1
 
 Each measurement is a process of its own with two threads; `time` alternates between the sum of the
 volume, as dask computes it, its curve at 256 thresholds, and `ecc stack`. `window` counts the
@@ -110,8 +110,8 @@ def peak_memory() -> float:
 
 
 def measured(what: str, path: Path, workers: int = WORKERS) -> dict[str, float]:
-    command = [sys.executable, __file__, "measure", "--what", what, "--path", str(path)]
-    command += ["--workers", str(workers)]
+    command = [sys.executable, "-m", "benchmarks.out_of_core", "measure", "--what", what]
+    command += ["--path", str(path), "--workers", str(workers)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return dict(json.loads(found))
 
@@ -171,7 +171,8 @@ def window() -> None:
     )
     print("|---|---|---|---|---|---|")
     for side in (8, 16, 24):
-        command = [sys.executable, __file__, "blocks", "--gib", str(side)]
+        command = [sys.executable, "-m", "benchmarks.out_of_core", "blocks"]
+        command += ["--gib", str(side)]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         row = json.loads(found)
         counts = f"{side**2} | {row['waiting']} | {row['memory']:.0f} | {row['graph']}"
