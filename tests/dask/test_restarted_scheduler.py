@@ -29,6 +29,7 @@ def processes(*commands, **options):
             process.wait()
 
 
+@contextlib.contextmanager
 def cluster(port, folder):
     """A scheduler at a port, and a worker that ends with it."""
     address = f"tcp://127.0.0.1:{port}"
@@ -36,7 +37,11 @@ def cluster(port, folder):
     worker = ["-m", "dask", "worker", address, "--nthreads", "2", "--no-nanny"]
     worker += ["--local-directory", str(folder)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return processes([*scheduler, "--no-dashboard"], [*worker, "--no-dashboard"], **quiet)
+    scheduler, worker = ([*command, "--no-dashboard"] for command in (scheduler, worker))
+    with processes(scheduler, worker, **quiet) as running:
+        with Client(address, timeout=SECONDS) as client:
+            client.wait_for_workers(1, timeout=SECONDS)
+        yield running[0]
 
 
 def wait_for(condition, process):
@@ -58,21 +63,17 @@ def test_restarted_scheduler(tmp_path):
     command = ["-m", "ecc_core.cli", "stack", str(path), "--out", str(out), "--range", "0,98"]
     command += ["--thresholds", "99", "--max-memory", "6K", "--scheduler", address]
 
-    with cluster(port, tmp_path) as (scheduler, _), Client(address, timeout=SECONDS) as client:
-        client.wait_for_workers(1, timeout=SECONDS)
-        with processes(command, stderr=subprocess.PIPE, text=True) as (stack,):
-            wait_for(lambda: len([*parts.glob("*")]) > 4, stack)
-            scheduler.send_signal(signal.SIGKILL)
-            errors = stack.communicate(timeout=SECONDS)[1]
-    assert stack.returncode == 1
-    assert errors.splitlines()[-1].startswith("ecc: error: ")
+    piped = {"stderr": subprocess.PIPE, "text": True}
+    with cluster(port, tmp_path) as scheduler, processes(command, **piped) as (stack,):
+        wait_for(lambda: len([*parts.glob("*")]) > 4, stack)
+        scheduler.send_signal(signal.SIGKILL)
+        errors = stack.communicate(timeout=SECONDS)[1]
+    assert stack.returncode == 2, errors
+    assert f"--scheduler {address}: the cluster was lost" in errors.splitlines()[-1]
     assert not out.exists()
-    kept = {file: file.stat().st_mtime_ns for file in parts.glob("*")}
 
-    with cluster(port, tmp_path), Client(address, timeout=SECONDS) as client:
-        client.wait_for_workers(1, timeout=SECONDS)
-        with processes([*command, "--resume"], stderr=subprocess.PIPE, text=True) as (stack,):
-            errors = stack.communicate(timeout=SECONDS)[1]
+    with cluster(port, tmp_path), processes([*command, "--resume"], **piped) as (stack,):
+        errors = stack.communicate(timeout=SECONDS)[1]
     assert stack.returncode == 0, errors
     values = np.loadtxt(out, delimiter=",", skiprows=1, usecols=1, comments="#")
     np.testing.assert_array_equal(values, ecc.euler_curve(IMAGE, np.arange(99)).values)
