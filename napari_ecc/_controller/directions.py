@@ -230,7 +230,7 @@ class DirectionController(DockController):
         self._sweep, self._selection, self._rows_key = None, None, ()
         self.arrow.remove()
         self.marker.remove()
-        self._set.remove_soon()
+        self._set.remove_soon(self.runner)
         self.model.curve = self.model.transform = None
 
     def _change_layer(self, *_: Any) -> None:

@@ -106,7 +106,7 @@ class ExplorerController(DockController):
 
     def _clear(self) -> None:
         self.details.forget()
-        self._set.remove_soon()
+        self._set.remove_soon(self.runner)
         self._wanted = self._shown = None
         self.model.curve = None
 

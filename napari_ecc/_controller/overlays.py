@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
 from napari_ecc._workers import Job, Runner, Step
 
+POLL = 50
+"""Milliseconds between two looks whether the job that a hidden layer waits for has ended."""
 OUTLINE = "#ff9f43"
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
@@ -70,7 +73,7 @@ class Overlay:
         self._removed = removed
         self.layer: Any | None = None
         self._described: Any = None
-        self._adding = self._ending = False
+        self._adding = self._ending = self._hidden = False
         self._links = Links()
         events = viewer.layers.events
         # Connected last: napari must have created the visual of a new layer before
@@ -92,21 +95,28 @@ class Overlay:
         if self._removed is not None and self._described in self._viewer.layers:
             self._removed()
 
-    def remove_soon(self) -> None:
-        """Remove the layer, unless there is something to show before the window is drawn.
+    def remove_soon(self, job: Runner | None = None) -> None:
+        """Hide the layer, and remove it unless there is something to show before the job ends.
 
-        Removing and adding layers takes napari a while.
+        Without a job, unless there is something to show before the window is drawn. Removing and
+        adding layers takes napari a while.
         """
         self._ending = True
-        QTimer.singleShot(0, self._end)
+        QTimer.singleShot(0, partial(self._end, job))
 
-    def _end(self) -> None:
-        if self._ending:
+    def _end(self, job: Runner | None) -> None:
+        if not self._ending:
+            return
+        if job is None or not job.running:
             self.remove()
+            return
+        if self.layer is not None and self.layer.visible:
+            self.layer.visible, self._hidden = False, True
+        QTimer.singleShot(POLL, partial(self._end, job))
 
     def remove(self) -> None:
         """Remove the layer, if there is one."""
-        layer, self.layer = self.layer, None
+        layer, self.layer, self._hidden = self.layer, None, False
         if layer is not None and layer in self._viewer.layers:
             self._viewer.layers.remove(layer)
 
@@ -156,6 +166,8 @@ class Overlay:
             for name, value in content.items():
                 if not _is_same(name, getattr(self.layer, name), value):
                     setattr(self.layer, name, value)
+            if self._hidden:
+                self.layer.visible, self._hidden = True, False
         self._arrange()
 
     def _add(self, add: Callable[..., Any], **content: Any) -> Any:

@@ -71,7 +71,7 @@ class SetOverlay(Overlay):
 
     def _show_again(self, *_: Any) -> None:
         """Show as many points as planes or volumes allow."""
-        if self.layer is not None and self._shown is not None:
+        if self.layer is not None and self._shown is not None and not self._ending:
             self.show(*self._shown)
 
     def draw(self, *, outline: bool) -> None:

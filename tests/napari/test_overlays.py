@@ -201,3 +201,33 @@ def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbo
     viewer.layers.remove("Euler direction")
     qtbot.waitUntil(lambda: not panel.model.show_arrow, timeout=TIMEOUT)
     assert len(overlays(viewer)) == 1
+
+
+def test_the_layer_of_the_set_is_kept_for_another_image(explorer, qtbot):
+    """It is hidden while that has no curve, and removed if there is none in the end."""
+    viewer, panel = explorer(half(2, -1), half(2, -2), show=True)
+    (overlay,) = overlays(viewer)
+    before, seen, gone = panel.model.image, [], []
+    viewer.layers.events.removed.connect(lambda event: gone.append(event.value))
+    overlay.events.visible.connect(lambda: seen.append(overlay.visible))
+    (other,) = (layer for layer in viewer.layers if layer.name not in (before, overlay.name))
+    panel.model.image = other.name
+    settle(qtbot, panel)
+    assert gone == []
+    assert seen in ([], [False, True])  # if the curve comes within one loop of events
+    assert overlays(viewer) == [overlay]
+    assert overlay.visible
+    assert_array_equal(overlay.data, other.data)
+
+    panel.model.image = before
+    panel.controller.runner.stop()
+    qtbot.waitUntil(lambda: not overlays(viewer), timeout=TIMEOUT)
+    panel.controller.resume()
+    settle(qtbot, panel)
+    (overlay,) = overlays(viewer)
+    assert_array_equal(overlay.data, viewer.layers[before].data)
+
+    overlay.visible = False  # by the user
+    panel.model.image = other.name
+    settle(qtbot, panel)
+    assert not overlays(viewer)[0].visible
