@@ -16,9 +16,10 @@ from napari_ecc._controller.fields import Field, surroundings
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
 from napari_ecc._controller.persistence import Objects, find_objects
+from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted
-from napari_ecc._workers import Step
+from napari_ecc._workers import Job, Step
 
 
 class ObjectProbe:
@@ -99,6 +100,13 @@ class ObjectProbe:
         elif math.isfinite(row["death"]):
             self._model.threshold = float(row["death"])
 
+    def outline_objects(self, *labels: int) -> None:
+        """Outline objects of the set, by their labels."""
+        objects, source = self._details.objects, self._details.source
+        if objects is not None and source is not None:
+            chosen = np.isin(objects.labels, labels).view(np.uint8)
+            self._find(lambda: iter([Step(surroundings(chosen))]), source)
+
     def outline(self, *indices: int) -> None:
         """Outline components of the diagram.
 
@@ -120,6 +128,9 @@ class ObjectProbe:
         least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
         points = classes.birth_points[chosen]
         job = partial(_outlined, field, threshold, least, points, **self._details.sets)
+        self._find(job, source)
+
+    def _find(self, job: Job, source: Source) -> None:
         self._outline.find(job, source.layer, source.selection, source.selection.spacing)
 
 

@@ -133,6 +133,7 @@ class ExplorerModel:
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve
     show_diagram: bool = False  # whether births and deaths are wanted below the curve
+    show_tree: bool = False  # whether the merge tree of the objects is
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
     min_size: int = 0  # points of the least object that is labelled

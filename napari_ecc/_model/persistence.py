@@ -119,3 +119,31 @@ class Classes:
         if not beyond.size:
             return None
         return float(beyond.min() if step > 0 else beyond.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The merge tree of objects, each in a row near those that it merges with."""
+
+    births: Floats
+    deaths: Floats
+    parents: NDArray[np.intp]  # the older object that each merges with, or -1
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, births: Floats, deaths: Floats, merges_with: NDArray[np.integer]) -> Tree:
+        """Order objects; `merges_with` are their numbers from 1 on, or 0.
+
+        An object is followed by those that merge with it, and by theirs, those that merge first
+        nearest, so that no line to a parent crosses a bar.
+        """
+        parents = np.asarray(merges_with, np.intp) - 1
+        children: list[list[int]] = [[] for _ in range(len(births) + 1)]
+        for k in np.argsort(np.where(deaths < births, -deaths, deaths), kind="stable").tolist():
+            children[parents[k]].append(k)
+        rows, waiting = np.zeros(len(births), np.intp), children[-1][::-1]
+        for row in range(len(births)):
+            k = waiting.pop()
+            rows[k] = row
+            waiting += children[k][::-1]
+        return cls(births, deaths, parents, rows)

@@ -13,16 +13,21 @@ from qtpy.QtWidgets import QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
+from napari_ecc._controller.persistence import Objects
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._model.levels import formatted
+from napari_ecc._model.persistence import Tree
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
+from napari_ecc._qt.tree import NO_TREE, MergeTree
 
 MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
+MOST_BARS = 500
+"""Largest number of objects in the merge tree: the oldest ones."""
 ALL = -1e300, 1e300
 STEPS = 500
 """Positions of the slider of the persistence."""
@@ -42,10 +47,13 @@ SHORTCUTS = {
 CHOICES = {
     "Image": (form.choice("image", "The Image or Labels layer to explore"),),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
-    "": (
+    "Show": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
         form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
+    ),
+    " ": (
         form.check("show_diagram", "Diagram", "Births and deaths, where a click shows what"),
+        form.check("show_tree", "Merge tree", "Where the objects of the set merge, and with which"),
     ),
 }
 LEVELS = {
@@ -92,13 +100,14 @@ class EulerExplorer(Panel):
 
     def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.diagram = Scatter()
+        self.diagram, self.tree = Scatter(), MergeTree()
         self.changes, self.object = QLabel(), QLabel()
         self.changes.setWordWrap(True)
         self.save = Saver(self, "curve.csv", self.controller.table, self.plot)
         self.form = self.add_form(CHOICES, self.model)
         self.add(self.plot, stretch=2)
         self.add(self.diagram, stretch=2)
+        self.add(self.tree, stretch=2)
         levels = self.add_form(LEVELS)
         self.slider, self.value, self.least, self.least_value = (
             levels[name] for name in ("t", "t_value", "least", "least_value")
@@ -176,6 +185,8 @@ class EulerExplorer(Panel):
         self.show(self._show_undo, controller.session.history.changed)
         self.show(self._show_least, events.min_persistence, events.classes)
         self.show(self._show_diagram, events.classes, events.show_diagram)
+        chosen = events.threshold, events.min_persistence
+        self.show(self._show_tree, events.classes, events.show_tree, *chosen)
         self.show(lambda: self.object.setText(self.model.pointed), events.pointed)
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
@@ -185,6 +196,7 @@ class EulerExplorer(Panel):
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.settings["window_percent"].changed.connect(self._set_window)
         self.diagram.chosen.connect(self._pick_classes)
+        self.tree.chosen.connect(self._pick_object)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
@@ -322,6 +334,27 @@ class EulerExplorer(Panel):
         ]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
         self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
+
+    def _show_tree(self) -> None:
+        """Draw where the objects of the set merge, once they are known."""
+        self.tree.setVisible(self.model.show_tree)
+        if not self.model.show_tree or self.model.classes is None:
+            self.tree.set_tree(NO_TREE, 0.0, 1.0, 0.0)
+        elif not math.isnan(self.model.threshold):
+            self.controller.details.find_objects(self._draw_tree)
+
+    def _draw_tree(self, objects: Objects) -> None:
+        table, curve = objects.table, self.model.curve
+        if table is None or curve is None:
+            return
+        columns = ("birth", "death", "merges_with")
+        tree = Tree.of(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
+        low, high = curve.thresholds[[0, -1]].tolist()
+        self.tree.set_tree(tree, low, high, self.model.threshold)
+
+    def _pick_object(self, index: int) -> None:
+        self.tree.set_selected(index)
+        self.controller.probe.outline_objects(index + 1)
 
     def _pick_classes(self, indices: tuple[int, ...]) -> None:
         self.diagram.set_selected(*indices)

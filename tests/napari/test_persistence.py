@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, overlays, settle, smooth
 from numpy.testing import assert_array_equal
+from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import binary_dilation, generate_binary_structure, label
 from skimage.data import coins
 
 from napari_ecc._controller import persistence
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.persistence import find_classes, find_objects
+from napari_ecc._model.persistence import Tree
 from napari_ecc._workers import result
 
 SHAPES = {2: (23, 31), 3: (9, 11, 10)}
@@ -223,6 +225,67 @@ def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     qtbot.waitUntil(
         lambda: "chosen component" not in [at.name for at in overlays(viewer)], timeout=TIMEOUT
     )
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
+    """In random trees; a bar that another merges with is met at its row."""
+    rng = np.random.default_rng(5)
+    for size in [1, 2, 3, 10, 40] * 4:
+        births = np.sort(rng.choice(1000, size, replace=False)).astype(float)
+        deaths, parents = np.full(size, np.inf), np.full(size, -1)
+        for k in range(1, size):
+            parents[k] = rng.integers(k)
+        for k in range(size - 1, 0, -1):  # after those that merge with it, before its parent
+            latest = max([births[k], *deaths[parents == k]])
+            deaths[k] = latest + 0.5 + rng.random()
+        sign = -1 if superlevel else 1
+        tree = Tree.of(sign * births, sign * deaths, parents + 1)
+        assert sorted(tree.rows) == list(range(size))
+        assert_array_equal(tree.parents, parents)
+        for k in np.flatnonzero(parents >= 0):
+            low, high = sorted(tree.rows[[k, parents[k]]])
+            between = (low < tree.rows) & (tree.rows < high)
+            assert not (between & (births < deaths[k]) & (deaths[k] < deaths)).any()
+
+
+def test_the_merge_tree_of_objects(explorer, qtbot):
+    """Two hills, the lower of which meets the higher one at the saddle; a click outlines one."""
+    image = two_hills()
+    viewer, panel = explorer(image, show=True)
+    wait_for_classes(qtbot, panel)
+    panel.model.min_persistence = 20.0
+    panel.form["show_tree"].value = True
+    qtbot.waitUntil(lambda: panel.tree.tree.births.size == 2, timeout=TIMEOUT)
+    tree = panel.tree.tree
+    saddle = max(
+        t
+        for t in range(256)
+        if label(image >= t, np.ones((3, 3)))[0][10, 10]
+        == label(image >= t, np.ones((3, 3)))[0][10, 30]
+        > 0
+    )
+    assert tree.births.tolist() == [image.max(), image[:, 20:].max()]
+    assert tree.deaths.tolist() == [-np.inf, saddle]
+    assert tree.parents.tolist() == [-1, 0]
+
+    x, y = panel.tree.pixels(float(tree.births[1]), float(tree.rows[1]))
+    at = QPoint(int(x), int(y))
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    qtbot.waitUntil(
+        lambda: "chosen component" in [layer.name for layer in overlays(viewer)], timeout=TIMEOUT
+    )
+    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
+    around = np.argwhere(outline.data) + np.round(outline.translate).astype(int)
+    hill = label(image >= panel.model.threshold, np.ones((3, 3)))[0]
+    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
+    assert (near.min(axis=0) == 1).all()
+
+    panel.model.threshold = float(saddle)
+    qtbot.waitUntil(lambda: panel.tree.tree.births.size == 1, timeout=TIMEOUT)
+    panel.form["show_tree"].value = False
+    assert panel.tree.isHidden()
+    assert panel.tree.empty
 
 
 def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):

@@ -1,0 +1,105 @@
+"""The merge tree of objects: where each is born, and where it merges with which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from qtpy.QtCore import QSize, Qt, Signal
+
+from napari_ecc._model.levels import formatted
+from napari_ecc._model.persistence import Tree
+from napari_ecc._qt.canvas import Plot
+
+NO_TREE = Tree.of(np.zeros(0), np.zeros(0), np.zeros(0, int))
+
+
+class MergeTree(Plot):
+    """A bar for each object from its birth to its merge, where a line joins it to the older one.
+
+    Signals
+    -------
+    chosen : int
+        The object whose bar is the nearest to a click, in the order in which they were given.
+    """
+
+    preferred = QSize(320, 240)
+    chosen = Signal(int)
+
+    def __init__(self) -> None:
+        self._tree, self._range = NO_TREE, (0.0, 1.0)
+        super().__init__("threshold t", "objects")
+        self._axes["left"].setTicks([])
+        self._bars, self._marked = pg.PlotCurveItem(), pg.PlotCurveItem()
+        self._here, self._selected = pg.InfiniteLine(), -1
+        for item in (self._bars, self._marked, self._here):
+            self.addItem(item, ignoreBounds=True)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no objects."""
+        return not self._tree.births.size
+
+    @property
+    def tree(self) -> Tree:
+        """What is drawn."""
+        return self._tree
+
+    def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
+        """Show a tree between two thresholds, and the present one."""
+        self._tree, self._range, self._selected = tree, (low, high), -1
+        self._here.setValue(threshold)
+        self._redraw()
+
+    def set_selected(self, index: int) -> None:
+        """Mark the bar of an object, or none."""
+        self._selected = index
+        self._redraw()
+
+    def _ends(self) -> NDArray[np.float64]:
+        """Where bars end: those of objects that never merge, at the end of the range."""
+        return np.clip(self._tree.deaths, *self._range)
+
+    def _redraw(self) -> None:
+        self._here.setVisible(not self.empty)
+        self._here.setPen(pg.mkPen(self._colours.accent, width=2))
+        if not self.empty:
+            rows, ends = self._tree.rows, self._ends()
+            child = np.flatnonzero(self._tree.parents >= 0)
+            parent = self._tree.parents[child]
+            bars = np.stack([self._tree.births, rows, ends, rows], axis=1)
+            joints = np.stack([ends[child], rows[child], ends[child], rows[parent]], axis=1)
+            lines = np.concatenate([bars, joints]).reshape(-1, 2)
+            pen = pg.mkPen(self._colours.curve, width=1.6)
+            self._bars.setData(*lines.T, connect="pairs", pen=pen)
+            marked = bars[[self._selected] if self._selected >= 0 else []].reshape(-1, 2)
+            self._marked.setData(*marked.T, pen=pg.mkPen(self._colours.accent, width=3))
+            self.set_bounds(*self._range, -1.0, float(rows.size))
+        for item in (self._bars, self._marked):
+            item.setVisible(not self.empty)
+        self._write()
+
+    def _nearest(self, event: Any) -> int:
+        return int(np.abs(self._tree.rows - self.place_of(event)[1]).argmin())
+
+    def mousePressEvent(self, event: Any) -> None:
+        """Choose an object."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+        elif not self.empty:
+            self.chosen.emit(self._nearest(event))
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        """Tell what is known of the object under the mouse."""
+        super().mouseMoveEvent(event)
+        text = ""
+        if not self.empty:
+            k, tree = self._nearest(event), self._tree
+            death, parent = float(tree.deaths[k]), int(tree.parents[k])
+            end = (
+                f"merges with {parent + 1} at {formatted(death)}" if parent >= 0 else "never merges"
+            )
+            text = f"object {k + 1}, born at {formatted(float(tree.births[k]))}, {end}"
+        self.setToolTip(text)
