@@ -14,13 +14,16 @@ from pandas import DataFrame
 import ecc_core as ecc
 from ecc_core import EulerSurface
 from napari_ecc._controller.code import call
+from napari_ecc._controller.curves import value_range
 from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
 from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
+from napari_ecc._model.levels import even_levels, has_integers
 from napari_ecc._workers import Job, Step
 
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
@@ -61,10 +64,13 @@ def surface_job(
 
     def compute() -> Iterator[Step]:
         images = (yield from load(level.array)), (yield from load(other.array))
+        levels = (
+            even_levels(*value_range(Field(image, None)), thresholds, whole=has_integers(image))
+            for image in images
+        )
         surface = ecc.euler_surface(
             *images,
-            thresholds,
-            thresholds,
+            *levels,
             superlevel=superlevel,
             connectivity=connectivity,
             nan="omit",

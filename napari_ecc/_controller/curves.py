@@ -34,7 +34,7 @@ from napari_ecc._controller.loading import as_completed, to_device, to_host
 from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
-from napari_ecc._model.levels import even_levels
+from napari_ecc._model.levels import even_levels, has_integers
 from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
@@ -150,7 +150,7 @@ def compute_curve(
     at_once = not is_lazy(full) and full.size <= AT_ONCE
     coarse = _coarse(request.levels, mask, at_once)
     if coarse is not None and not progress.known:
-        bounds = request.bounds or _value_range(Field(full, mask))
+        bounds = request.bounds or value_range(Field(full, mask))
         request = replace(request, bounds=bounds)
         yield Step((_preview(coarse, request), None))
     if at_once:
@@ -317,12 +317,12 @@ def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
 def _levels(field: Field, request: Request) -> NDArray[np.float64]:
     if not isinstance(request.thresholds, int):
         return request.thresholds
-    low, high = request.bounds or _value_range(field)
-    whole = field.data.dtype.kind in "biu"
-    return even_levels(low, high, request.thresholds, whole=whole)
+    low, high = request.bounds or value_range(field)
+    return even_levels(low, high, request.thresholds, whole=has_integers(field.data))
 
 
-def _value_range(field: Field) -> tuple[float, float]:
+def value_range(field: Field) -> tuple[float, float]:
+    """The least and the greatest finite value of a field in memory."""
     data = field.data if field.mask is None else field.data[field.mask]
     if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
         data = data[np.isfinite(data)]

@@ -23,6 +23,7 @@ from napari_ecc._controller.layers import (
     selection_of,
 )
 from napari_ecc._controller.loading import describe, device_name
+from napari_ecc._model.levels import has_integers
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
@@ -161,7 +162,9 @@ class SeriesController(DockController):
                 f"“{layer.name}” must have an axis of time, channels or the like besides those of "
                 f"its {frame}, got {layer.ndim} axes."
             )
-        shape = tuple(levels_of(layer)[0].shape[: -self._frame_ndim])
+        full = levels_of(layer)[0]
+        shape = tuple(full.shape[: -self._frame_ndim])
+        model.whole = has_integers(full)
         if shape != model.shape:
             with model.events.blocked():
                 model.shape, model.axis = shape, min(model.axis, len(shape) - 1)

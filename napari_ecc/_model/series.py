@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal, SignalGroupDescriptor
 
+from napari_ecc._model.levels import even_levels
+
 Index = tuple[int, ...]
 """Index of a frame along the leading axes."""
 Key = tuple[Any, ...]
@@ -37,15 +39,16 @@ class SeriesModel:
     index: Index = ()  # the frame in view; its entry along `axis` is the cursor
     superlevel: bool = True
     connectivity: int | None = None  # as in the dock Threshold
-    n_thresholds: int = 128
+    n_thresholds: int = 128  # integers that are fewer are all taken
+    whole: bool = False  # whether the values are integers
     range: tuple[float, float] = (0.0, 1.0)  # first and last threshold, the same for all frames
     rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)  # curves by `key`
     status: str = ""  # one line for the user
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
-        """Thresholds of all curves, (n_thresholds,)."""
-        return np.linspace(*self.range, self.n_thresholds)
+        """Thresholds of all curves."""
+        return even_levels(*self.range, self.n_thresholds, whole=self.whole)
 
     @property
     def length(self) -> int:
@@ -90,8 +93,8 @@ class SeriesModel:
         self.stored.emit()
 
     def table(self) -> NDArray[Any]:
-        """Return curves along the axis, (length, n_thresholds), NaN where not yet known."""
-        values = np.full((self.length, self.n_thresholds), np.nan)
+        """Return curves along the axis, (length, thresholds), NaN where not yet known."""
+        values = np.full((self.length, self.thresholds.size), np.nan)
         for row, frame in zip(values, self.frames(), strict=True):
             known = self.rows.get(self.key(frame))
             if known is not None:

@@ -22,8 +22,15 @@ from napari_ecc._controller.curves import (
     result_of,
 )
 from napari_ecc._controller.fields import count_all
-from napari_ecc._controller.layers import Part, checked_part, contrast_limits, selection_of
+from napari_ecc._controller.layers import (
+    Part,
+    checked_part,
+    contrast_limits,
+    levels_of,
+    selection_of,
+)
 from napari_ecc._controller.persistence import find_classes
+from napari_ecc._model.levels import even_levels, has_integers
 from napari_ecc._workers import result
 
 if TYPE_CHECKING:
@@ -275,6 +282,7 @@ def frame_curves(
     part : tuple of (int or slice) or None, default None
         Any one of the frames, as in `layer_curve`. None: planes of the last two axes.
     thresholds : int, default 128
+        As in `layer_curve`.
     range : (float, float) or None, default None
         First and last threshold; None: the layer's contrast limits.
     superlevel, connectivity
@@ -289,7 +297,7 @@ def frame_curves(
     part = checked_part(layer, part or planes)
     low, high = range or contrast_limits(layer)
     sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
-    levels = np.linspace(low, high, thresholds)
+    levels = even_levels(low, high, thresholds, whole=has_integers(levels_of(layer)[0]))
     wanted = {
         name: request_of(layer, selection_of(layer, frame), thresholds=levels, **sets)
         for name, frame in frames_of(layer, part, axis).items()

@@ -31,7 +31,8 @@ def layer_surface(
     part : tuple of (int or slice) or None, default None
         Of the first layer; as in `layer_curve`.
     thresholds : int, default 64
-        Of each layer, evenly spaced over the range of its values.
+        Of each layer, evenly spaced over the range of its values; integers of integer images, and
+        all of them where they are fewer.
     superlevel : (bool, bool), default (True, True)
         Whether the sets are those of values of at least the threshold.
     connectivity : {1, d} or None, default None

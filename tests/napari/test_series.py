@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from napari_helpers import TIMEOUT, settle
+from napari_helpers import TIMEOUT, settle, smooth
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import gaussian_filter
 
@@ -194,3 +194,17 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path)
         assert panel.model.shape == ()
     if how == "replaced":
         assert_exact(panel, image[:, ::-1])
+
+
+def test_a_series_of_integers_has_integer_thresholds(series, qtbot, qapp):
+    image = smooth(3, 20, 20)
+    viewer, panel = series(image)
+    settle(qtbot, panel)
+    t = panel.model.thresholds
+    assert_array_equal(t, np.round(t))
+    assert t.size == 128
+    assert_exact(panel, image)
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert_array_equal(names["t"], t)

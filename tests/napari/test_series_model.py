@@ -17,6 +17,14 @@ def test_frames_and_cursor():
     assert list(model.frames()) == [(2, 0), (2, 1), (2, 2)]
 
 
+def test_integers_have_thresholds_that_are_integers():
+    model = SeriesModel(shape=(4,), n_thresholds=5, range=(0.0, 9.0), whole=True)
+    assert_array_equal(model.thresholds, [0, 2, 4, 7, 9])
+    model.range = 0.0, 3.0
+    assert_array_equal(model.thresholds, [0, 1, 2, 3])
+    assert model.table().shape == (4, 4)
+
+
 def test_curves_are_kept_for_all_axes_and_settings():
     model = SeriesModel(shape=(4, 3), index=(2, 1), n_thresholds=5)
     seen = []
