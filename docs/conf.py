@@ -33,7 +33,11 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "gallery/*.json"]
+exclude_patterns = [
+    "_ext",
+    "design/history",
+    *(f"gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json")),
+]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
