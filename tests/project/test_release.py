@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 from packaging.requirements import Requirement
+from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -32,8 +33,11 @@ def test_the_citation_names_the_same_repository_and_version():
     assert citation["version"] == PROJECT["version"]
 
 
-def test_the_conda_recipe_declares_the_same():
-    recipe = yaml.safe_load(text_of("conda", "recipe.yaml"))
+def test_the_conda_recipe_is_rendered_and_declares_the_same():
+    source = Stage0Recipe.from_file(str(ROOT / "conda" / "recipe.yaml"))
+    (variant,) = source.render(VariantConfig(), RenderConfig())
+    recipe = variant.recipe.to_dict()
+    assert recipe["build"]["noarch"] == "python"
     assert recipe["package"] == {"name": PROJECT["name"], "version": PROJECT["version"]}
     python = f"python >={PYTHON}"
     spaced = [re.sub(r"(?<=\w)(?=>=)", " ", line) for line in PROJECT["dependencies"]]
