@@ -226,7 +226,8 @@ def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) 
 
 def _only(frame: DataFrame, column: str) -> Any:
     """Return the only value of a column, None if it is empty."""
-    values = frame[column].unique().tolist()
+    cells = frame[column]
+    values = cells.astype(object).where(cells.notna(), "").unique().tolist()
     if len(values) > 1:
         raise ValueError(f"curves must agree in `{column}`, got {values[0]!r} and {values[1]!r}")
     if not values or values[0] == "":

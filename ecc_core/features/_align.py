@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -119,9 +120,13 @@ def from_table(curves: Any, functional: str | None = None, name: str = "curves")
     if functional is not None and functional not in ("euler", "all"):
         measure = "betti" if functional[1:].isdigit() else "minkowski"
     try:
+        if functional == "euler":
+            with suppress(ValueError):  # Betti numbers alone have one, too
+                return curves_of_table(curves, "euler").curves
         return curves_of_table(curves, measure).curves
     except ValueError as error:
-        raise ValueError(f"`{name}` must be curves or a table of curves: {error}") from error
+        reason = str(error).replace("`measure` must be one of", "`functional` must be of one of")
+        raise ValueError(f"`{name}` must be curves or a table of curves: {reason}") from error
 
 
 def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]]:

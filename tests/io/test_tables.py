@@ -177,3 +177,22 @@ def test_infinite_thresholds_and_booleans(tmp_path):
     wide = curves_of_table(pd.DataFrame({"False": [1], "True": [2]}))
     assert_array_equal(wide.curves.thresholds, [False, True])
     assert isinstance(wide.curves, ecc.EulerCurve)
+
+
+def test_statistics_choose_a_measure_of_a_table_that_pandas_has_read(images, tmp_path):
+    """Pandas reads an empty unit as NaN; several measures need a functional, by that name."""
+    path = tmp_path / "table.csv"
+    options = ["--thresholds", ",".join(map(str, AT)), "--betti", "--minkowski", "exact"]
+    assert main(["batch", *images, *options, "--out", str(path)]) == 0
+    frame = pd.read_csv(path, comment="#")
+    assert frame["unit"].isna().all()
+    found = [sets(image, superlevel=False) for image in images.values()]
+    area = np.mean([[inside.sum() for inside in own] for own in found], axis=0)
+    euler = np.mean([[euler_number(inside, 2) for inside in own] for own in found], axis=0)
+    assert_array_equal(mean_band(frame, functional="area", rng=0).mean, area)
+    assert_array_equal(mean_band(frame, functional="euler", rng=0).mean, euler)
+    message = "`functional` must be of one of 'euler', 'betti', 'minkowski', got None"
+    with pytest.raises(ValueError, match=message):
+        mean_band(frame)
+    with pytest.raises(ValueError, match="curves must agree in `unit`, got '' and 'mm'"):
+        curves_of_table(frame.assign(unit=[None, "mm", "mm"]), "minkowski")
