@@ -184,10 +184,10 @@ def _statement(
     arguments: argparse.Namespace,
 ) -> list[str]:
     """Say what was compared, and what came out."""
-    sizes = [
-        f"{name} ({f'{number} x {arguments.unit}, ' if arguments.unit else ''}{count} curves)"
-        for name, number, count in zip(names, test.units, counts, strict=True)
-    ]
+    sizes = []
+    for name, number, count in zip(names, test.units, counts, strict=True):
+        of_units = f"{number} x {arguments.unit}, " if arguments.unit else ""
+        sizes.append(f"{name} ({of_units}{count} curve{'s' * (count != 1)})")
     permuted = arguments.unit or "curve"
     drawn = "all" if test.exact else "random"
     lines = [

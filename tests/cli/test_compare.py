@@ -66,6 +66,13 @@ def test_too_few_units(table, capsys):
     assert "corrected): none" in text
 
 
+def test_groups_of_one_curve(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("well,1,2\na,3,4\nb,5,6\n")
+    assert main(["compare", str(path), "--by", "well"]) == 0
+    assert "a (1 curve) and b (1 curve)\n" in capsys.readouterr().out
+
+
 def test_more_than_two_groups(table, capsys):
     groups = ["--by", "well", "--groups", "c0,c1,d0", "--permutations", "99"]
     assert main(["compare", str(table), *groups]) == 0
