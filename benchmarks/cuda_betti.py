@@ -22,7 +22,6 @@ from cupyx.scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from benchmarks.cuda_peers import seconds
 
-BAR = 20
 HEAD = "| case | connectivity | device ms | Euler ms | one core ms | core / device | bytes |"
 
 

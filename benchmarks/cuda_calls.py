@@ -47,27 +47,24 @@ def by_clock(call: Call, image: Any) -> float:
     return 1e6 * (time.perf_counter() - start)
 
 
-def cases() -> Iterator[tuple[str, Call, Any, Callable[..., float], tuple[str, str]]]:
-    """Titles, calls, images, how they are timed, and the most microseconds they may take."""
+def cases() -> Iterator[tuple[str, Call, Any, Callable[..., float]]]:
+    """Titles, calls, images, and how they are timed."""
     at = np.linspace(0, 1, 256)
     given = cupy.asarray(at)
     for n in (128, 1024):
         (image,) = field((n, n), 0, "float32")
-        bars = ("35", "45") if n == 1024 else ("", "")
         title = f"{n}^2 float32"
-        yield f"{title}, 256 thresholds", partial(curve, at), image, between_events, bars
-        none = "", ""
-        yield f"{title}, thresholds on the device", partial(curve, given), image, by_clock, none
-        yield f"{title}, default thresholds", partial(curve, 256), image, by_clock, none
-        yield f"{title}, `euler_coefficients`", ecc.euler_coefficients, image, by_clock, none
+        yield f"{title}, 256 thresholds", partial(curve, at), image, between_events
+        yield f"{title}, thresholds on the device", partial(curve, given), image, by_clock
+        yield f"{title}, default thresholds", partial(curve, 256), image, by_clock
+        yield f"{title}, `euler_coefficients`", ecc.euler_coefficients, image, by_clock
         labels = (image > 0.5).astype(cupy.int32)
         regions = partial(region_curves, labels, torch.from_dlpack(labels), at)
-        yield f"{title}, `region_curves` of one", regions, image, by_clock, none
+        yield f"{title}, `region_curves` of one", regions, image, by_clock
     for shape in ((8192,) * 2, (512,) * 3):
         mask = field(shape, 4, "float32")[0] < 0.5
-        bar = f"{2.5 * mask.nbytes / 4.46e12 * 1e6:.0f}"
         title = f"`euler_number` of a mask {shape[0]}^{len(shape)}"
-        yield title, ecc.euler_number, mask, by_clock, (bar, bar)
+        yield title, ecc.euler_number, mask, by_clock
 
 
 def curve(thresholds: Any, image: Any) -> Any:
@@ -84,7 +81,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_calls"))
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for title, call, image, timer, bars in cases():
+    for title, call, image, timer in cases():
         images = {"CuPy": image, "torch": torch.from_dlpack(image)}
         least = dict.fromkeys(images, np.inf)
         for turn in range(TURNS):
@@ -94,7 +91,6 @@ def main() -> None:
                     least[library] = min(least[library], taken)
         how = timer.__name__.replace("_", " ")
         rows.append({"call": title, "timed": how, "us": least})
-        rows[-1]["bars"] = dict(zip(images, bars, strict=True))
         print(rows[-1], flush=True)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     report = {"device": name, "rows": rows}

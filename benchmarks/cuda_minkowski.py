@@ -24,7 +24,6 @@ import numpy as np
 import ecc_core as ecc
 from benchmarks.cuda import field
 
-BAR = 3.0
 TURNS = 15
 HEAD = "| case | connectivity | estimator | ms | `euler_curve` ms | ratio |"
 

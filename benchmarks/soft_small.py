@@ -46,13 +46,12 @@ def least(calls: dict[str, Call]) -> dict[str, float]:
     return best
 
 
-def row(case: str, bar: str, calls: dict[str, Call]) -> dict[str, Any]:
+def row(case: str, calls: dict[str, Call]) -> dict[str, Any]:
     """The first call against the others."""
     seconds = least(calls)
     first, *others = calls
     return {
         "case": case,
-        "bar": bar,
         "ms": {name: 1e3 * value for name, value in seconds.items()},
         "ratios": {name: seconds[first] / seconds[name] for name in others},
     }
@@ -70,7 +69,6 @@ def transforms(images: int, side: int, directions: int, heights: int) -> dict[st
     slope = float(layer.sharpness)
     return row(
         f"{images} x {side} x {side}, {directions} directions, {heights} heights",
-        "1 / 3",
         {
             "layer": backward(layer, given),
             "PyTorch, cells": backward(lambda x: over_heights(x, units, levels, slope), given),
@@ -97,7 +95,6 @@ def rows() -> list[dict[str, Any]]:
     found = [
         row(
             "8 x 64 maps of 8 x 8, 32 thresholds",
-            "1.5",
             {
                 "curves": backward(curve, maps),
                 "convolution 64 -> 64, 3 x 3": backward(nn.Conv2d(64, 64, 3, padding=1), maps),
@@ -105,7 +102,6 @@ def rows() -> list[dict[str, Any]]:
         ),
         row(
             "one image of 64 x 64, 32 thresholds",
-            "0.35 ms",
             {
                 "curves": backward(curve, image),
                 "layer": backward(layers[0], image),
@@ -117,7 +113,6 @@ def rows() -> list[dict[str, Any]]:
         ),
         row(
             "16 directions, one image of 64 x 64",
-            "6",
             {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
         ),
     ]
@@ -145,7 +140,7 @@ def rows() -> list[dict[str, Any]]:
         }
         sides = " x ".join(map(str, given.shape[2:]))
         case = f"windows of {window} of {sides}, connectivity {connectivity}, {count} thresholds"
-        found.append(row(case, "3", calls))
+        found.append(row(case, calls))
     return found
 
 

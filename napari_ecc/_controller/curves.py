@@ -18,7 +18,7 @@ import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
-from ecc_core.io import IMAGE_SUFFIXES, open_image, read_image
+from ecc_core.io import IMAGE_SUFFIXES, open_image
 from napari_ecc._controller.fields import Field, chunked
 from napari_ecc._controller.layers import (
     Part,
@@ -48,6 +48,9 @@ PREVIEW = 1 << 24
 
 SAMPLE = 1 << 20
 """Number of points of a large array in memory that are sampled for a preview."""
+
+SPATIAL = "ZYX?"
+"""Axes of files that are those of an image; nothing is known of the last one."""
 
 Array = NDArray[Any]
 
@@ -227,8 +230,12 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
 
 def _read_layer(path: Path) -> Image:
     """Read an image file that has a curve."""
-    stored, values = open_image(path), read_image(path)
-    axes = [letter for letter in stored.axes if letter not in "TCS"]
+    stored = open_image(path)
+    places = dict(zip(stored.axes, stored.shape, strict=True))
+    if any(count > 1 for letter, count in places.items() if letter not in SPATIAL):
+        raise ValueError(f"must have the axes Z, Y and X alone, got {stored.axes} {stored.shape}")
+    values = stored[tuple(slice(None) if letter in SPATIAL else 0 for letter in stored.axes)]
+    axes = [letter for letter in stored.axes if letter in SPATIAL]
     layer = Image(values, rgb=False, scale=[stored.spacing.get(letter, 1.0) for letter in axes])
     if problem := problem_with(layer):
         raise ValueError(problem)

@@ -27,7 +27,9 @@ View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
 MOST_NAMED = 8
-"""Largest number of groups that are named one by one, and twice that of ranges."""
+"""Largest number of groups that are named one by one."""
+MOST_RANGES = 4
+"""Largest number of ranges of thresholds that are named one by one."""
 INDEPENDENT = "valid if the curves are independent, or a unit such as the well is chosen"
 SEED = 0
 """Seed of bootstrap and permutations, for reproducible results."""
@@ -58,7 +60,7 @@ class Comparison(NamedTuple):
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
         found = self.test.differing()
         ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in found]
-        if len(ranges) > MOST_NAMED // 2:
+        if len(ranges) > MOST_RANGES:
             ranges = [f"{len(ranges)} ranges from {found[0][0]:g} to {found[-1][1]:g}"]
         where = f"thresholds that differ (p ≤ 0.05, corrected): {', '.join(ranges) or 'none'}"
         return f"{distance}, {result}; {where}" + ("" if self.unit else f"; {INDEPENDENT}")

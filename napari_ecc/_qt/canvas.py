@@ -49,7 +49,7 @@ class PlotColours(NamedTuple):
     accent: str
 
     def named(self, colour: str) -> QColor:
-        """The colour of one of these names, or of a code, changed until it can be seen."""
+        """The colour of a name, or of a code, made darker or lighter if it is hard to see."""
         if colour in self._fields:
             return QColor(getattr(self, colour))
         found = QColor(colour)

@@ -28,6 +28,7 @@ MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
 MOST_BARS = 500
 """Largest number of objects in the merge tree: the oldest ones."""
+NO_CLASSES = "Births and deaths are not known yet, or the image is too large for them."
 ALL = -1e300, 1e300
 STEPS = 500
 """Positions of the slider of the persistence."""
@@ -319,6 +320,7 @@ class EulerExplorer(Panel):
         """Draw births against deaths; those that never die at the last threshold."""
         self.diagram.setVisible(self.model.show_diagram)
         classes, curve = self.model.classes, self.model.curve
+        self.diagram.set_state("" if classes else NO_CLASSES)
         if classes is None or curve is None or not self.model.show_diagram:
             self.diagram.show_nothing()
             return
@@ -338,6 +340,7 @@ class EulerExplorer(Panel):
     def _show_tree(self) -> None:
         """Draw where the objects of the set merge, once they are known."""
         self.tree.setVisible(self.model.show_tree)
+        self.tree.set_state("" if self.model.classes else NO_CLASSES)
         if not self.model.show_tree or self.model.classes is None:
             self.tree.set_tree(NO_TREE, 0.0, 1.0, 0.0)
         elif not math.isnan(self.model.threshold):

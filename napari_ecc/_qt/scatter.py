@@ -29,7 +29,7 @@ class Scatter(Plot):
     """Points in two coordinates, in the colours of their labels, with rings for their classes.
 
     Click a point to choose it; draw around points with the mouse to choose them all. With Ctrl or
-    Shift they are chosen, too, or no longer.
+    Shift they are added to the chosen ones, or taken away if all of them are chosen already.
 
     Signals
     -------

@@ -287,7 +287,7 @@ def test_a_folder_of_files(make_napari_viewer_proxy, open_panel, qtbot, qapp, tm
     assert list(panel.model.curves) == [*images]
     status = panel.work.text.text()
     assert "2 of 7 images failed" in status
-    assert "control/colours.tif" in status
+    assert "control/colours.tif: must have the axes Z, Y and X alone, got YXS (4, 5, 3)" in status
     assert "drug/damaged.png" in status
     for name, image in images.items():
         curve = panel.model.curves[name]

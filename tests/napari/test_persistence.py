@@ -296,6 +296,8 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):
     assert panel.model.classes is None
     assert panel.model.counts is not None
     assert not panel.least.enabled
+    for plot in (panel.diagram, panel.tree):
+        assert "the image is too large" in plot.state
     panel.controller.make_labels()
     settle(qtbot, panel)
     expected = label(image >= panel.model.threshold, np.ones((3, 3)))[0]
