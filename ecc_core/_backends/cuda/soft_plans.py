@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,13 +30,10 @@ ELEMENTS = {
 
 # As in the kernels.
 MOMENTS, EACH = 4, 8
-SCAN_THREADS, SCAN_RESIDENT = 256, 5
-SMALL_THREADS, SMALL_RESIDENT = 256, 4
-GATHER_THREADS, GATHER_RESIDENT = 256, 4
+THREADS = 1024  # on a multiprocessor, whose shared memory its blocks divide
 EVALUATION_BYTES = 24
+RESERVED = 1024  # bytes of shared memory that the driver takes from each block
 
-SCAN_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
-ALONE_WORDS = 38912  # for moments, if a block has a multiprocessor to itself
 FLUSH_POINTS = 1 << 16
 SMALL_POINTS, SMALL_LEVELS = 15 << 10, 128  # at most, for one block an image
 
@@ -191,30 +188,43 @@ def scan(
     images: int, points: int, dtype: torch.dtype, superlevel: bool, levels: int, device: int
 ) -> Scan:
     """Return the scan of images of so many points."""
-    turn = SCAN_THREADS * EACH
+    turn = THREADS * EACH
     # Few blocks, each with the same number of turns, since they end by adding their moments.
-    turns, blocks = _divide(images, points, turn, SCAN_RESIDENT * processors(device))
+    turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
-    threads, resident = (SMALL_THREADS, SMALL_RESIDENT) if small else (SCAN_THREADS, SCAN_RESIDENT)
-    if small and points > threads * EACH:  # with more warps, each has fewer levels
-        threads, resident = 2 * threads, resident // 2
+    resident = _resident(images, points, device) if small else 1
     macros = {"ELEMENT": ELEMENTS[dtype], "SUPER": int(superlevel)}
-    macros |= {"THREADS": threads, "BLOCKS": resident}
+    macros |= {"THREADS": THREADS // resident, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
     found = function(name, name, device, macros)
     found.preferred_shared_memory_carveout = 100
     slots = table_slots(levels)
     moments = MOMENTS * slots
     if small:
-        room = min(moments, ALONE_WORDS if images <= processors(device) else SCAN_WORDS)
+        others = EVALUATION_BYTES * levels + 4 * window_words(levels)
+        room = min(moments, _words(found, resident, others))
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
-        shared = EVALUATION_BYTES * levels + 4 * (window_words(levels) + room)
-        return Scan(Call(found.kernel, (images,), threads, shared, (work,)), True, 0, 0)
-    room, flush = min(moments, SCAN_WORDS), max(1, min(FLUSH_POINTS // turn, turns))
+        shared = others + 4 * room
+        call = Call(found.kernel, (images,), THREADS // resident, shared, (work,))
+        return Scan(call, True, 0, 0)
+    room = min(moments, _words(found, resident))
+    flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)
     sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
-    call = Call(found.kernel, (images * blocks,), threads, 4 * room, (SCAN(**sizes, scale=scale),))
+    call = Call(found.kernel, (images * blocks,), THREADS, 4 * room, (SCAN(**sizes, scale=scale),))
     return Scan(call, False, images * (moments + 1), scale)
+
+
+def _resident(images: int, points: int, device: int) -> int:
+    """Return how many blocks, with a small image each, share a multiprocessor."""
+    if images <= processors(device):
+        return 1
+    return 2 if points > THREADS // 4 * EACH else 4  # with more warps, each has fewer levels
+
+
+def _words(found: Any, resident: int, others: int = 0) -> int:
+    """Return the words of shared memory that a block has besides so many bytes."""
+    return int(found.max_dynamic_shared_size_bytes // resident - RESERVED - others) // 4
 
 
 def _divide(images: int, points: int, turn: int, resident: int) -> tuple[int, int]:
@@ -248,23 +258,25 @@ def gather(
     device: int,
 ) -> Gather:
     """Return the launch that writes the gradients of images of so many points."""
-    turn = GATHER_THREADS * EACH
-    _, blocks = _divide(images, points, turn, GATHER_RESIDENT * processors(device))
+    _, blocks = _divide(images, points, THREADS * EACH, processors(device))
     small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
+    resident = 4 if small and images > processors(device) else 1
+    threads = THREADS // resident
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],
         "SUPER": int(superlevel),
         "SMALL": int(small),
-        "THREADS": GATHER_THREADS,
-        "BLOCKS": GATHER_RESIDENT,
+        "THREADS": threads,
+        "BLOCKS": resident,
     }
     found = function("soft_gather", "soft_gather", device, macros)
     found.preferred_shared_memory_carveout = 100
     slots = table_slots(levels)
-    room = min(2 * slots, GATHER_WORDS)
+    room = min(2 * slots, _words(found, resident))
+    _, blocks = _divide(images, points, threads * EACH, resident * processors(device))
     work = GATHER(levels=levels, slots=slots, blocks=blocks, room=room)
     sums = total_blocks(levels) if small and totals else 0
     arguments = (work, TOTALS(images=images, levels=levels, blocks=sums))
     grid = (sums + images * blocks,)
-    return Gather(Call(found.kernel, grid, GATHER_THREADS, 4 * room, arguments), small)
+    return Gather(Call(found.kernel, grid, threads, 4 * room, arguments), small)

@@ -127,6 +127,7 @@ class _Kernel:
     """A compiled kernel."""
 
     local_size_bytes = 0
+    max_dynamic_shared_size_bytes = SHARED_BYTES
 
     def __init__(self, source: str, launch: Callable[..., bytes], launched: list[str]) -> None:
         self.source, self.launch, self.launched = source, launch, launched

@@ -51,7 +51,7 @@ def gradients(curve, inputs, strided=False):
 CASES = {
     "line": ((3, 40), 1, False, 9, 9.0, torch.float16, False),
     "flat": ((2, 33, 70), 1, True, 40, 30.0, torch.float32, True),
-    "sharp": ((2, 20, 33), 2, True, 24, 3000.0, torch.float32, False),
+    "sharp": ((2, 20, 33), 2, True, 80, 3000.0, torch.float32, False),
     "volume": ((1, 17, 18, 30), 3, False, 7, 20.0, torch.bfloat16, True),
 }
 
