@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,18 @@ def _add_gradients(
                         into[x] += total[x] if owners[x] == i else 0
 
 
+@lru_cache(maxsize=64)
+def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array]:
+    """Places of the vertices or cubes of each extent of cells, their numbers, and signs."""
+    ndim = len(strides)
+    offsets, counts = np.zeros((1 << ndim, 1 << ndim), np.int64), np.zeros(1 << ndim, np.int64)
+    for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
+        choices = [((1,) if e else (0, 1)) if cubes else ((0, 1) if e else (0,)) for e in ends]
+        places = [np.dot(steps, strides) for steps in itertools.product(*choices)]
+        offsets[extent, : len(places)], counts[extent] = places, len(places)
+    return offsets, counts, np.array([(-1) ** extent.bit_count() for extent in range(1 << ndim)])
+
+
 class Cells:
     """Cells of images (batch, *spatial) of weights, as in the tables of the kernels."""
 
@@ -123,14 +136,8 @@ class Cells:
         placed = np.where(np.isinf(weights), np.nan, weights * self.sign)
         placed[weights == 0] = np.inf
         self.padded[self.inner] = placed.reshape(batch, *[1] * missing, *spatial)
-        strides = [self.sides[1] * self.sides[2], self.sides[2], 1][missing:]
-        self.offsets = np.zeros((1 << ndim, 1 << ndim), np.int64)
-        self.counts = np.zeros(1 << ndim, np.int64)
-        for extent, ends in enumerate(itertools.product((0, 1), repeat=ndim)):
-            choices = [((1,) if e else (0, 1)) if low else ((0, 1) if e else (0,)) for e in ends]
-            places = [np.dot(steps, strides) for steps in itertools.product(*choices)]
-            self.offsets[extent, : len(places)], self.counts[extent] = places, len(places)
-        self.parities = np.array([(-1) ** extent.bit_count() for extent in range(1 << ndim)])
+        strides = (self.sides[1] * self.sides[2], self.sides[2], 1)[missing:]
+        self.offsets, self.counts, self.parities = _tables(strides, self.cubes)
 
     def sums(self) -> Array:
         """Sums (batch, orthants, *grid) of the signed values, for the highest vertex of cells."""

@@ -122,7 +122,7 @@ class Projection(NamedTuple):
                     if not present.all():
                         points = part * step + np.flatnonzero(present)
                 weights, positions = self.weights[:, orthant, points], self.positions[:, points]
-                chosen = np.flatnonzero(self.orthants == orthant)
+                (chosen,) = (self.orthants == orthant).nonzero()
                 own = np.ascontiguousarray(weights), np.ascontiguousarray(positions)
                 work(Piece(part, points, *own, orthant, chosen))
 
