@@ -3,6 +3,7 @@
 import argparse
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
     parser.add_argument(
-        "--by", required=True, metavar="COLUMN", help="column that names the group of each curve"
+        "--by",
+        required=True,
+        metavar="COLUMN",
+        help="column that names the group of each curve, or folder for that of its image",
     )
     parser.add_argument("--groups", metavar="A,B,...", help="the groups to compare (default: all)")
     parser.add_argument(
         "--unit",
-        help="column that names the independent unit of each curve, such as a well or an animal "
-        "(default: each curve is one)",
+        help="column that names the independent unit of each curve, such as a well or an animal, "
+        "or folder (default: each curve is one)",
         metavar="COLUMN",
     )
     parser.add_argument(
@@ -126,6 +130,9 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
             .replace(f"got {measure!r}", f"got {name!r}")
         )
         raise InputFileError(message) from None
+    if "input" in table.metadata and "folder" not in table.metadata:
+        folders = [Path(str(path)).parent.name for path in table.metadata["input"]]
+        table = replace(table, metadata=table.metadata.assign(folder=folders))
     for option in ("by", "unit"):
         column = getattr(arguments, option)
         if column is not None and column not in table.metadata:

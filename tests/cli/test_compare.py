@@ -152,3 +152,16 @@ def test_empty_cells(table, capsys, column):
 def test_no_table(tmp_path, capsys):
     assert main(["compare", str(tmp_path / "none.csv"), "--by", "x"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+def test_folders_of_images_are_groups(tmp_path, capsys):
+    for i, path in enumerate(["one/a.npy", "one/b.npy", "two/a.npy", "two/b.npy"]):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / path, np.random.default_rng(i).random((9, 9)) + i // 2)
+    table = tmp_path / "t.parquet"
+    options = ["--thresholds", "5", "--range", "0,2", "--out", str(table)]
+    assert main(["batch", str(tmp_path / "*/*.npy"), *options]) == 0
+    assert main(["compare", str(table), "--by", "folder"]) == 0
+    assert "one (2 curves) and two (2 curves)" in capsys.readouterr().out
+    assert main(["compare", str(table), "--by", "group"]) == 2
+    assert "it has input, folder (" in capsys.readouterr().err
