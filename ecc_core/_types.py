@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 from numpy.typing import ArrayLike
 
 Thresholds = ArrayLike | Literal["exact"]
+AnyBoundary = Literal["closed", "periodic", "half-open"]
+ComplexBoundary = Literal["closed", "periodic"]
 
 
 class _Tensor(Protocol):
@@ -52,7 +54,7 @@ class CurveOptions(CoefficientOptions, total=False):
     direction_scale: float | None
     spacing: ArrayLike | None
     devices: Sequence[SupportsIndex] | None
-    boundary: Literal["closed", "periodic", "half-open"]
+    boundary: AnyBoundary
 
 
 class RegionOptions(TypedDict, total=False):
@@ -62,7 +64,7 @@ class RegionOptions(TypedDict, total=False):
     connectivity: int | None
     superlevel: bool
     workers: int | None
-    boundary: Literal["closed", "periodic", "half-open"]
+    boundary: AnyBoundary
     axis: SupportsIndex | Sequence[SupportsIndex] | None
 
 

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
-from ecc_core._request.filtration import check_closed, check_complex, check_spacing
+from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number
+from ecc_core._types import ComplexBoundary
 from ecc_core.errors import NAN_MESSAGE
 from ecc_core.results import ComponentCurves, PersistentRegions, curve_facts
 
@@ -102,7 +103,7 @@ def component_curves(
     >>> down, across  # the left column, then both columns, then all
     (array([0, 0, 1, 1]), array([0, 0, 0, 1]))
     """
-    check_closed(boundary, "for component curves, since components span its opposite sides")
+    check_boundary(boundary, "components")
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -155,7 +156,7 @@ def persistent_regions(
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
     workers: int | None = None,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> PersistentRegions:
     """Label the components that last for at least `min_persistence` as the threshold grows.
@@ -181,7 +182,7 @@ def persistent_regions(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads that find components; default as many as there are cores. One thread labels points.
-    boundary : {"closed", "periodic"}
+    boundary : str, default "closed"
         As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
     axis : int or tuple of int, optional
         As for :func:`persistence_pairs`.
@@ -224,7 +225,7 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     check_eager(image)
-    check_complex(boundary)
+    check_boundary(boundary, "homology")
     least = check_persistence(min_persistence)
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):

@@ -18,6 +18,7 @@ from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import values_of_regions
 from ecc_core._request.image import all_axes
 from ecc_core._types import (
+    AnyBoundary,
     CoefficientOptions,
     CurveOptions,
     DeviceT,
@@ -45,7 +46,7 @@ def euler_number(
     image: ArrayLike,
     connectivity: int | None = None,
     *,
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
 ) -> int:
     """Euler characteristic of a binary image.
 
@@ -56,7 +57,7 @@ def euler_number(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : str, default "closed"
         As for :func:`euler_curve`.
 
     Returns
@@ -131,7 +132,7 @@ def euler_curve(
     direction_scale: float | None = None,
     spacing: ArrayLike | None = None,
     devices: Sequence[SupportsIndex] | None = None,
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
 ) -> EulerCurve[Any]:
     """Euler characteristic of the sets ``image <= t`` for many thresholds t.
 
@@ -385,7 +386,7 @@ def region_curves(
     connectivity: int | None = None,
     superlevel: bool = False,
     workers: int | None = None,
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionCurves[Any]:
     """Euler characteristic curves of all labelled regions, in one pass over the image.
@@ -404,7 +405,7 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : str, default "closed"
         As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
         sides of a periodic one. It must be "closed" for arrays on a device.
     axis : int or tuple of int, optional

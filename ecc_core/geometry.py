@@ -22,6 +22,7 @@ from ecc_core._blocks.work import values_of_regions
 from ecc_core._request.estimator import Estimator as Chosen
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.image import all_axes
+from ecc_core._types import AnyBoundary
 from ecc_core.results import MinkowskiCurves, RegionMinkowski
 
 __all__ = ["minkowski_curves", "region_minkowski"]
@@ -35,7 +36,7 @@ def minkowski_curves(
     *,
     range: tuple[float, float] | None = None,
     spacing: ArrayLike | None = None,
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: ArrayLike | None = None,
@@ -58,7 +59,7 @@ def minkowski_curves(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
         DataArray of xarray, otherwise 1. It must not differ from these.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : str, default "closed"
         As for :func:`ecc_core.euler_curve`.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares
@@ -175,7 +176,7 @@ def region_minkowski(
     superlevel: bool = False,
     workers: int | None = None,
     estimator: Estimator = "exact",
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionMinkowski[Any]:
     """Minkowski functionals of all labelled regions, in one pass over the image.

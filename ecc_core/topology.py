@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import value_units
-from ecc_core._request.filtration import Filtration, check_complex
+from ecc_core._request.filtration import Filtration, check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
-from ecc_core._types import Thresholds
+from ecc_core._types import ComplexBoundary, Thresholds
 from ecc_core.errors import BackendError
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
@@ -27,7 +27,7 @@ def betti_numbers(
     image: ArrayLike,
     connectivity: int | None = None,
     *,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
 ) -> tuple[int, ...]:
     """Betti numbers of a binary image.
 
@@ -38,7 +38,7 @@ def betti_numbers(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : {"closed", "periodic"}
+    boundary : str, default "closed"
         As for :func:`betti_curves`.
 
     Returns
@@ -93,7 +93,7 @@ def betti_curves(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
     min_persistence: float = 0,
 ) -> BettiCurves:
     """Betti numbers of the sets ``image <= t``, for many thresholds t at once.
@@ -185,7 +185,7 @@ def betti_curves(
     array([1, 1, 0])
     """
     least = check_persistence(min_persistence)
-    check_complex(boundary)
+    check_boundary(boundary, "homology")
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -198,10 +198,7 @@ def betti_curves(
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 
-        if boundary != "closed":
-            raise ValueError(
-                f'`boundary` must be "closed" for a dask array, got {boundary!r}: compute it first'
-            )
+        check_boundary(boundary, "lazy homology")
         return whole_betti_curves(image, thresholds, least, **options)
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
@@ -229,7 +226,7 @@ def region_betti_curves(
     superlevel: bool = False,
     workers: int | None = None,
     min_persistence: float = 0,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> RegionBettiCurves:
     """Betti curves of all labelled regions.
@@ -250,7 +247,7 @@ def region_betti_curves(
         As for :func:`betti_curves`.
     min_persistence : float, default 0
         As for :func:`betti_curves`: count only the classes of a region that last at least so long.
-    boundary : {"closed", "periodic"}
+    boundary : str, default "closed"
         As for :func:`betti_curves`, of the image: a region can extend over its opposite sides.
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: regions are those of one image.
@@ -290,7 +287,7 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
-    check_complex(boundary)
+    check_boundary(boundary, "homology")
     check_eager(image)
     check_eager(labels, "labels")
     request = Request.of(
@@ -328,7 +325,7 @@ def persistence_pairs(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
 ) -> PersistencePairs:
     """Births and deaths of components, holes or tunnels, and cavities, as the threshold grows.
 
@@ -348,7 +345,7 @@ def persistence_pairs(
     workers : int, optional
         Threads; default as many as there are cores. They share components and cavities of volumes;
         tunnels, images in 2-D and periodic images are left to a single one.
-    boundary : {"closed", "periodic"}
+    boundary : str, default "closed"
         As for :func:`betti_curves`. The classes of a torus never die.
 
     Returns
@@ -410,7 +407,7 @@ def persistence_pairs(
     0
     """
     check_eager(image)
-    check_complex(boundary)
+    check_boundary(boundary, "homology")
     least = check_persistence(min_persistence)
     request = Request.of(
         image,

@@ -12,7 +12,12 @@ from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.xarray import length_units, spacing_of
-from ecc_core._request.filtration import check_closed, check_connectivity, check_flag, check_spacing
+from ecc_core._request.filtration import (
+    check_boundary,
+    check_connectivity,
+    check_flag,
+    check_spacing,
+)
 from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (
@@ -166,7 +171,7 @@ def euler_transform(
     >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
-    check_closed(boundary, "for transforms, whose heights are measured from the centre of an image")
+    check_boundary(boundary, "transforms")
     weights = check_flag(weighted, "weighted")
     origin, given, shown = _unwrap(image, "image")
     threads = origin.workers(workers)
@@ -330,7 +335,7 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
-    check_closed(boundary, "for regions, each of which stands alone")
+    check_boundary(boundary, "region transforms")
     origin, given, shown = _unwrap(labels, "labels")
     threads = origin.workers(workers)
     ndim = len(given.shape)

@@ -21,28 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._request.filtration import Boundary, Filtration
+from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.levels import distinct_values
 
 Box = tuple[Any, ...]
 """An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
 
 
-_SIDES: dict[tuple[Boundary, bool], tuple[tuple[str, int], ...]] = {
-    (Boundary.PERIODIC, False): (("joined", -1),),
-    (Boundary.HALF_OPEN, False): (("last", -1),),
-    (Boundary.PERIODIC, True): (("joined", 1), ("first", -1), ("last", -1)),
-    (Boundary.HALF_OPEN, True): (("first", -1),),  # the last face and the last cube cancel
-}
-"""Planes across an axis, and how often their Euler characteristic counts, for V and T.
-
-They are the first plane, the last one, or the maximum (V) or minimum (T) of the two.
-"""
-
-
 def closed(filtration: Filtration, ndim: int) -> Filtration:
     """Return the filtration for closed images with `ndim` axes."""
-    return replace(filtration, boundary=Boundary.CLOSED).in_axes(ndim)
+    return replace(filtration, boundary=CLOSED).in_axes(ndim)
 
 
 def _border_boxes(box: Box, filtration: Filtration) -> Iterator[tuple[int, Box]]:
@@ -50,13 +38,13 @@ def _border_boxes(box: Box, filtration: Filtration) -> Iterator[tuple[int, Box]]
 
     Boxes do not have the axes across which they are planes.
     """
-    sides = _SIDES[filtration.boundary, filtration.cubes]
+    planes = filtration.boundary.planes[filtration.cubes]
 
     def taken(box: Box, axis: int) -> Iterator[tuple[int, Box]]:
         if axis == 0:
             yield 1, box
             return
-        parts = ((sign, _plane(box, axis, take, filtration)) for take, sign in sides)
+        parts = ((sign, _plane(box, axis, take, filtration)) for take, sign in planes)
         for sign, part in ((1, box), *parts):
             for other, smaller in taken(part, axis - 1):
                 yield sign * other, smaller

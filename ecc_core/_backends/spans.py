@@ -20,11 +20,8 @@ def spans_of(shape: Sequence[int], cells: Cells, boundary: Boundary) -> NDArray[
     spans = np.zeros((len(cells.groups), ndim, 2), np.int64)
     for kind, extent in enumerate(cells.extents):
         for axis, (length, long) in enumerate(zip(shape, extent, strict=True)):
-            start, stop = 0, length
-            if not boundary.wraps:
-                if long and not cells.every and not boundary.is_window:
-                    start = -1
-                if boundary.is_window or (long and cells.every):
-                    stop = length - 1
-            spans[kind, axis] = start, stop
+            if boundary.is_closed:
+                spans[kind, axis] = -(long and not cells.every), length - (long and cells.every)
+            else:
+                spans[kind, axis] = 0, length - boundary.missing
     return spans

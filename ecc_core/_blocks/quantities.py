@@ -224,7 +224,7 @@ class CellCounts(Quantity):
         Only half-open windows of cubes need additional faces.
         """
         faces = faces_of(place, 1)
-        if self.filtration.boundary.is_window and not self.estimators[0].cells.every:
+        if self.filtration.boundary.missing and not self.estimators[0].cells.every:
             ends = zip(faces, place.first, place.last, strict=True)
             faces = tuple([*f, *FIRST * first, *LAST * last] for f, first, last in ends)
         return faces

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._request.filtration import Filtration, filtration_of
+from ecc_core._request.filtration import Filtration, check_boundary, filtration_of
 from ecc_core._request.image import check_image_dtype
 from ecc_core._request.resources import check_devices, check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
@@ -44,8 +44,7 @@ def streamed_curve(
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
     filtration = filtration_of(len(shape), connectivity, superlevel, nan, None, boundary)
-    if not filtration.boundary.is_closed:
-        raise ValueError(f'`boundary` must be "closed" {TOGETHER}, got {boundary!r}')
+    check_boundary(boundary, "devices")
     stream, numbers = _streaming(devices)
     if levels.needs_range and volume.dtype.itemsize == 1:
         at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)

@@ -35,7 +35,7 @@ from ecc_core._blocks.regions import (
     values_of,
     without_missing,
 )
-from ecc_core._request.filtration import Boundary
+from ecc_core._request.filtration import Boundary, check_boundary
 from ecc_core.errors import BackendError
 
 Index = tuple[int, ...]
@@ -101,7 +101,7 @@ class Work:
         self.quantity, self.regions = quantity, regions
         self.lead = len(chunks) - quantity.filtration.ndim
         self.shape = tuple(map(sum, chunks))
-        boundary = quantity.filtration.boundary
+        boundary = check_boundary(quantity.filtration.boundary, "blocks")
         self.open = not boundary.is_closed
         if self.open:
             spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
@@ -194,9 +194,7 @@ def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
     """The lengths of blocks along an axis, and behind them a point of the block after the last."""
     if not lengths:
         return ()
-    if boundary.wraps:
-        return (*lengths, 1)
-    return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))
+    return tuple(filter(None, (*lengths[:-1], lengths[-1] - boundary.missing, 1)))
 
 
 def values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:
@@ -209,8 +207,8 @@ def values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[
         return quantity.of_regions(image, labels)
     if not origin.on_host:
         raise BackendError(
-            f'`boundary` must be "closed" for regions on {origin.device}, got "{boundary}": copy '
-            "the arrays to the host"
+            f'`boundary` must be "closed" for regions on {origin.device}, got "{boundary.name}": '
+            "copy the arrays to the host"
         )
     chunks = tuple((length,) for length in image.shape)
     work = Work(lambda box: (image[box], labels[box]), chunks, quantity, regions=True)

@@ -20,7 +20,7 @@ from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request
 from ecc_core._io.views import View
-from ecc_core._request.filtration import check_spacing
+from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
@@ -172,7 +172,7 @@ def open_blocks(
     smoothing = None
     if arguments.smooth is not None:
         sigma = _sigma(arguments, calibration, selected.ndim)
-        smoothing = Smoothing(sigma, wraps=boundary == "periodic")
+        smoothing = Smoothing(sigma, wraps=check_boundary(boundary, "curves").wraps)
     return Blocks(
         selected.view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing
     )

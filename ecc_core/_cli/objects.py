@@ -14,6 +14,7 @@ from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.values import number, output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
+from ecc_core._request.filtration import boundary_names
 from ecc_core.components import persistent_regions
 from ecc_core.io import write_csv, write_figure, write_table
 from ecc_core.results import PersistentRegions
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = "the image ends at its border (default), or opposite sides touch"
-    options.add(parser, "--boundary", choices=("closed", "periodic"), help=beyond)
+    options.add(parser, "--boundary", choices=boundary_names("homology"), help=beyond)
     options.add(parser, "--spacing", "--unit", before="with --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")

@@ -4,6 +4,7 @@ from argparse import SUPPRESS, Action
 from typing import Any
 
 from ecc_core._cli import values
+from ecc_core._request.filtration import boundary_names
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 
 INPUT = (
@@ -89,7 +90,7 @@ ARGUMENTS = {
     "--boundary": _argument(
         "the image ends at its border (default), opposite sides touch, or it is a window of a "
         "larger image",
-        choices=("closed", "periodic", "half-open"),
+        choices=boundary_names("curves"),
         default="closed",
     ),
     "--nan": _argument(

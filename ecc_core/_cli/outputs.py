@@ -10,6 +10,7 @@ import numpy as np
 
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import boundary_names
 from ecc_core.errors import BackendError, InputFileError
 
 NO_SETTINGS = (
@@ -30,6 +31,11 @@ APART = {
     ("components", "labels"): "regions have no components of their own here: --mask takes one",
 }
 """Options that cannot be used together, and why."""
+BORDERED = {
+    "components": ("components", ", which span its opposite sides"),
+    "betti": ("homology", ""),
+}
+"""Options whose quantities are not defined for every boundary, and why."""
 
 
 def check_outputs(
@@ -81,12 +87,12 @@ def check_together(arguments: argparse.Namespace) -> None:
     for (name, other), reason in APART.items():
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    if arguments.boundary != "closed" and arguments.components:
-        raise InputFileError(
-            "--boundary must be closed together with --components, which span its opposite sides"
-        )
-    if arguments.boundary == "half-open" and arguments.betti:
-        raise InputFileError("--boundary must be closed or periodic together with --betti")
+    for name, (quantity, reason) in BORDERED.items():
+        allowed = boundary_names(quantity)
+        if getattr(arguments, name) and arguments.boundary not in allowed:
+            raise InputFileError(
+                f"--boundary must be {' or '.join(allowed)} together with --{name}{reason}"
+            )
     for name in ("labels", "minkowski", "components"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")

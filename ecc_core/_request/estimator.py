@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._request.filtration import Filtration, check_spacing
+from ecc_core._request.filtration import Filtration, check_boundary, check_spacing
 
 Offset = tuple[int, ...]
 
@@ -85,7 +85,7 @@ class Estimator:
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
         vertices = filtration.boundary.is_closed and self.exact and not filtration.cubes
-        missing = int(vertices or filtration.boundary.is_window)
+        missing = vertices or filtration.boundary.missing
         lengths = [(max(n - missing, 0)) * h for n, h in zip(shape, self.spacing, strict=True)]
         return float(math.prod(lengths))
 
@@ -93,6 +93,7 @@ class Estimator:
 def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
     """The estimator of checked arguments."""
     ndim = filtration.ndim
+    check_boundary(filtration.boundary, "functionals")
     steps = tuple(check_spacing(spacing, ndim).tolist())
     allowed = ["exact", *(f"crofton-{count}" for count in DIRECTIONS.get(ndim, ()))]
     if not isinstance(name, str) or name not in allowed:

@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,28 +14,79 @@ from numpy.typing import NDArray
 
 from ecc_core._request.resources import check_unused
 
+Planes = tuple[tuple[str, int], ...]
+"""Planes across an axis, and how often the curve of each counts.
 
-class Boundary(StrEnum):
-    """What lies beyond the border of an image."""
+They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of both, "joined".
+"""
 
-    CLOSED = "closed"
-    PERIODIC = "periodic"
-    HALF_OPEN = "half-open"
+
+@dataclass(frozen=True)
+class Boundary:
+    """What lies beyond the border of an image.
+
+    Attributes
+    ----------
+    name : str
+    planes : (Planes, Planes)
+        What the curve of V and that of T have more than that of the closed image.
+    missing : int
+        Points at the end of each axis whose own cells do not count.
+    wraps : bool
+        Whether opposite sides touch.
+    """
+
+    name: str
+    planes: tuple[Planes, Planes] = ((), ())
+    missing: int = 0
+    wraps: bool = False
 
     @property
     def is_closed(self) -> bool:
         """Whether the image ends at its border."""
-        return self is Boundary.CLOSED
+        return not any(self.planes)
 
-    @property
-    def wraps(self) -> bool:
-        """Whether opposite sides touch."""
-        return self is Boundary.PERIODIC
 
-    @property
-    def is_window(self) -> bool:
-        """Whether only cells count whose lowest corner lies before the last point of each axis."""
-        return self is Boundary.HALF_OPEN
+CLOSED = Boundary("closed")
+PERIODIC = Boundary(
+    "periodic", ((("joined", -1),), (("joined", 1), ("first", -1), ("last", -1))), wraps=True
+)
+HALF_OPEN = Boundary(
+    "half-open",
+    ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
+    missing=1,
+)
+BOUNDARIES = {known.name: known for known in (CLOSED, PERIODIC, HALF_OPEN)}
+
+ADDITIVE = CLOSED, PERIODIC, HALF_OPEN
+DEFINED: dict[str, tuple[tuple[Boundary, ...], str]] = {
+    "curves": (ADDITIVE, ""),
+    "functionals": (ADDITIVE, ""),
+    "blocks": (ADDITIVE, ""),
+    "expected curves": (ADDITIVE, ""),
+    "expected maxima": ((CLOSED, PERIODIC), ""),
+    "homology": (
+        (CLOSED, PERIODIC),
+        "for Betti numbers and persistence, since cells of a window are no complex",
+    ),
+    "lazy homology": ((CLOSED,), "for Betti numbers of a dask array that is not computed first"),
+    "components": ((CLOSED,), "for component curves, since components span its opposite sides"),
+    "transforms": (
+        (CLOSED,),
+        "for transforms, whose heights are measured from the centre of an image",
+    ),
+    "region transforms": ((CLOSED,), "for regions, each of which stands alone"),
+    "directions": (
+        (CLOSED,),
+        "together with `direction`, whose heights differ on opposite sides of the image",
+    ),
+    "devices": ((CLOSED,), "together with `devices`"),
+    "masks": ((CLOSED,), "with `mask`"),
+}
+"""The boundaries for which each quantity is defined, and how the message for others ends.
+
+A boundary that is not listed is an error; see `check_boundary`.
+"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +159,7 @@ class Filtration:
     superlevel: bool = False
     nan: str = "raise"
     direction: Direction | None = None
-    boundary: Boundary = Boundary.CLOSED
+    boundary: Boundary = CLOSED
 
     @property
     def cubes(self) -> bool:
@@ -152,11 +202,7 @@ def filtration_of(
         found = _filtration(ndim, connectivity, superlevel, nan, boundary)
     if direction is None:
         return found
-    if not found.boundary.is_closed:
-        raise ValueError(
-            '`boundary` must be "closed" together with `direction`, whose heights differ on '
-            f"opposite sides of the image, got {boundary!r}"
-        )
+    check_boundary(boundary, "directions")
     return replace(found, direction=direction)
 
 
@@ -184,7 +230,7 @@ def _filtration(
         check_connectivity(connectivity, ndim),
         check_flag(superlevel, "superlevel"),
         check_nan(nan),
-        boundary=check_boundary(boundary),
+        boundary=check_boundary(boundary, "curves"),
     )
 
 
@@ -220,26 +266,21 @@ def check_nan(nan: Any) -> str:
     return nan
 
 
-def check_boundary(boundary: Any) -> Boundary:
-    if not isinstance(boundary, str) or boundary not in list(Boundary):
-        *names, last = [f'"{known}"' for known in Boundary]
-        raise ValueError(f"`boundary` must be {', '.join(names)} or {last}, got {boundary!r}")
-    return Boundary(boundary)
+def check_boundary(boundary: Any, quantity: str) -> Boundary:
+    """Return a boundary, or the one of a name, for which a quantity must be `DEFINED`."""
+    name = boundary.name if isinstance(boundary, Boundary) else boundary
+    found = BOUNDARIES.get(name) if isinstance(name, str) else None
+    allowed, reason = DEFINED[quantity]
+    if found not in allowed:
+        *others, last = [f'"{known.name}"' for known in allowed]
+        names = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(f"`boundary` must be {names}{reason and ' '}{reason}, got {name!r}")
+    return found
 
 
-def check_closed(boundary: Any, reason: str) -> None:
-    """Raise for a boundary that a function is not defined for."""
-    if not check_boundary(boundary).is_closed:
-        raise ValueError(f'`boundary` must be "closed" {reason}, got {boundary!r}')
-
-
-def check_complex(boundary: Any) -> None:
-    """Raise for a boundary at which the cells are no complex, so that it has no homology."""
-    if check_boundary(boundary).is_window:
-        raise ValueError(
-            '`boundary` must be "closed" or "periodic" for Betti numbers and persistence, since '
-            f"cells of a window are no complex, got {boundary!r}"
-        )
+def boundary_names(quantity: str) -> list[str]:
+    """Return the names of the boundaries for which a quantity is defined."""
+    return [known.name for known in DEFINED[quantity][0]]
 
 
 def direction_of(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Boundary, as_numbers, check_closed, check_spacing
+from ecc_core._request.filtration import Boundary, as_numbers, check_boundary, check_spacing
 from ecc_core._request.image import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
@@ -150,8 +150,8 @@ def count_cells(
     kinds = product([0, 1], repeat=len(shape))
     if mask is not None:
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
-    closed = boundary.is_closed
-    pairs = [n if boundary.wraps else n - 1 for n in shape]
+    closed = check_boundary(boundary, "expected curves").is_closed
+    pairs = [n - 1 if closed else n - boundary.missing for n in shape]
     if cubes:  # faces between two cubes; cubes, and outer faces of a closed image
         one, two = [2 - n if closed else -m for n, m in zip(shape, pairs, strict=True)], pairs
     else:
@@ -205,7 +205,7 @@ def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask 
         return None
     array = np.asarray(mask)
     check_mask(array.shape, array.dtype, shape, shape)
-    check_closed(boundary, "with `mask`")
+    check_boundary(boundary, "masks")
     return as_booleans(array)
 
 

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Filtration, check_spacing, filtration_of
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import check_threshold_array
+from ecc_core._types import AnyBoundary
 from ecc_core.curves import euler_curve
 from ecc_core.features._gaussian import (
     Field,
@@ -124,7 +125,7 @@ def expected_gaussian_curve(
     mask: ArrayLike | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
-    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    boundary: AnyBoundary = "closed",
     replicas: int | None = None,
     level: float | None = None,
     rng: Seed = None,
@@ -164,7 +165,7 @@ def expected_gaussian_curve(
         depend on it.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : str, default "closed"
         As for :func:`ecc_core.euler_curve`.
     replicas : int, optional
         Number of fields to simulate to find the width of the band, at least 2. Only with
@@ -287,7 +288,7 @@ def expected_gaussian_curve(
 
 
 def _curve(image: Floats, at: Floats, filtration: Filtration, mask: Any) -> Any:
-    boundary: Any = filtration.boundary.value
+    boundary: Any = filtration.boundary.name
     return euler_curve(
         image,
         at,

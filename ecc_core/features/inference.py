@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._request.filtration import as_numbers, check_boundary, check_spacing
 from ecc_core._request.resources import check_unused
+from ecc_core._types import ComplexBoundary
 from ecc_core.features._gaussian import (
     Field,
     check_moments,
@@ -45,7 +46,7 @@ def gaussian_threshold(
     residuals: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     spacing: ArrayLike | None = None,
-    boundary: Literal["closed", "periodic"] = "closed",
+    boundary: ComplexBoundary = "closed",
     rng: Seed = None,
 ) -> GaussianThreshold:
     r"""Level that a map of Gaussian noise exceeds anywhere with probability `alpha`.
@@ -75,8 +76,8 @@ def gaussian_threshold(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Only with `spectral_moments`, or with
         a function `covariance`. Default: 1.
-    boundary : {"closed", "periodic"}
-        Whether the map is on a torus.
+    boundary : str, default "closed"
+        "periodic" if the map is on a torus.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the numerical integration. Not with `spectral_moments`.
 
@@ -135,11 +136,9 @@ def gaussian_threshold(
     >>> round(found.threshold, 2)
     4.1
     """
-    sizes, edge = check_shape(shape), check_boundary(boundary)
+    sizes, edge = check_shape(shape), check_boundary(boundary, "expected maxima")
     if not 0 < check_real(alpha, "alpha") < 0.5:
         raise ValueError(f"`alpha` must be between 0 and 0.5, got {alpha!r}")
-    if edge.is_window:
-        raise ValueError(f'`boundary` must be "closed" or "periodic", got {boundary!r}')
     if sum(given is not None for given in (covariance, spectral_moments, residuals)) != 1:
         raise ValueError("one of `covariance`, `spectral_moments` and `residuals` must be given")
     kept = check_region(mask, sizes, edge)

@@ -121,7 +121,7 @@ class EulerCurve(CurveResult[ArrayT]):
     units : str or None
         Unit of the thresholds, for the labels of axes: that of the image if this is a DataArray of
         xarray with ``attrs["units"]``. Elsewhere set it with :func:`dataclasses.replace`.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : str
         What happens at the border of the image.
     density : bool
         Whether the values are divided by the length, area or volume of the image.
@@ -229,7 +229,7 @@ def curve_facts(filtration: Filtration) -> dict[str, Any]:
         "superlevel": bool(filtration.superlevel),
     }
     if not filtration.boundary.is_closed:
-        facts["boundary"] = filtration.boundary.value
+        facts["boundary"] = filtration.boundary.name
     if filtration.direction is not None:
         facts["direction"] = filtration.direction.vector
         facts["direction_scale"] = filtration.direction.scale

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import given_on_host, on_host
+from ecc_core._request.filtration import check_boundary
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
@@ -70,7 +71,7 @@ class BettiCurves(BettiResult[ArrayT]):
         Number of spatial axes of the image.
     units : str or None
         Unit of the thresholds, for the labels of axes.
-    boundary : {"closed", "periodic"}
+    boundary : str
 
     Examples
     --------
@@ -280,7 +281,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         """
         host: Any = self.to_numpy()
         rows = host._rows()
-        needed = (self.ndim or 0) + (self.boundary == "periodic")
+        needed = (self.ndim or 0) + check_boundary(self.boundary, "homology").wraps
         if self.ndim is not None and len(rows) < needed:
             raise ValueError(
                 f"Betti curves need the pairs of all {needed} dimensions, got those of "

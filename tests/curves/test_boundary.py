@@ -1,5 +1,6 @@
 """Curves of periodic images and of half-open windows."""
 
+import inspect
 import itertools
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from oracles import euler as reference
 
 import ecc_core as ecc
+from ecc_core import features
+from ecc_core._request import filtration
 from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
@@ -203,3 +206,66 @@ def test_a_region_across_opposite_sides_of_a_rolled_image():
             across = function(*rolled, 6, boundary="periodic", **options).values
             np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
             assert not across[:, inside.shape[1] :].any()
+
+
+def takes_a_boundary(module):
+    functions = {name: getattr(module, name) for name in module.__all__}
+    return {
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function) and "boundary" in inspect.signature(function).parameters
+    }
+
+
+CALLS = {
+    "euler_number": lambda image, **given: ecc.euler_number(image > 2, **given),
+    "euler_curve": ecc.euler_curve,
+    "minkowski_curves": ecc.minkowski_curves,
+    "betti_numbers": lambda image, **given: ecc.betti_numbers(image > 2, **given),
+    "betti_curves": ecc.betti_curves,
+    "component_curves": ecc.component_curves,
+    "persistence_pairs": ecc.persistence_pairs,
+    "persistent_regions": lambda image, **given: ecc.persistent_regions(image, 1, **given),
+    "euler_transform": lambda image, **given: ecc.euler_transform(image > 2, 4, 4, **given),
+    "region_curves": lambda image, **given: ecc.region_curves(image, image > 2, **given),
+    "region_betti_curves": lambda image, **given: ecc.region_betti_curves(
+        image, image > 2, **given
+    ),
+    "region_minkowski": lambda image, **given: ecc.region_minkowski(image, image > 2, **given),
+    "region_transforms": lambda image, **given: ecc.region_transforms(image > 2, 4, 4, **given),
+    "expected_gaussian_curve": lambda image, **given: features.expected_gaussian_curve(
+        image.shape, [0.0], spectral_moments=1, **given
+    ),
+    "gaussian_threshold": lambda image, **given: features.gaussian_threshold(
+        image.shape, spectral_moments=1, **given
+    ),
+}
+"""A call of every public function that takes a boundary."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_new_boundary_is_refused_until_a_quantity_is_defined_for_it(name, monkeypatch):
+    monkeypatch.setitem(filtration.BOUNDARIES, "mirrored", filtration.Boundary("mirrored"))
+    with pytest.raises(ValueError, match=r'^`boundary` must be "closed".*, got \'mirrored\'$'):
+        CALLS[name](image_of((4, 5)), boundary="mirrored")
+
+
+def test_every_function_that_takes_a_boundary_is_called():
+    assert takes_a_boundary(ecc) | takes_a_boundary(features) == set(CALLS)
+
+
+def test_what_is_computed_of_curves_alone(monkeypatch):
+    """A boundary for which only curves are defined is an error elsewhere."""
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    mirrored = filtration.Boundary("mirrored", filtration.HALF_OPEN.planes)
+    monkeypatch.setitem(filtration.BOUNDARIES, "mirrored", mirrored)
+    known = (*filtration.DEFINED["curves"][0], mirrored)
+    monkeypatch.setitem(filtration.DEFINED, "curves", (known, ""))
+    image, at = image_of((4, 5)), np.arange(7.0)
+    found = ecc.euler_curve(image, at, boundary="mirrored").values
+    np.testing.assert_array_equal(found, ecc.euler_curve(image, at, boundary="half-open").values)
+    for function in set(CALLS) - {"euler_number", "euler_curve"}:
+        with pytest.raises(ValueError, match="`boundary` must be"):
+            CALLS[function](image, boundary="mirrored")
+    with pytest.raises(ValueError, match="`boundary` must be"):
+        ecc.euler_curve(da.from_array(image, 3), at, boundary="mirrored")

@@ -13,7 +13,7 @@ def curve(image, thresholds, filtration, *, mask=None, workers=None):
     never = levels.values.size
     result = np.zeros((len(image), never + 1), np.int64)
     for row, points in zip(result, ranks, strict=True):
-        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary):
+        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary.name):
             entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
             row[1:] += sign * np.cumsum(entered)
     return result[:, levels.entered]
@@ -112,7 +112,7 @@ def coefficients(image, filtration, *, mask=None, workers=None):
 def exact_curve(image, filtration, *, mask=None, workers=None):
     values = _filtered(image, filtration, mask)[0]
     native = values.astype(values.dtype.newbyteorder("="))
-    if filtration.boundary != "closed":
+    if not filtration.boundary.is_closed:
         levels = np.unique(native[~_absent(image, mask)[0]])
         sums = curve(image, levels, filtration, mask=mask)[0]
         before = np.append(sums[1:], 0) if filtration.superlevel else np.append(0, sums[:-1])

@@ -27,7 +27,7 @@ from ecc_core._backends.cpu.scans.stacks import (
 from ecc_core._backends.cpu.sinks.exact import sum_levels
 from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import DirectionalSource, Source
-from ecc_core._request.filtration import Boundary, Filtration
+from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
 
@@ -52,7 +52,7 @@ def curve(
     boundary = filtration.boundary
     if not boundary.is_closed and not _scanned_with_border(image, filtration):
         options: Any = {"mask": mask, "workers": workers}
-        result += curve(image, thresholds, replace(filtration, boundary=Boundary.CLOSED), **options)
+        result += curve(image, thresholds, replace(filtration, boundary=CLOSED), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
     cubes, superlevel = filtration.cubes, filtration.superlevel
@@ -99,7 +99,7 @@ def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
         return False
     if filtration.boundary.wraps:
         return bool(max(image.shape[1:]) <= MAX_COLUMNS)
-    return bool(min(image.strides[1:]) >= 0)
+    return bool(filtration.boundary.missing and min(image.strides[1:]) >= 0)
 
 
 def coefficients(

@@ -175,10 +175,8 @@ def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tu
     of them and any is outside. Therefore one range serves groups of every extent
     (:func:`ecc_core._backends.spans.spans_of`).
     """
-    if boundary.wraps:
-        return [(1, length + 1) for length in shape]
-    inside = int(boundary.is_window)
-    return [(int(cells.every or boundary.is_window), length + 1 - inside) for length in shape]
+    first = int(cells.every or not boundary.is_closed)
+    return [(first, length + 1 - boundary.missing) for length in shape]
 
 
 def _is_bytes(view: ArrayView) -> bool:

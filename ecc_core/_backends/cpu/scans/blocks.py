@@ -14,7 +14,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
 from ecc_core._backends.cpu.scans.borders import clear_halo, sides_of, wrap_rows, wrapped_boxes
 from ecc_core._backends.cpu.sources import Block, Source, scratch
-from ecc_core._request.filtration import Boundary
+from ecc_core._request.filtration import CLOSED, Boundary
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -168,7 +168,7 @@ class Scanner:
         mask: Source | None,
         cubes: bool,
         ndim: int,
-        boundary: Boundary = Boundary.CLOSED,
+        boundary: Boundary = CLOSED,
     ) -> None:
         self.source, self.mask = source, mask
         self.descending = cubes  # the order of keys
@@ -187,7 +187,7 @@ class Scanner:
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         halo = int(self.ndim == 3)
-        if self.boundary.is_window:
+        if self.boundary.missing:
             clear_halo(keys, layout.geometry, NOWHERE, layout.high, halo)
         elif self.boundary.wraps:
             box, at = layout.box, layout.at

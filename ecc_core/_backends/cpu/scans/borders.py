@@ -27,7 +27,7 @@ Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
 
 def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
     """Return at which low and high sides of a block a scan meets a closed border."""
-    if boundary.is_window:
+    if boundary.missing:
         return low, (False, False, False)
     if boundary.wraps:
         return (False, False, False), (False, False, False)
