@@ -121,7 +121,7 @@ def component_curves(
     request = Request.of(image, thresholds, no_exact=" for component curves", **options)
     origin, filtration = request.origin, request.filtration
     steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
-    backend, at = origin.betti_numbers("component_curves"), request.thresholds()
+    backend, at = origin.betti_numbers(), request.thresholds()
     values = backend.component_curves(request.images, at, filtration, **request.options)
     request.warn_if_missed(at, values)
     return ComponentCurves(
@@ -242,7 +242,7 @@ def persistent_regions(
     )
     request.geometry.check_single()
     origin, filtration, array = request.origin, request.filtration, request.images[0]
-    backend = origin.betti_numbers("persistent_regions")
+    backend = origin.betti_numbers()
     array = as_booleans(array) if array.dtype.kind == "b" else array
     if array.size > MOST_POINTS:
         raise ValueError(f"`image` must have fewer than 2**31 - 1 points, got {array.size}")

@@ -203,14 +203,14 @@ def betti_curves(
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
     facts = {**curve_facts(filtration), "units": value_units(image)}
-    backend = _numbers(request, "betti_curves", lasting=least > 0)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     filtered |= request.options
     if request.levels.exact:
-        found = backend.exact_betti_curves(request.images, filtration, **filtered)
+        compute = _function(request, "exact_betti_curves", lasting=least > 0)
+        found = compute(request.images, filtration, **filtered)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    at = request.thresholds()
-    values = backend.betti_curves(request.images, at, filtration, **filtered)
+    compute, at = _function(request, "betti_curves", lasting=least > 0), request.thresholds()
+    values = compute(request.images, at, filtration, **filtered)
     request.warn_if_missed(at, values)
     counts = request.spread(values, filtration.classes, at.size)
     return BettiCurves(origin.thresholds(thresholds, at), counts, **facts)
@@ -302,12 +302,11 @@ def region_betti_curves(
         boundary=boundary,
     )
     origin, filtration, threads = request.origin, request.filtration, request.workers
-    backend, arrays = (
-        _numbers(request, "region_betti_curves", lasting=least > 0),
-        (request.images[0], request.labels),
-    )
+    compute = _function(request, "region_betti_curves", lasting=least > 0)
     at, options = request.thresholds(), {"least": least} if least > 0 else {}
-    ids, values = backend.region_betti_curves(*arrays, at, filtration, workers=threads, **options)
+    ids, values = compute(
+        request.images[0], request.labels, at, filtration, workers=threads, **options
+    )
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
     facts = {**curve_facts(filtration), "units": value_units(image)}
@@ -427,7 +426,7 @@ def _pairs(request: Request, dimension: Any, least: float) -> PersistencePairs:
     """Return the pairs of one image that last at least so long."""
     origin, filtration = request.origin, request.filtration
     asked = _dimensions(dimension, filtration)
-    find = _numbers(request, "persistence_pairs").persistence_pairs
+    find = _function(request, "persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
         found = find(array[None], asked, filtration, **request.options)
@@ -463,16 +462,15 @@ def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.in
     return found
 
 
-def _numbers(request: Request, name: str, *, lasting: bool = False) -> Any:
-    """Return the backend of Betti numbers; what only the host computes needs an image there."""
-    origin = request.origin
-    wraps = request.filtration.boundary.wraps
-    if (wraps or lasting) and not origin.on_host:
-        what = "periodic images" if wraps else "classes that last"
+def _function(request: Request, name: str, *, lasting: bool = False) -> Any:
+    """Return a function of Betti numbers; what only the host computes needs an image there."""
+    origin, boundary = request.origin, request.filtration.boundary
+    if (lasting or not boundary.is_closed) and not origin.on_host:
+        what = "classes that last" if boundary.is_closed else f"{boundary.name} images"
         raise BackendError(
             f"`{name}` of {what} is not available on {origin.device}: copy the arrays to the host"
         )
-    return origin.betti_numbers(name)
+    return getattr(origin.betti_numbers(), name)
 
 
 def _dimensions(dimension: Any, filtration: Filtration) -> list[int]:

@@ -86,8 +86,8 @@ class Origin:
     def backend(self) -> _backends.Backend:
         return _backends.backend(self.device)
 
-    def betti_numbers(self, name: str) -> _backends.BettiNumbers:
-        return _backends.betti_numbers(self.device, name)
+    def betti_numbers(self) -> _backends.BettiNumbers:
+        return _backends.betti_numbers(self.device)
 
     def surfaces(self) -> _backends.Surfaces:
         return _backends.surfaces(self.device)

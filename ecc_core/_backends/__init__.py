@@ -76,7 +76,7 @@ class Shards(Protocol):
 class BettiNumbers(Protocol):
     """Betti curves and persistence pairs; arguments are as for `Backend`.
 
-    Points are numbered in C order. A device need not have all of these.
+    Points are numbered in C order.
     """
 
     betti_curves: Callable[..., Any]
@@ -173,6 +173,25 @@ class _Modules(NamedTuple):
     needs: Callable[[], None]
 
 
+class _MissingFunction(BackendError, AttributeError):
+    """A backend lacks a function, for which `getattr` can return a default."""
+
+
+class _Functions:
+    """The functions of a module of a backend, which may lack some."""
+
+    def __init__(self, module: Any, device: str) -> None:
+        self._module, self._device = module, device
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name, None)
+        if found is None:
+            raise _MissingFunction(
+                f"`{name}` is not available on {self._device}: copy the arrays to the host"
+            )
+        return found
+
+
 _registered: dict[str, _Modules] = {}
 
 
@@ -196,7 +215,7 @@ def register(
         As in `Adapter.device`, without the number.
     curves, transforms, shards, ... : module, object or name
         Modules are named by strings and imported when they are needed. A backend without one of
-        those after the first raises a clear error for it.
+        those after the first, or without some of their functions, raises BackendError for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
@@ -225,12 +244,9 @@ def shards(device: str) -> Shards:
     return cast(Shards, _part(device, "shards"))
 
 
-def betti_numbers(device: str, name: str = "betti_curves") -> BettiNumbers:
-    """The Betti numbers of a device, which must have the function `name`."""
-    part = _part(device, "betti_numbers")
-    if not hasattr(part, name):
-        raise BackendError(f"`{name}` is not available on {device}: copy the arrays to the host")
-    return cast(BettiNumbers, part)
+def betti_numbers(device: str) -> BettiNumbers:
+    """The Betti numbers of a device."""
+    return cast(BettiNumbers, _part(device, "betti_numbers"))
 
 
 def surfaces(device: str) -> Surfaces:
@@ -264,7 +280,7 @@ def _part(device: str, name: str) -> Any:
             part = import_module(part)
         fields = {**modules._asdict(), name: part}
         _registered[_kind(device)] = _Modules(**fields)
-    return part
+    return _Functions(part, device)
 
 
 def need_cupy(what: str = "arrays on CUDA devices") -> None:

@@ -69,7 +69,7 @@ class Betti(Quantity):
     def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
         ndim = self.filtration.ndim
-        piece_of = getattr(origin_of(image).betti_numbers(self.name), self.name).piece_of
+        piece_of = getattr(origin_of(image).betti_numbers(), self.name).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
         masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
         return [

@@ -64,7 +64,7 @@ def _values(request: Request, quantity: Betti) -> Any:
     """Return the numbers as a dask array of shape batch + (rows, n)."""
     image, mask, at = request.images, request.mask, quantity.thresholds
     rows, lead = request.geometry.ndim + quantity.more, len(request.geometry.batch)
-    origin_of(image._meta).betti_numbers(quantity.name)  # raises for CuPy arrays
+    getattr(origin_of(image._meta).betti_numbers(), quantity.name)  # raises for CuPy arrays
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
         return da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)

@@ -1,6 +1,7 @@
 """The public functions on arrays of every library, against the reference: what goes in and out."""
 
 import numpy as np
+import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,3 +126,21 @@ def test_transforms(library):
     found = ecc.region_transforms(library.asarray(mask), 4, 9)
     for part, expected in zip(found, ecc.region_transforms(mask, 4, 9), strict=True):
         assert_array_equal(host(library, part), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("curve", lambda image: ecc.euler_curve(image, [2])),
+        ("exact_curve", lambda image: ecc.euler_curve(image, "exact")),
+        ("coefficients", ecc.euler_coefficients),
+        ("number", ecc.euler_number),
+        ("value_range", lambda image: ecc.euler_curve(image, 3)),
+        ("surface", lambda image: ecc.euler_surface(image, image, [2], [2])),
+    ],
+)
+def test_a_function_that_a_backend_lacks(name, call, monkeypatch):
+    monkeypatch.delattr(plain.curves, name)
+    message = f"`{name}` is not available on plain:0: copy the arrays to the host"
+    with pytest.raises(ecc.errors.BackendError, match=message):
+        call(plain.Box(RNG.integers(0, 9, (5, 6))))
