@@ -225,7 +225,7 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     check_eager(image)
-    check_boundary(boundary, "homology")
+    check_boundary(boundary, "betti")
     least = check_persistence(min_persistence)
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):

@@ -15,7 +15,7 @@ from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._blocks.work import values_of_regions
+from ecc_core._blocks.work import region_result
 from ecc_core._request.image import all_axes
 from ecc_core._types import (
     AnyBoundary,
@@ -447,15 +447,10 @@ def region_curves(
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return whole_regions(image, labels, thresholds, **options)
+        return whole_regions(RegionCurves, Curve, image, labels, thresholds, **options)
     plan = plan_of("region_curves", (image, labels), thresholds, options)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, labels=labels, **options)
-    origin, filtration, at = request.origin, request.filtration, request.thresholds()
-    curve = Curve(at, filtration, workers=request.workers)
-    ids, values = values_of_regions(request.images[0], request.labels, curve)
-    request.warn_if_missed(at, values)
-    found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
-    return RegionCurves(*found, **curve_facts(filtration), units=value_units(image))
+    return region_result(RegionCurves, Curve, request, image, thresholds)

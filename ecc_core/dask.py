@@ -169,6 +169,8 @@ def region_curves(
            [0]])
     """
     return whole_regions(
+        RegionCurves,
+        Curve,
         image,
         labels,
         thresholds,

@@ -11,22 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
-from ecc_core._blocks.minkowski import (
-    NO_EXACT,
-    functionals,
-    functionals_of_rows,
-    minkowski_facts,
-)
-from ecc_core._blocks.quantities import CellCounts, Curve
-from ecc_core._blocks.work import values_of_regions
+from ecc_core._blocks.quantities import Functionals
+from ecc_core._blocks.work import region_result
 from ecc_core._request.estimator import Estimator as Chosen
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.image import all_axes
 from ecc_core._types import AnyBoundary
-from ecc_core.results import MinkowskiCurves, RegionMinkowski
+from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
 
 __all__ = ["minkowski_curves", "region_minkowski"]
 
+NO_EXACT = " for Minkowski functionals"
 Estimator = Literal["exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"]
 
 
@@ -157,7 +152,7 @@ def _functionals(request: Request, chosen: Chosen) -> tuple[NDArray[Any], NDArra
     """Return the thresholds, and the functionals of each image, (images, measures, n)."""
     at, images, filtration = request.thresholds(), request.images, request.filtration
     count = request.origin.cell_counts().cell_counts
-    values = functionals(count(images, at, chosen.cells, filtration, **request.options), chosen)
+    values = chosen.functionals(count(images, at, chosen.cells, filtration, **request.options))
     if not chosen.exact:
         euler = request.origin.backend().curve(images, at, filtration, **request.options)
         values[:, -1] = on_host(euler)
@@ -227,27 +222,11 @@ def region_minkowski(
         "axis": all_axes(image) if axis is None else axis,
     }
     if is_lazy(image) or is_lazy(labels):
-        from ecc_core._dask.whole import whole_region_minkowski
+        from ecc_core._dask.whole import whole_regions
 
-        return whole_region_minkowski(
-            image, labels, thresholds, spacing=spacing, estimator=estimator, **options
-        )
+        options |= {"spacing": spacing, "estimator": estimator}
+        return whole_regions(RegionMinkowski, Functionals, image, labels, thresholds, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, labels=labels, **options)
-    origin, filtration, at = request.origin, request.filtration, request.thresholds()
-    chosen = estimator_of(estimator, spacing_of(image, spacing, axis), filtration)
-    arrays = request.images[0], request.labels
-    given: Any = {"filtration": filtration, "workers": request.workers}
-    ids, counts = values_of_regions(*arrays, CellCounts(at, estimators=(chosen,), **given))
-    values = functionals_of_rows(counts, estimators=(chosen,))
-    if not chosen.exact:
-        _, euler = values_of_regions(*arrays, Curve(at, **given))
-        values[:, -1] = on_host(euler)
-    request.warn_if_missed(at, values)
-    return RegionMinkowski(
-        origin.wrap(ids),
-        origin.thresholds(thresholds, at),
-        origin.wrap(values),
-        **minkowski_facts(filtration, chosen),
-        units=value_units(image),
-        spacing_units=length_units(image, axis),
-    )
+    options = {"spacing": spacing_of(image, spacing, axis), "estimator": estimator}
+    options["spacing_units"] = length_units(image, axis)
+    return region_result(RegionMinkowski, Functionals, request, image, thresholds, **options)

@@ -185,7 +185,7 @@ def betti_curves(
     array([1, 1, 0])
     """
     least = check_persistence(min_persistence)
-    check_boundary(boundary, "homology")
+    check_boundary(boundary, "betti")
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -198,7 +198,7 @@ def betti_curves(
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 
-        check_boundary(boundary, "lazy homology")
+        check_boundary(boundary, "lazy betti")
         return whole_betti_curves(image, thresholds, least, **options)
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
@@ -287,7 +287,7 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
-    check_boundary(boundary, "homology")
+    check_boundary(boundary, "betti")
     check_eager(image)
     check_eager(labels, "labels")
     request = Request.of(
@@ -301,12 +301,10 @@ def region_betti_curves(
         workers=workers,
         boundary=boundary,
     )
-    origin, filtration, threads = request.origin, request.filtration, request.workers
+    origin, filtration, at = request.origin, request.filtration, request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
-    at, options = request.thresholds(), {"least": least} if least > 0 else {}
-    ids, values = compute(
-        request.images[0], request.labels, at, filtration, workers=threads, **options
-    )
+    options: Any = {"workers": request.workers} | ({"least": least} if least > 0 else {})
+    ids, values = compute(request.images[0], request.labels, at, filtration, **options)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
     facts = {**curve_facts(filtration), "units": value_units(image)}
@@ -406,7 +404,7 @@ def persistence_pairs(
     0
     """
     check_eager(image)
-    check_boundary(boundary, "homology")
+    check_boundary(boundary, "betti")
     least = check_persistence(min_persistence)
     request = Request.of(
         image,

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
-from ecc_core._backends.soft import SoftCurves
+from ecc_core._backends.soft import SoftCurves as SoftCurves
 from ecc_core.errors import BackendError
-
-__all__ = [
-    "Backend",
-    "BettiNumbers",
-    "CellCounts",
-    "Shards",
-    "SoftCurves",
-    "Surfaces",
-    "Transforms",
-    "backend",
-    "betti_numbers",
-    "cell_counts",
-    "register",
-    "shards",
-    "soft_curves",
-    "supports",
-    "surfaces",
-    "transforms",
-]
 
 
 class Backend(Protocol):
@@ -160,19 +142,6 @@ class Transforms(Protocol):
     region_transforms: Callable[..., Any]
 
 
-class _Modules(NamedTuple):
-    """The modules of a backend, or their names."""
-
-    curves: Any
-    transforms: Any
-    shards: Any
-    betti_numbers: Any
-    surfaces: Any
-    cell_counts: Any
-    soft_curves: Any
-    needs: Callable[[], None]
-
-
 class _MissingFunction(BackendError, AttributeError):
     """A backend lacks a function, for which `getattr` can return a default."""
 
@@ -192,7 +161,8 @@ class _Functions:
         return found
 
 
-_registered: dict[str, _Modules] = {}
+_registered: dict[str, dict[str, Any]] = {}
+"""The modules of each backend, or their names."""
 
 
 def register(
@@ -219,9 +189,16 @@ def register(
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
-    _registered[device] = _Modules(
-        curves, transforms, shards, betti_numbers, surfaces, cell_counts, soft_curves, needs
-    )
+    _registered[device] = {
+        "curves": curves,
+        "transforms": transforms,
+        "shards": shards,
+        "betti_numbers": betti_numbers,
+        "surfaces": surfaces,
+        "cell_counts": cell_counts,
+        "soft_curves": soft_curves,
+        "needs": needs,
+    }
 
 
 def supports(device: str) -> bool:
@@ -229,58 +206,31 @@ def supports(device: str) -> bool:
     return _kind(device) in _registered
 
 
-def backend(device: str) -> Backend:
-    """Return the backend of a device."""
-    return cast(Backend, _part(device, "curves"))
-
-
-def transforms(device: str) -> Transforms:
-    """Return the transforms of a device."""
-    return cast(Transforms, _part(device, "transforms"))
-
-
-def shards(device: str) -> Shards:
-    """Return the curves of images in parts of a device."""
-    return cast(Shards, _part(device, "shards"))
-
-
-def betti_numbers(device: str) -> BettiNumbers:
-    """The Betti numbers of a device."""
-    return cast(BettiNumbers, _part(device, "betti_numbers"))
-
-
-def surfaces(device: str) -> Surfaces:
-    """The surfaces of a device."""
-    return cast(Surfaces, _part(device, "surfaces"))
-
-
-def cell_counts(device: str) -> CellCounts:
-    """The numbers of cells of a device."""
-    return cast(CellCounts, _part(device, "cell_counts"))
-
-
-def soft_curves(device: str) -> SoftCurves:
-    """The soft curves of a device."""
-    return cast(SoftCurves, _part(device, "soft_curves"))
-
-
 def _kind(device: str) -> str:
     return device.partition(":")[0]
 
 
-def _part(device: str, name: str) -> Any:
+def _part(name: str, device: str) -> Any:
     modules = _registered[_kind(device)]
-    part = getattr(modules, name)
+    part = modules[name]
     if part is None:
         what = name.replace("_", " ").capitalize()
         raise BackendError(f"{what} are not available on {device}: copy the arrays to the host")
     if isinstance(part, str):
-        modules.needs()
+        modules["needs"]()
         with paused:
-            part = import_module(part)
-        fields = {**modules._asdict(), name: part}
-        _registered[_kind(device)] = _Modules(**fields)
+            part = modules[name] = import_module(part)
     return _Functions(part, device)
+
+
+backend: Callable[[str], Backend] = partial(_part, "curves")
+"""Return the backend of a device; those below return its other parts."""
+transforms: Callable[[str], Transforms] = partial(_part, "transforms")
+shards: Callable[[str], Shards] = partial(_part, "shards")
+betti_numbers: Callable[[str], BettiNumbers] = partial(_part, "betti_numbers")
+surfaces: Callable[[str], Surfaces] = partial(_part, "surfaces")
+cell_counts: Callable[[str], CellCounts] = partial(_part, "cell_counts")
+soft_curves: Callable[[str], SoftCurves] = partial(_part, "soft_curves")
 
 
 def need_cupy(what: str = "arrays on CUDA devices") -> None:

@@ -16,12 +16,8 @@ def spans_of(shape: Sequence[int], cells: Cells, boundary: Boundary) -> NDArray[
 
     Groups that enter with their first point may extend one point beyond a closed border.
     """
-    ndim = len(shape)
-    spans = np.zeros((len(cells.groups), ndim, 2), np.int64)
-    for kind, extent in enumerate(cells.extents):
-        for axis, (length, long) in enumerate(zip(shape, extent, strict=True)):
-            if boundary.is_closed:
-                spans[kind, axis] = -(long and not cells.every), length - (long and cells.every)
-            else:
-                spans[kind, axis] = 0, length - boundary.missing
+    spans = np.zeros((len(cells.groups), len(shape), 2), np.int64)
+    spans[..., 1] = np.array(shape) - boundary.missing
+    if boundary.is_closed:
+        spans[..., int(cells.every)] -= np.array(cells.extents)
     return spans

@@ -21,6 +21,7 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._blocks.planes import Array
 from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
+from ecc_core.results import BettiCurves, ComponentCurves
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 SECTIONS = 14  # as measured for pages, of which all have the whole cross-section
@@ -47,6 +48,7 @@ class Betti(Quantity):
     dtype: np.dtype[Any]
     masked: bool
 
+    result: ClassVar[Any] = BettiCurves
     name: ClassVar[str] = "betti_pieces"
     more: ClassVar[int] = 0
     """Curves besides one for each axis."""
@@ -128,6 +130,7 @@ class LastingBetti(Betti):
 class Components(Betti):
     """Sizes of components and percolation."""
 
+    result = ComponentCurves
     name = "size_pieces"
     more = 2
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._backends.borders import closed, stretch
-from ecc_core._blocks.planes import Array, Box, Face, Place, Term, faces_of, flattened
+from ecc_core._blocks.planes import Array, Face, Place, Term, faces_of, flattened
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
+from ecc_core.results import EulerCurve, MinkowskiCurves, curve_facts, minkowski_facts
 
 Values = NDArray[np.int64]
 Faces = Sequence[Sequence[Face]]
@@ -48,6 +49,19 @@ class Quantity:
 
     flat: ClassVar[bool] = True
     """Whether the axes across which a box has a single point may be left out."""
+    result: ClassVar[Any] = EulerCurve
+    lands_on_host: ClassVar[bool] = False
+    """Whether values are in host memory, wherever the image is."""
+
+    @classmethod
+    def of(cls, thresholds: Array, filtration: Filtration, *_: Any, **options: Any) -> Self:
+        """Return the quantity, given an estimator and the spacing in case it has lengths."""
+        return cls(thresholds, filtration, **options)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What results say of how they were computed."""
+        return curve_facts(self.filtration)
 
     @property
     def size(self) -> int:
@@ -61,6 +75,10 @@ class Quantity:
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
         """Return labels of a box without a batch axis, and their values, (labels, size)."""
         raise NotImplementedError
+
+    def curves(self, sums: Array) -> Array:
+        """Return the values of results, (..., n) or (..., k, n), from sums (..., size)."""
+        return sums
 
     def parts(self) -> Sequence[Quantity]:
         """Return quantities with shares of their own, whose values come one after another."""
@@ -106,26 +124,18 @@ class Curve(Quantity):
     def of_box(self, *box: Array) -> Values:
         """Return the curve of each image of a box on its own."""
         image, *mask = (array if array.ndim > 1 else array[:, None] for array in box)
-        values: Values = (
-            origin_of(image)
-            .backend()
-            .curve(
-                image,
-                self.thresholds,
-                closed(self.filtration, image.ndim - 1),  # planes have fewer axes
-                mask=mask[0] if mask else None,
-                workers=1,
-            )
-        )
-        return values
+        curve = origin_of(image).backend().curve
+        flat = closed(self.filtration, image.ndim - 1)  # planes have fewer axes
+        shown = mask[0] if mask else None
+        values: Values = curve(image, self.thresholds, flat, mask=shown, workers=1)
+        return on_host(values) if self.lands_on_host else values
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
         """Return labels and their curves."""
-        filtration = closed(self.filtration, image.ndim)
-        backend = origin_of(image).backend()
-        return backend.region_curves(
-            image, labels, self.thresholds, filtration, workers=self.workers
-        )
+        flat, options = closed(self.filtration, image.ndim), {"workers": self.workers}
+        curves = origin_of(image).backend().region_curves
+        found = curves(image, labels, self.thresholds, flat, **options)
+        return (on_host(found[0]), on_host(found[1])) if self.lands_on_host else found
 
 
 @dataclass(frozen=True)
@@ -156,105 +166,129 @@ class Surface(Quantity):
 
 @dataclass(frozen=True)
 class CellCounts(Quantity):
-    """Numbers of cells of all kinds, those of one estimator after those of another."""
+    """Numbers of the cells of an estimator."""
 
-    estimators: tuple[Estimator, ...]
+    estimator: Estimator
 
     flat = False  # boxes of thickness 1 have cells without extent across it
-
-    @classmethod
-    def of(cls, thresholds: Array, filtration: Filtration, name: str, spacing: Any) -> CellCounts:
-        """Return those of an estimator, and of the exact one for the Euler characteristic."""
-        chosen = estimator_of(name, spacing, filtration)
-        others = () if chosen.exact else (estimator_of("exact", spacing, filtration),)
-        return cls(thresholds, filtration, (chosen, *others))
-
-    @property
-    def sizes(self) -> list[int]:
-        """Values of each estimator."""
-        return [len(one.cells.groups) * self.thresholds.size for one in self.estimators]
 
     @property
     def size(self) -> int:
         """Values of an image, or of a label."""
-        return sum(self.sizes)
+        return len(self.estimator.cells.groups) * int(self.thresholds.size)
 
     def of_box(self, *box: Array) -> Values:
         """Return the numbers of cells of each image of a box on its own."""
-        return np.concatenate([self._counts(box, one) for one in self.estimators], axis=1)
+        image, *mask = box
+        shown = mask[0] if mask else None
+        counts: Values = self._counts("cell_counts", image, mask=shown, workers=1)
+        return counts.reshape((len(image), self.size))
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
         """Return labels and their numbers of cells."""
-        backend = origin_of(image).cell_counts()
-        found = [
-            backend.region_cell_counts(
-                image,
-                labels,
-                self.thresholds,
-                one.cells,
-                closed(self.filtration, self.filtration.ndim),
-                workers=self.workers,
-            )
-            for one in self.estimators
-        ]
-        rows = [
-            counts.reshape((len(counts), n))
-            for (_, counts), n in zip(found, self.sizes, strict=True)
-        ]
-        values = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
-        return on_host(found[0][0]), values
+        ids, counts = self._counts("region_cell_counts", image, labels, workers=self.workers)
+        return on_host(ids), counts.reshape((len(counts), self.size))
+
+    def _counts(self, name: str, *arrays: Array, **options: Any) -> Any:
+        flat = closed(self.filtration, self.filtration.ndim)
+        count = getattr(origin_of(arrays[0]).cell_counts(), name)
+        return count(*arrays, self.thresholds, self.estimator.cells, flat, **options)
 
     def with_terms(
         self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
     ) -> Values:
         """Return the contribution of a block."""
-        parts = np.split(own, np.cumsum(self.sizes)[:-1], axis=1)
-        for i, one in enumerate(self.parts()):
-            for sign, box in terms_of(one.faces(place)):
-                parts[i] = parts[i] + sign * one.of_box(*box)
-        return np.concatenate(parts, axis=1)
-
-    def parts(self) -> list[CellCounts]:
-        """Return those of each estimator."""
-        return [replace(self, estimators=(one,)) for one in self.estimators]
+        terms = terms_of(self.faces(place))
+        return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
-        """Return what the share of one estimator adds: that of V serves T and groups of points too.
+        """Return what the share adds: that of V serves T and groups of points too.
 
         Only half-open windows of cubes need additional faces.
         """
         faces = faces_of(place, 1)
-        if self.filtration.boundary.missing and not self.estimators[0].cells.every:
+        if self.filtration.boundary.missing and not self.estimator.cells.every:
             ends = zip(faces, place.first, place.last, strict=True)
             faces = tuple([*f, *FIRST * first, *LAST * last] for f, first, last in ends)
         return faces
 
-    def _counts(self, box: Box, estimator: Estimator) -> Values:
-        """Return the values of one estimator."""
-        image, *mask = box
-        counts: Values = (
-            origin_of(image)
-            .cell_counts()
-            .cell_counts(
-                image,
-                self.thresholds,
-                estimator.cells,
-                closed(self.filtration, self.filtration.ndim),
-                mask=mask[0] if mask else None,
-                workers=1,
-            )
-        )
-        return counts.reshape((len(image), counts.shape[1] * counts.shape[2]))
+
+class HostCurve(Curve):
+    """Euler characteristic curves in host memory, where numbers of cells are."""
+
+    lands_on_host = True
+
+
+@dataclass(frozen=True)
+class Functionals(Quantity):
+    """Numbers of the cells of an estimator, and of one that is not exact the curve."""
+
+    estimator: Estimator
+
+    result, lands_on_host = MinkowskiCurves, True
+
+    @classmethod
+    def of(
+        cls, thresholds: Array, filtration: Filtration, estimator: str, spacing: Any, **options: Any
+    ) -> Self:
+        """Return those of an estimator."""
+        return cls(thresholds, filtration, estimator_of(estimator, spacing, filtration), **options)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What results say of how they were computed."""
+        return minkowski_facts(self.filtration, self.estimator)
+
+    @property
+    def size(self) -> int:
+        """Values of an image, or of a label."""
+        return sum(part.size for part in self.parts())
+
+    def parts(self) -> Sequence[Quantity]:
+        """Return what has a share of its own."""
+        given: Any = {"workers": self.workers}
+        cells = CellCounts(self.thresholds, self.filtration, self.estimator, **given)
+        if self.estimator.exact:
+            return [cells]
+        return [cells, HostCurve(self.thresholds, self.filtration, **given)]
+
+    def of_box(self, *box: Array) -> Values:
+        """Return the values of each image of a box on its own."""
+        return np.concatenate([part.of_box(*box) for part in self.parts()], axis=1)
+
+    def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
+        """Return labels and their values."""
+        found = [part.of_regions(image, labels) for part in self.parts()]
+        return found[0][0], np.concatenate([values for _, values in found], axis=1)
+
+    def with_terms(
+        self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
+    ) -> Values:
+        """Return the contribution of a block."""
+        parts = self.parts()
+        owns = np.split(own, np.cumsum([part.size for part in parts])[:-1], axis=1)
+        found = [one.with_terms(at, place, terms_of) for one, at in zip(parts, owns, strict=True)]
+        return np.concatenate(found, axis=1)
+
+    def curves(self, sums: Array) -> Array:
+        """Return the functionals, (..., measures, n)."""
+        kinds, n = len(self.estimator.cells.groups), self.thresholds.size
+        counts = sums[..., : kinds * n].reshape((*sums.shape[:-1], kinds, n))
+        values = self.estimator.functionals(counts)
+        if not self.estimator.exact:
+            values[..., -1, :] = sums[..., kinds * n :]
+        return values
+
+
+QUANTITIES: dict[str, type[Quantity]] = {"euler": Curve, "minkowski": Functionals}
+"""The `STATISTICS` whose values for blocks add up."""
 
 
 def coefficients_of(image: Array, *mask: Array, quantity: Curve) -> NDArray[np.int8]:
     """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
     kept = mask[0][None] if mask else None
-    values: NDArray[np.int8] = (
-        origin_of(image)
-        .backend()
-        .coefficients(image[None], quantity.filtration, mask=kept, workers=1)[0]
-    )
+    compute = origin_of(image).backend().coefficients
+    values: NDArray[np.int8] = compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
     return values
 
 

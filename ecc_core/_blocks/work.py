@@ -10,12 +10,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request
+from ecc_core._arrays.xarray import value_units
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
@@ -40,6 +42,7 @@ from ecc_core.errors import BackendError
 
 Index = tuple[int, ...]
 Values = NDArray[np.int64]
+RegionT = TypeVar("RegionT")
 
 
 class Group(NamedTuple):
@@ -197,7 +200,27 @@ def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
     return tuple(filter(None, (*lengths[:-1], lengths[-1] - boundary.missing, 1)))
 
 
-def values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:
+def region_result(
+    kind: Callable[..., RegionT],
+    computed: type[Quantity],
+    request: Request,
+    image: Any,
+    thresholds: Any,
+    estimator: str = "exact",
+    spacing: Any = None,
+    **facts: Any,
+) -> RegionT:
+    """Return the result of a quantity for the regions of an image in memory."""
+    origin, at = request.origin, request.thresholds()
+    quantity = computed.of(at, request.filtration, estimator, spacing, workers=request.workers)
+    ids, sums = _values_of_regions(request.images[0], request.labels, quantity)
+    values = quantity.curves(sums)
+    request.warn_if_missed(at, values)
+    found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
+    return kind(*found, **quantity.facts, units=value_units(image), **facts)
+
+
+def _values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:
     """Return the ids of regions of an image in memory, increasing, and their values, (ids, size).
 
     If the image is not closed, it is the only block, with neighbours as `Work` describes them.

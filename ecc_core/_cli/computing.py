@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import ecc_core
 from ecc_core._blocks.regions import without_missing
 from ecc_core._cli.blockwise import Stack, range_of
 from ecc_core._cli.curve_table import Curves, curves_in, joined_places
 from ecc_core._cli.outputs import quantities_of
 from ecc_core._cli.summing import sums_of_blocks
+from ecc_core.results import STATISTICS
 
 Array = NDArray[Any]
 
-COMMON = ("thresholds", "range", "connectivity", "superlevel", "workers")
+COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 
 def curves_of(
@@ -48,29 +50,21 @@ def curves_of(
 
 
 def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Curves:
-    from ecc_core import components, curves, geometry, topology
-
-    functions: dict[str, tuple[Any, Any]] = {
-        "euler": (curves.euler_curve, curves.region_curves),
-        "betti": (topology.betti_curves, topology.region_betti_curves),
-        "components": (components.component_curves, None),
-        "minkowski": (geometry.minkowski_curves, geometry.region_minkowski),
-    }
-    of_image, of_regions = functions[quantity]
+    statistic = STATISTICS[quantity]
     image, *kept = stack.blocks.whole()
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
-    if quantity == "minkowski":
+    if statistic.has_lengths:
         options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
     if quantity == "betti" and arguments.persistence is not None:
         options["min_persistence"] = arguments.persistence
-    if quantity != "components":  # they have one boundary
-        options["boundary"] = arguments.boundary
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
+        of_regions = getattr(ecc_core, statistic.of_regions)
         return _of_regions(of_regions, stack, image, kept[0], options)
     axes = tuple(range(image.ndim - stack.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
+    of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
     return curves_in(result, stack.batch_axes, stack.places)
 

@@ -17,8 +17,8 @@ from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
 from ecc_core.results import (
+    STATISTICS,
     BettiCurves,
-    BettiResult,
     ComponentCurves,
     CurveResult,
     EulerCurve,
@@ -30,7 +30,6 @@ Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
 EULER = "euler_number"
-SIZES = "points", "largest", "spanning"  # how the names of component curves begin
 
 
 class Curves(NamedTuple):
@@ -81,20 +80,13 @@ def places_of(batch: Sequence[int], first: Sequence[int]) -> NDArray[np.int64]:
 
 def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
     """Return the curves of a result, which are at these places on the batch axes."""
-    at, values = result.thresholds, result.values
-    measures = {EULER: getattr(result, "euler", values)}
-    names: Sequence[str] = getattr(result, "measures", ())[:-1]
-    if isinstance(result, BettiResult):
-        names = [f"b{k}" for k in range(values.shape[-2])]
-    elif isinstance(result, ComponentCurves):
-        measures, names = {}, result._functionals
-    measures |= {name: values[..., k, :] for k, name in enumerate(names)}
+    at = result.thresholds
     return Curves(
         axes,
         at.astype(np.uint8) if at.dtype == np.bool_ else at,
         places,
         getattr(result, "labels", None),
-        {name: each.reshape((len(places), at.size)) for name, each in measures.items()},
+        {name: each.reshape((len(places), at.size)) for name, each in result.by_name().items()},
     )
 
 
@@ -290,9 +282,10 @@ def _words(curves: Curves, row: int) -> list[str]:
 def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any:
     at, others = curves.thresholds, {name: of[row] for name, of in curves.measures.items()}
     euler = others.pop(EULER)
-    betti = [values for name, values in others.items() if name.startswith("b")]
-    sizes = [others.pop(name) for name in [*others] if name.startswith(SIZES)]
-    measures = [values for name, values in others.items() if not name.startswith("b")]
+    betti, measures, sizes = (
+        [others[column] for column in STATISTICS[name].columns if column in others]
+        for name in ("betti", "minkowski", "components")
+    )
     results: list[Any] = []
     if betti:
         results.append(BettiCurves(at, np.stack(betti), superlevel=superlevel))

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = "the image ends at its border (default), or opposite sides touch"
-    options.add(parser, "--boundary", choices=boundary_names("homology"), help=beyond)
+    options.add(parser, "--boundary", choices=boundary_names("betti"), help=beyond)
     options.add(parser, "--spacing", "--unit", before="with --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")

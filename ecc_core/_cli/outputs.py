@@ -12,6 +12,7 @@ from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import boundary_names
 from ecc_core.errors import BackendError, InputFileError
+from ecc_core.results import STATISTICS
 
 NO_SETTINGS = (
     *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
@@ -31,11 +32,6 @@ APART = {
     ("components", "labels"): "regions have no components of their own here: --mask takes one",
 }
 """Options that cannot be used together, and why."""
-BORDERED = {
-    "components": ("components", ", which span its opposite sides"),
-    "betti": ("homology", ""),
-}
-"""Options whose quantities are not defined for every boundary, and why."""
 
 
 def check_outputs(
@@ -70,9 +66,9 @@ def needs_memory(arguments: argparse.Namespace) -> str:
 
 
 def quantities_of(arguments: argparse.Namespace) -> list[str]:
-    """Return what is computed; each of "betti" and "minkowski" includes "euler"."""
-    found = [name for name in ("betti", "minkowski") if getattr(arguments, name)] or ["euler"]
-    return [*found, *["components"] * arguments.components]
+    """Return the names of the `STATISTICS` that are computed, the Euler characteristic first."""
+    found = [name for name in STATISTICS if getattr(arguments, name, False)]
+    return ["euler"] * (not any(STATISTICS[name].with_euler for name in found)) + found
 
 
 def check_together(arguments: argparse.Namespace) -> None:
@@ -87,11 +83,11 @@ def check_together(arguments: argparse.Namespace) -> None:
     for (name, other), reason in APART.items():
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    for name, (quantity, reason) in BORDERED.items():
-        allowed = boundary_names(quantity)
+    for name in ("components", "betti"):
+        allowed = boundary_names(name)
         if getattr(arguments, name) and arguments.boundary not in allowed:
             raise InputFileError(
-                f"--boundary must be {' or '.join(allowed)} together with --{name}{reason}"
+                f"--boundary must be {' or '.join(allowed)} together with --{name}"
             )
     for name in ("labels", "minkowski", "components"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):

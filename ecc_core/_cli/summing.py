@@ -15,19 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes, LastingBetti
-from ecc_core._blocks.minkowski import functionals_of_rows
-from ecc_core._blocks.quantities import CellCounts, Curve, Quantity
+from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._blocks.regions import labels_of, values_of
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack
-from ecc_core._cli.curve_table import EULER, Curves, curves_in
+from ecc_core._cli.curve_table import Curves, curves_in
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError
-from ecc_core.results import BettiCurves, ComponentCurves
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -84,9 +81,7 @@ def _work_of(
             joined = LastingBetti(*given, least=least) if least else Betti(*given)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
-    computed: Quantity = Curve(at, filtration)
-    if quantity == "minkowski":
-        computed = CellCounts.of(at, filtration, arguments.minkowski, stack.spacing)
+    computed = QUANTITIES[quantity].of(at, filtration, arguments.minkowski, stack.spacing)
     work = Work(stack.blocks, chunks, computed, regions=stack.blocks.labels is not None)
     return work, _Total(stack, work)
 
@@ -206,13 +201,8 @@ class _Total:
             rows = np.concatenate([values_of(table, order=dtype) for table in tables])
             labels = np.concatenate([labels_of(table, order=dtype) for table in tables])
             places = np.repeat(places, list(map(len, tables)), axis=0)
-        measures = {EULER: rows}
-        if isinstance(quantity, CellCounts):
-            functionals = functionals_of_rows(rows, estimators=quantity.estimators)
-            *others, euler = np.moveaxis(functionals, 1, 0)
-            measures = {EULER: np.rint(euler).astype(np.int64)}
-            measures |= dict(zip(MEASURES[stack.ndim], others, strict=False))
-        return Curves(stack.batch_axes, quantity.thresholds, places, labels, measures)
+        result = quantity.result(quantity.thresholds, quantity.curves(rows))
+        return curves_in(result, stack.batch_axes, places)._replace(labels=labels)
 
 
 class _JoinedTotal(_Total):
@@ -233,8 +223,7 @@ class _JoinedTotal(_Total):
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]
-        kind = ComponentCurves if isinstance(quantity, Components) else BettiCurves
-        return curves_in(kind(at, found), stack.batch_axes, stack.places)
+        return curves_in(quantity.result(at, found), stack.batch_axes, stack.places)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._blocks.planes import Array, BlockSums
-from ecc_core._blocks.quantities import CellCounts, Curve, Quantity, coefficients_of
+from ecc_core._blocks.quantities import Curve, Quantity, coefficients_of
 from ecc_core._blocks.regions import labels_of, rows_of, values_of
 from ecc_core._blocks.tiles import curves_of_tiles
 from ecc_core._blocks.work import Index, Work
@@ -65,10 +65,8 @@ def _row(share: Array) -> Array:
 
 
 def _values_like(image: Any, quantity: Quantity, ndim: int) -> Any:
-    """Return an empty array like the sums of blocks; numbers of cells are in host memory."""
-    if isinstance(quantity, CellCounts):
-        return np.empty((0,) * ndim, np.int64)
-    return _counts_like(image, ndim)
+    """Return an empty array like the sums of blocks."""
+    return np.empty((0,) * ndim, np.int64) if quantity.lands_on_host else _counts_like(image, ndim)
 
 
 def _counts_like(image: Any, ndim: int) -> Any:

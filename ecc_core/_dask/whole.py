@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host
-from ecc_core._arrays.request import Request
-from ecc_core._blocks.minkowski import functionals_of_rows, minkowski_facts
-from ecc_core._blocks.quantities import CellCounts, Curve, Surface
+from ecc_core._blocks.quantities import Curve, Functionals, Quantity, Surface
+from ecc_core._blocks.work import RegionT
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -28,8 +28,6 @@ from ecc_core.results import (
     EulerCurve,
     EulerSurface,
     MinkowskiCurves,
-    RegionCurves,
-    RegionMinkowski,
     curve_facts,
     surface_facts,
 )
@@ -74,18 +72,27 @@ def whole_surface(
 
 
 def whole_regions(
-    image: Any, labels: Any, thresholds: ArrayLike, *, ids: ArrayLike | None = None, **options: Any
-) -> RegionCurves:
-    """The lazy result of :func:`ecc_core.region_curves` for dask arrays."""
+    kind: Callable[..., RegionT],
+    computed: type[Quantity],
+    image: Any,
+    labels: Any,
+    thresholds: ArrayLike,
+    *,
+    ids: ArrayLike | None = None,
+    spacing: Any = None,
+    estimator: str = "exact",
+    **options: Any,
+) -> RegionT:
+    """The lazy result of a quantity for the regions of dask arrays."""
     request = lazy_request(image, thresholds, labels=labels, **options)
-    at, filtration = request.thresholds(), request.filtration
+    lengths = estimator, given_on_host(spacing)
+    quantity = computed.of(request.thresholds(), request.filtration, *lengths)
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    table = graph.sums_of_blocks(
-        Curve(at, filtration), request.images, request.labels, regions=True
-    )
-    found, values = graph.region_rows(table, dtype, wanted)
-    return RegionCurves(found, at, values, **curve_facts(filtration))
+    table = graph.sums_of_blocks(quantity, request.images, request.labels, regions=True)
+    found, rows = graph.region_rows(table, dtype, wanted)
+    values = _curves(rows, quantity)
+    return kind(found, quantity.thresholds, values, **quantity.facts)
 
 
 def whole_coefficients(image: Any, **options: Any) -> Any:
@@ -100,42 +107,26 @@ def whole_minkowski(
 ) -> MinkowskiCurves:
     """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
     request = lazy_request(image, thresholds, **options)
-    cells = _cells(request, spacing, estimator)
+    lengths = estimator, given_on_host(spacing)
+    cells = Functionals.of(request.thresholds(), request.filtration, *lengths)
     counts = graph.sums_of_blocks(cells, request.images, request.mask)
-    chosen, filtration = cells.estimators[0], request.filtration
-    window = chosen.size(request.geometry.spatial, filtration)
+    window = cells.estimator.size(request.geometry.spatial, request.filtration)
     return MinkowskiCurves(
         cells.thresholds,
-        _functionals(counts, cells),
-        **minkowski_facts(filtration, chosen),
+        _curves(counts, cells),
+        **cells.facts,
         window=None if request.mask is not None else window,
     )
 
 
-def whole_region_minkowski(
-    image: Any, labels: Any, thresholds: Any, *, spacing: Any, estimator: Any, **options: Any
-) -> RegionMinkowski:
-    """Return the lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
-    request = lazy_request(image, thresholds, labels=labels, **options)
-    cells = _cells(request, spacing, estimator)
-    table = graph.sums_of_blocks(cells, request.images, request.labels, regions=True)
-    found, rows = graph.region_rows(table, request.labels.dtype.newbyteorder("="), None)
-    facts = minkowski_facts(request.filtration, cells.estimators[0])
-    return RegionMinkowski(found, cells.thresholds, _functionals(rows, cells), **facts)
-
-
-def _cells(request: Request, spacing: Any, estimator: Any) -> CellCounts:
-    return CellCounts.of(
-        request.thresholds(), request.filtration, estimator, given_on_host(spacing)
-    )
-
-
-def _functionals(rows: Any, cells: CellCounts) -> Any:
-    """Return functionals (..., measures, n) from a dask array of sums of cells (..., kinds * n)."""
-    return rows.map_blocks(
-        functionals_of_rows,
-        estimators=cells.estimators,
-        new_axis=rows.ndim,
-        chunks=(*rows.chunks[:-1], (cells.filtration.ndim + 1,), (cells.thresholds.size,)),
-        meta=np.empty((0,) * (rows.ndim + 1)),
+def _curves(sums: Any, quantity: Quantity) -> Any:
+    """Return values of results (..., k, n) or (..., n) from a dask array of sums (..., size)."""
+    like = quantity.curves(np.zeros((0,) * (sums.ndim - 1) + (quantity.size,), np.int64))
+    if like.ndim == sums.ndim:
+        return sums
+    return sums.map_blocks(
+        quantity.curves,
+        new_axis=sums.ndim,
+        chunks=(*sums.chunks[:-1], *((n,) for n in like.shape[-2:])),
+        meta=like[..., :0, :0],
     )

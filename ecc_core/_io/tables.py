@@ -17,13 +17,7 @@ from ecc_core._io.results import read_json, read_parquet
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
 from ecc_core._request.estimator import MEASURES
-from ecc_core.results import (
-    BettiCurves,
-    ComponentCurves,
-    CurveResult,
-    EulerCurve,
-    MinkowskiCurves,
-)
+from ecc_core.results import STATISTICS, CurveResult
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -42,8 +36,9 @@ FACTS = {
 }
 """Columns that tell how curves were computed, and what results call these facts."""
 FUNCTIONALS = [names[:-1] for names in MEASURES.values()]
-SIZES = "points", "largest", "spanning_0", "spanning_1", "spanning_2"
-COLUMNS = "|".join(["b[0-3]", *SIZES, *itertools.chain(*FUNCTIONALS)])
+COLUMNS = "|".join(
+    itertools.chain(*(one.columns for name, one in STATISTICS.items() if name != "euler"))
+)
 HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
 """A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
 
@@ -285,17 +280,15 @@ def _result(
     thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
 ) -> CurveResult[Any]:
     """Return the curves of one measure."""
-    betti = [name for name in values if re.fullmatch("b[0-3]", name)]
-    functionals = next((names for names in FUNCTIONALS if names[0] in values), ())
     held: dict[str, Any] = {
-        "euler": ("euler_number",) if "euler_number" in values else (),
-        "betti": tuple(sorted(betti)),
-        "minkowski": (*functionals, "euler_number") if functionals else (),
-        "components": tuple(name for name in SIZES if name in values),
+        name: tuple(column for column in one.columns if column in values)
+        for name, one in STATISTICS.items()
     }
-    several = [name for name in ("betti", "minkowski") if held[name]]
+    functionals = next((names for names in FUNCTIONALS if names[0] in values), ())
+    held["minkowski"] = (*functionals, "euler_number") if functionals else ()
+    several: list[Any] = [name for name in ("betti", "minkowski") if held[name]]
     if measure is None and len(several) < 2:
-        measure = "betti" if betti else "minkowski" if functionals else "euler"
+        measure = (*several, "euler")[0]
     if measure is None or not held.get(measure):
         one_of = ", ".join(repr(name) for name, columns in held.items() if columns)
         if not one_of:
@@ -306,13 +299,7 @@ def _result(
         raise ValueError(f"`measure` must be one of {one_of}, got {measure!r}")
     names = held[measure]
     parts = [values[name] for name in names]
-    kind: Any
-    kind, more = {
-        "euler": (EulerCurve, 0),
-        "betti": (BettiCurves, 0),
-        "minkowski": (MinkowskiCurves, 1),
-        "components": (ComponentCurves, 2),
-    }[measure]
+    kind, more = STATISTICS[measure].result, {"minkowski": 1, "components": 2}.get(measure, 0)
     if measure != "euler":
         facts = facts | {"ndim": len(names) - more}
     known = {field.name for field in fields(kind)}

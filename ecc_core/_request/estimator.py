@@ -82,6 +82,11 @@ class Estimator:
     def exact(self) -> bool:
         return self.name == "exact"
 
+    def functionals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
+        values: NDArray[np.float64] = np.matmul(self.weights, counts.astype(np.float64))
+        return values
+
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
         vertices = filtration.boundary.is_closed and self.exact and not filtration.cubes

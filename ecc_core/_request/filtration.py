@@ -56,37 +56,27 @@ HALF_OPEN = Boundary(
     ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
     missing=1,
 )
-BOUNDARIES = {known.name: known for known in (CLOSED, PERIODIC, HALF_OPEN)}
 
-ADDITIVE = CLOSED, PERIODIC, HALF_OPEN
-DEFINED: dict[str, tuple[tuple[Boundary, ...], str]] = {
-    "curves": (ADDITIVE, ""),
-    "functionals": (ADDITIVE, ""),
-    "blocks": (ADDITIVE, ""),
-    "expected curves": (ADDITIVE, ""),
-    "expected maxima": ((CLOSED, PERIODIC), ""),
-    "homology": (
-        (CLOSED, PERIODIC),
-        "for Betti numbers and persistence, since cells of a window are no complex",
-    ),
-    "lazy homology": ((CLOSED,), "for Betti numbers of a dask array that is not computed first"),
-    "components": ((CLOSED,), "for component curves, since components span its opposite sides"),
-    "transforms": (
-        (CLOSED,),
-        "for transforms, whose heights are measured from the centre of an image",
-    ),
-    "region transforms": ((CLOSED,), "for regions, each of which stands alone"),
-    "directions": (
-        (CLOSED,),
-        "together with `direction`, whose heights differ on opposite sides of the image",
-    ),
-    "devices": ((CLOSED,), "together with `devices`"),
-    "masks": ((CLOSED,), "with `mask`"),
+DEFINED = {
+    "curves": (CLOSED, PERIODIC, HALF_OPEN),
+    "functionals": (CLOSED, PERIODIC, HALF_OPEN),
+    "blocks": (CLOSED, PERIODIC, HALF_OPEN),
+    "expected curves": (CLOSED, PERIODIC, HALF_OPEN),
+    "expected maxima": (CLOSED, PERIODIC),
+    "betti": (CLOSED, PERIODIC),
 }
-"""The boundaries for which each quantity is defined, and how the message for others ends.
-
-A boundary that is not listed is an error; see `check_boundary`.
-"""
+"""The boundaries for which a quantity is defined. Others are errors; by default all but CLOSED."""
+REASONS = {
+    "betti": "for Betti numbers and persistence, since cells of a window are no complex",
+    "lazy betti": "for Betti numbers of a dask array that is not computed first",
+    "components": "for component curves, since components span its opposite sides",
+    "transforms": "for transforms, whose heights are measured from the centre of an image",
+    "region transforms": "for regions, each of which stands alone",
+    "direction": "together with `direction`, whose heights differ on opposite sides of the image",
+    "devices": "together with `devices`",
+    "mask": "with `mask`",
+}
+"""How the message for others ends."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +192,7 @@ def filtration_of(
         found = _filtration(ndim, connectivity, superlevel, nan, boundary)
     if direction is None:
         return found
-    check_boundary(boundary, "directions")
+    check_boundary(boundary, "direction")
     return replace(found, direction=direction)
 
 
@@ -268,19 +258,19 @@ def check_nan(nan: Any) -> str:
 
 def check_boundary(boundary: Any, quantity: str) -> Boundary:
     """Return a boundary, or the one of a name, for which a quantity must be `DEFINED`."""
-    name = boundary.name if isinstance(boundary, Boundary) else boundary
-    found = BOUNDARIES.get(name) if isinstance(name, str) else None
-    allowed, reason = DEFINED[quantity]
-    if found not in allowed:
-        *others, last = [f'"{known.name}"' for known in allowed]
+    name = getattr(boundary, "name", boundary)
+    known = {one.name: one for one in DEFINED.get(quantity, (CLOSED,))}
+    if not isinstance(name, str) or name not in known:
+        *others, last = [f'"{one}"' for one in known]
         names = f"{', '.join(others)} or {last}" if others else last
-        raise ValueError(f"`boundary` must be {names}{reason and ' '}{reason}, got {name!r}")
-    return found
+        reason = f" {REASONS[quantity]}" if quantity in REASONS else ""
+        raise ValueError(f"`boundary` must be {names}{reason}, got {name!r}")
+    return known[name]
 
 
 def boundary_names(quantity: str) -> list[str]:
     """Return the names of the boundaries for which a quantity is defined."""
-    return [known.name for known in DEFINED[quantity][0]]
+    return [one.name for one in DEFINED.get(quantity, (CLOSED,))]
 
 
 def direction_of(

@@ -205,7 +205,7 @@ def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask 
         return None
     array = np.asarray(mask)
     check_mask(array.shape, array.dtype, shape, shape)
-    check_boundary(boundary, "masks")
+    check_boundary(boundary, "mask")
     return as_booleans(array)
 
 

@@ -16,7 +16,8 @@ from ecc_core.results._curves import (
     agreed_superlevel,
     curve_facts,
 )
-from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski
+from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
+from ecc_core.results._statistics import STATISTICS
 from ecc_core.results._surface import EulerSurface, surface_facts
 from ecc_core.results._topology import (
     BettiCurves,
@@ -32,6 +33,7 @@ from ecc_core.results._transforms import (
 from ecc_core.results._views import columns
 
 __all__ = [
+    "STATISTICS",
     "BettiCurves",
     "BettiResult",
     "ComponentCurves",
@@ -56,5 +58,6 @@ __all__ = [
     "curve_facts",
     "functionals_of",
     "meaning",
+    "minkowski_facts",
     "surface_facts",
 ]

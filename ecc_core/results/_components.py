@@ -101,9 +101,6 @@ class ComponentCurves(CurveResult[ArrayT]):
         values: Any = self.values
         return cast("ArrayT", values[..., rows, :])
 
-    def _axes(self) -> dict[str, Any]:
-        return {"measure": np.array(self._functionals), "threshold": self.thresholds}
-
     @property
     def _functionals(self) -> tuple[str, ...]:
         values: Any = self.values

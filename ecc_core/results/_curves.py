@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_curve
 from ecc_core.plotting._figures import EULER
@@ -34,7 +36,9 @@ class CurveResult(Result[ArrayT]):
         plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
 
     def _axes(self) -> dict[str, Any]:
-        return {"threshold": self.thresholds}
+        several = self._functionals
+        axis = {} if several == ("euler",) else {"measure": np.array(several)}
+        return {**axis, "threshold": self.thresholds}
 
     def _preview(self) -> Self:
         values: Any = self.values
@@ -45,6 +49,20 @@ class CurveResult(Result[ArrayT]):
     def _quantities(self) -> Mapping[str, CurveResult[Any]]:
         """Return the curve of each functional by its label in figures."""
         return {EULER: self}
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the curves by the names that columns of tables have.
+
+        Returns
+        -------
+        dict of str to array
+            Such as ``euler_number``, ``b0`` or ``area``; the Euler characteristic comes first.
+        """
+        values: Any = self.values
+        names = [name for name in self._functionals if name != "euler"]
+        several = {name: values[..., k, :] for k, name in enumerate(names)}
+        euler = getattr(self, "euler", None if several else values)
+        return several if euler is None else {"euler_number": euler, **several}
 
     def _meaning(
         self, functional: str | None = None, *, superlevel: bool | None = None

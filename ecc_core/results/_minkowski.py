@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from ecc_core._arrays import adapter_of
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import ArrayT, as_floats, plain
-from ecc_core.results._curves import CurveResult, RegionCurveResult, each_quantity
+from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ecc_core._request.estimator import Estimator
+    from ecc_core._request.filtration import Filtration
 
 
 class _Measured(CurveResult[ArrayT]):
@@ -52,9 +53,6 @@ class _Measured(CurveResult[ArrayT]):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.measures]
-
-    def _axes(self) -> dict[str, Any]:
-        return {"measure": np.array(self.measures), "threshold": self.thresholds}
 
     @property
     def _functionals(self) -> tuple[str, ...]:
@@ -179,3 +177,9 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
     estimator: str = "exact"
     spacing_units: str | None = None
     _one: ClassVar = MinkowskiCurves
+
+
+def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:
+    """Return the facts that results have in common."""
+    known = {"spacing": estimator.spacing, "estimator": estimator.name}
+    return {**curve_facts(filtration), **known}

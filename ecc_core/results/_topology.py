@@ -281,7 +281,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         """
         host: Any = self.to_numpy()
         rows = host._rows()
-        needed = (self.ndim or 0) + check_boundary(self.boundary, "homology").wraps
+        needed = (self.ndim or 0) + check_boundary(self.boundary, "betti").wraps
         if self.ndim is not None and len(rows) < needed:
             raise ValueError(
                 f"Betti curves need the pairs of all {needed} dimensions, got those of "

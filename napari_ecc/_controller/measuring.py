@@ -17,6 +17,7 @@ from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
+    ALSO,
     Basis,
     Components,
     Regions,
@@ -87,14 +88,13 @@ def measure_job(
     thresholds: int,
     directions: int,
     heights: int,
-    betti: bool,
-    minkowski: bool,
     superlevel: bool,
     connectivity: int | None,
+    **also: bool,
 ) -> Job:
     """Return the job that measures the objects of layers in their current state.
 
-    Curves, Betti curves and Minkowski functionals come first, then transforms, then components. The
+    Curves and those of `ALSO` that are wanted come first, then transforms, then components. The
     value of the last step is a pair: a `Regions`, and `features` with those of its objects.
     """
     objects, values = _levels(labels, image, part)
@@ -103,20 +103,17 @@ def measure_job(
     def compute() -> Iterator[Step]:
         yield from prepared("objects", objects.array if values is None else values.array)
         found = yield from _objects(objects, name)
-        curves = of_betti = of_minkowski = None
-        of_image, levels, above = found != 0, np.ones(1), True
+        curves, of_image, levels = None, found != 0, np.ones(1)
+        sets: Any = {"superlevel": superlevel or values is None, "connectivity": connectivity}
         if values is not None:
             of_image = yield from load(values.array)
-            curves = ecc.region_curves(
-                of_image, found, thresholds, superlevel=superlevel, connectivity=connectivity
-            )
-            levels, above = curves.thresholds, superlevel
-        sets: Any = {"superlevel": above, "connectivity": connectivity}
-        if betti:
-            of_betti = ecc.region_betti_curves(of_image, found, levels, **sets)
-        if minkowski:
-            how = {"spacing": objects.spacing, "estimator": ESTIMATORS[found.ndim]}
-            of_minkowski = ecc.region_minkowski(of_image, found, levels, **how, **sets)
+            curves = ecc.region_curves(of_image, found, thresholds, **sets)
+            levels = curves.thresholds
+        lengths = {"spacing": objects.spacing, "estimator": ESTIMATORS.get(found.ndim)}
+        more = {}
+        for kind in filter(also.get, ALSO):
+            how = sets | (lengths if ALSO[kind].has_lengths else {})
+            more[kind] = getattr(ecc, ALSO[kind].of_regions)(of_image, found, levels, **how)
         count = len(np.unique(found)) - int(not found.all())
         if count > MOST_OBJECTS:
             raise ValueError(f"“{name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
@@ -134,7 +131,7 @@ def measure_job(
         if curves is not None:
             components["curves"] = principal_components(curves.values)
         components["transforms"] = principal_components(transforms.values.reshape(count, -1))
-        regions = Regions(curves, of_betti, of_minkowski, transforms, components)
+        regions = Regions(curves, more, transforms, components)
         columns = feature_columns(regions)
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 

@@ -30,7 +30,7 @@ from napari_ecc._controller.measuring import (
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
-from napari_ecc._model.regions import RegionModel, Regions, feature_columns, toggled
+from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
 from napari_ecc._workers import Step
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the dock Threshold."
@@ -46,8 +46,7 @@ SETTINGS = (
     "n_thresholds",
     "n_directions",
     "n_heights",
-    "with_betti",
-    "with_minkowski",
+    *(f"with_{name}" for name in ALSO),
 )
 
 
@@ -119,8 +118,7 @@ class RegionController(DockController):
             "thresholds": model.n_thresholds,
             "directions": model.n_directions,
             "heights": model.n_heights,
-            "betti": model.with_betti,
-            "minkowski": model.with_minkowski,
+            **{name: getattr(model, f"with_{name}") for name in ALSO},
             "superlevel": model.superlevel,
             "connectivity": model.connectivity,
         }

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-from ecc_core import RegionBettiCurves, RegionCurves, RegionMinkowski, RegionTransforms
+from ecc_core import RegionCurves, RegionTransforms
+from ecc_core.results import STATISTICS
 
 Floats = NDArray[np.float64]
 Basis = Literal["curves", "transforms"]
 PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 """How the columns of a table begin."""
+ALSO = {name: one for name, one in STATISTICS.items() if one.of_regions and name != "euler"}
+"""What can be measured besides the curves."""
 
 
 class Components(NamedTuple):
@@ -33,10 +36,8 @@ class Regions(NamedTuple):
 
     curves: RegionCurves | None
     """None without an image."""
-    betti: RegionBettiCurves | None
-    """At the same thresholds, without an image of the objects; None unless they are wanted."""
-    minkowski: RegionMinkowski | None
-    """At the same thresholds, without an image of the objects; None unless they are wanted."""
+    also: dict[str, Any]
+    """Those of `ALSO` that are wanted, at the same thresholds; without an image of the objects."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
@@ -82,27 +83,20 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     ``ecc_core.sample_directions``. Without an image, ``b<dimension>_shape``, ``area_shape`` and the
     like are those of the objects themselves.
     """
-    curves, betti, minkowski, transforms, components = regions
+    curves, also, transforms, components = regions
     columns: dict[str, NDArray[Any]] = {
         f"{PREFIXES[basis]}_pc{k + 1}": scores
         for basis, found in components.items()
         for k, scores in enumerate(found.scores.T)
     }
 
-    def place(t: float) -> str:
-        return "shape" if curves is None else f"t{t:.6g}"
-
-    if curves is not None:
-        for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
-            columns[f"ecc_t{t:.6g}"] = chi
-    if betti is not None:
-        for k, numbers in enumerate(np.moveaxis(betti.values, 1, 0)):
-            for t, number in zip(betti.thresholds, numbers.T, strict=True):
-                columns[f"b{k}_{place(t)}"] = number
-    if minkowski is not None:
-        for k, name in enumerate(minkowski.measures[:-1]):  # the last is the curve
-            for t, number in zip(minkowski.thresholds, minkowski.values[:, k].T, strict=True):
-                columns[f"{name}_{place(t)}"] = number
+    found: dict[str, Any] = {} if curves is None else {"ecc": (curves, curves.values)}
+    for result in also.values():
+        values = result.by_name()
+        found |= {name: (result, values[name]) for name in [*values][1:]}  # the first is the curve
+    for name, (result, numbers) in found.items():
+        for t, number in zip(result.thresholds, numbers.T, strict=True):
+            columns[f"{name}_shape" if curves is None else f"{name}_t{t:.6g}"] = number
     width = len(str(len(transforms.directions) - 1))
     for k in range(len(transforms.directions)):
         for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):
@@ -113,7 +107,7 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
     number = r"[-+.e\d]+"
-    curve = r"ecc|b\d|area|perimeter|volume|surface|mean_breadth"
+    curve = "|".join(["ecc", *(column for one in ALSO.values() for column in one.columns)])
     own = rf"ec[ct]_pc\d|({curve})_(t{number}|shape)|ect_d\d+_h{number}"
     return re.fullmatch(own, name) is not None
 

@@ -10,6 +10,7 @@ from qtpy.QtGui import QColor
 
 from napari_ecc._controller.regions import RegionController
 from napari_ecc._model.compare import MOST_NAMED
+from napari_ecc._model.regions import ALSO
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
@@ -24,15 +25,14 @@ CHOICES = {
     "Part": (form.SCOPE,),
     "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
 }
-MINKOWSKI_TIP = "Area and perimeter, or volume, surface and mean breadth, in world units"
 SETTINGS = {
     "Sets": (form.SUPERLEVEL,),
     "Connect": (form.CONNECTIVITY,),
     "Thresholds": (form.whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
-    "Also": (
-        form.check("with_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-    ),
-    "": (form.check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),),
+    **{
+        " " * k or "Also": (form.check(f"with_{name}", one.title, one.about.capitalize()),)
+        for k, (name, one) in enumerate(ALSO.items())
+    },
     "Directions": (form.whole_number("n_directions", "Directions of the transforms", 1, 256),),
     "Heights": (
         form.whole_number(
@@ -152,8 +152,8 @@ class RegionExplorer(Panel):
             colour = QColor.fromRgbF(*colours[k]).name()
             label = f"Label {regions.labels[k]}" if place < MOST_NAMED else ""
             lines.append(Line(thresholds, values[k], superlevel, colour, 2.4, label=label))
-        if len(rows) == 1 and regions.betti is not None:
-            lines += betti_lines(regions.betti.select(regions.labels[rows[0]]))
+        if len(rows) == 1 and "betti" in regions.also:
+            lines += betti_lines(regions.also["betti"].select(regions.labels[rows[0]]))
         self.plot.set_lines(lines)
 
     def _choose_points(self, indices: tuple[int, ...]) -> None:

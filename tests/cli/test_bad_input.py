@@ -76,5 +76,5 @@ class TestBadInput:
         def fail(*_: object, **__: object) -> None:
             raise MemoryError("Unable to allocate 9 TiB")
 
-        monkeypatch.setattr("ecc_core.curves.euler_curve", fail)
+        monkeypatch.setattr("ecc_core.euler_curve", fail)
         assert "not enough memory: Unable to allocate 9 TiB" in refuse("curve", image_file)

@@ -17,7 +17,7 @@ from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.regions import add_tables
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Group, Work
-from ecc_core._request.filtration import BOUNDARIES, Filtration
+from ecc_core._request.filtration import Filtration, check_boundary
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -51,7 +51,9 @@ def test_any_blocks_groups_and_windows(data):
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
     boundary = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))
-    curve = Curve(LEVELS, Filtration(ndim, connectivity, boundary=BOUNDARIES[boundary]))
+    curve = Curve(
+        LEVELS, Filtration(ndim, connectivity, boundary=check_boundary(boundary, "blocks"))
+    )
     work = Work(lambda box: (image[box],), chunks, curve)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]

@@ -43,19 +43,19 @@ def test_columns_and_rows():
     curves = ecc.region_curves(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
     transforms = ecc.region_transforms(labels, 12, [-0.5, 1.0], normalize="radius")
     parts = principal_components(curves.values)
-    regions = Regions(curves, None, None, transforms, {"curves": parts, "transforms": parts})
+    regions = Regions(curves, {}, transforms, {"curves": parts, "transforms": parts})
     columns = feature_columns(regions)
     assert [*columns][:6] == ["ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2", "ecc_t0.5", "ecc_t4"]
     assert [*columns][6:9] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
     assert len(columns) == 6 + 24
     assert all(map(is_own_column, columns))
     betti = ecc.region_betti_curves(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
-    with_betti = feature_columns(regions._replace(betti=betti))
+    with_betti = feature_columns(regions._replace(also={"betti": betti}))
     assert [*with_betti][6:10] == ["b0_t0.5", "b0_t4", "b1_t0.5", "b1_t4"]
     assert_array_equal(with_betti["b0_t4"], betti.values[:, 0, 1])
     assert all(map(is_own_column, with_betti))
     minkowski = ecc.region_minkowski(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
-    with_minkowski = feature_columns(regions._replace(minkowski=minkowski))
+    with_minkowski = feature_columns(regions._replace(also={"minkowski": minkowski}))
     names = ["area_t0.5", "area_t4", "perimeter_t0.5", "perimeter_t4"]
     assert [*with_minkowski][6:10] == names
     assert_array_equal(with_minkowski["perimeter_t4"], minkowski.perimeter[:, 1])
