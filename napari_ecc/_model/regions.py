@@ -92,8 +92,8 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 
     found: dict[str, Any] = {} if curves is None else {"ecc": (curves, curves.values)}
     for result in also.values():
-        values = result.by_name()
-        found |= {name: (result, values[name]) for name in [*values][1:]}  # the first is the curve
+        named = result.by_name().items()
+        found |= {name: (result, values) for name, values in named if name != "euler_number"}
     for name, (result, numbers) in found.items():
         for t, number in zip(result.thresholds, numbers.T, strict=True):
             columns[f"{name}_shape" if curves is None else f"{name}_t{t:.6g}"] = number
