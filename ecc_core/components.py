@@ -182,7 +182,7 @@ def persistent_regions(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads that find components; default as many as there are cores. One thread labels points.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic"}
         As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
     axis : int or tuple of int, optional
         As for :func:`persistence_pairs`.

@@ -57,7 +57,7 @@ def euler_number(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic", "half-open"}
         As for :func:`euler_curve`.
 
     Returns
@@ -405,7 +405,7 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic", "half-open"}
         As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
         sides of a periodic one. It must be "closed" for arrays on a device.
     axis : int or tuple of int, optional

@@ -54,7 +54,7 @@ def minkowski_curves(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
         DataArray of xarray, otherwise 1. It must not differ from these.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic", "half-open"}
         As for :func:`ecc_core.euler_curve`.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares

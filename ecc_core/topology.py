@@ -38,7 +38,7 @@ def betti_numbers(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic"}
         As for :func:`betti_curves`.
 
     Returns
@@ -247,7 +247,7 @@ def region_betti_curves(
         As for :func:`betti_curves`.
     min_persistence : float, default 0
         As for :func:`betti_curves`: count only the classes of a region that last at least so long.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic"}
         As for :func:`betti_curves`, of the image: a region can extend over its opposite sides.
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: regions are those of one image.
@@ -342,7 +342,7 @@ def persistence_pairs(
     workers : int, optional
         Threads; default as many as there are cores. They share components and cavities of volumes;
         tunnels, images in 2-D and periodic images are left to a single one.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic"}
         As for :func:`betti_curves`. The classes of a torus never die.
 
     Returns

@@ -165,7 +165,7 @@ def expected_gaussian_curve(
         depend on it.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
-    boundary : str, default "closed"
+    boundary : {"closed", "periodic", "half-open"}
         As for :func:`ecc_core.euler_curve`.
     replicas : int, optional
         Number of fields to simulate to find the width of the band, at least 2. Only with

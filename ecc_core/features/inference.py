@@ -76,8 +76,8 @@ def gaussian_threshold(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Only with `spectral_moments`, or with
         a function `covariance`. Default: 1.
-    boundary : str, default "closed"
-        "periodic" if the map is on a torus.
+    boundary : {"closed", "periodic"}
+        Whether the map is on a torus.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the numerical integration. Not with `spectral_moments`.
 

@@ -57,6 +57,13 @@ class CurveResult(Result[ArrayT]):
         -------
         dict of str to array
             Such as ``euler_number``, ``b0`` or ``area``; the Euler characteristic comes first.
+
+        Examples
+        --------
+        >>> import ecc_core as ecc
+        >>> curves = ecc.betti_curves([[0, 1], [1, 0]], [0, 1], connectivity=1)
+        >>> {name: values.tolist() for name, values in curves.by_name().items()}
+        {'euler_number': [2, 1], 'b0': [2, 1], 'b1': [0, 0]}
         """
         values: Any = self.values
         names = [name for name in self._functionals if name != "euler"]
@@ -139,7 +146,7 @@ class EulerCurve(CurveResult[ArrayT]):
     units : str or None
         Unit of the thresholds, for the labels of axes: that of the image if this is a DataArray of
         xarray with ``attrs["units"]``. Elsewhere set it with :func:`dataclasses.replace`.
-    boundary : str
+    boundary : {"closed", "periodic", "half-open"}
         What happens at the border of the image.
     density : bool
         Whether the values are divided by the length, area or volume of the image.

@@ -71,7 +71,7 @@ class BettiCurves(BettiResult[ArrayT]):
         Number of spatial axes of the image.
     units : str or None
         Unit of the thresholds, for the labels of axes.
-    boundary : str
+    boundary : {"closed", "periodic"}
 
     Examples
     --------
