@@ -176,7 +176,7 @@ def scan_regions(
     cubes : bool
         T-construction.
     planes, owned : uint64 arrays
-        Scratch.
+        Scratch; `owned` is None with 4 directions.
     histograms : (regions, bins) integer array
         To add to; row i is label i + 1.
     """
@@ -213,7 +213,7 @@ def scan_regions(
             for row in range(rows):
                 at = current + word * word_step + row + 1
                 first = word == 0
-                if directions == 4:
+                if owned is None:  # numba then leaves out the other branch
                     a, b, c, d = _coefficients_2d(planes, at, strides, flip, first)
                 else:
                     a, b, c, d = _coefficients_3d(

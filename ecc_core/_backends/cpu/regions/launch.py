@@ -94,7 +94,7 @@ class _Scanner:
         counts = np.int32 if image.array.size < 1 << 28 else np.int64
         self.histograms = np.zeros((0, plan.top + 1), counts)
         self._directions = len(DIRECTIONS) if ndim == 3 else 4
-        self._owned = np.empty(2 * self._directions, np.uint64)
+        self._owned = np.empty(2 * self._directions, np.uint64) if ndim == 3 else None
 
     @property
     def bins(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
 TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
@@ -58,7 +58,7 @@ def make_grid(levels: NDArray[np.float64], reach: float, *, scaled: bool = False
     return Grid(levels, low, scale, np.searchsorted(cell, np.arange(cells + 1)).astype(np.int64))
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def place(height: Any, grid: Any) -> Any:
     """The bin of one height."""
     levels, top = grid.levels, grid.levels.size
@@ -78,7 +78,7 @@ def place(height: Any, grid: Any) -> Any:
     return low
 
 
-@kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+@subroutine(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def guess(
     x: Any, y: Any, z: Any, directions: Any, d: Any, origin: Any, scale: Any, top: Any, bins: Any
 ) -> Any:
@@ -95,7 +95,7 @@ def guess(
     return close
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
     """Find the bins, with certainty."""
     for i in range(x.size):
@@ -103,7 +103,7 @@ def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any
         bins[i] = place(height, grid)
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size

@@ -200,10 +200,13 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     """Return the corners of all labels."""
     image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
     lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
-    room = np.empty((5, max(8 * (image.shape[2] + 1), CORNERS)), dtype=labels.dtype)
+    columns = image.shape[2]
+    rows, marks = np.zeros((4, columns + 2), labels.dtype), np.zeros((columns + 8) // 8, np.uint64)
+    scratch = rows, marks.view(np.uint8), marks
+    room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
     line, chunks = 0, []
     while line < lines:
-        line, count = list_corners(image, axes, critical, line, room)
+        line, count = list_corners(image, axes, critical, line, *scratch, room)
         chunks.append(room[:, :count].copy())
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
@@ -261,8 +264,10 @@ def region_transforms(
     reach = float((3 * regions.radii / factors).max(initial=0.0))
     grid = make_grid(heights, reach, scaled=scales is not None)
     values = np.empty((count, len(directions), heights.size), dtype=np.int64)
+    most = int(np.diff(regions.offsets).max(initial=0))
 
     def work(chunks: Iterator[int]) -> None:
+        bins, histogram = np.empty(most, np.uint32), np.zeros((1, heights.size + 1), np.int64)
         for first in chunks:
             count_regions(
                 regions.points,
@@ -274,6 +279,8 @@ def region_transforms(
                 factors,
                 first,
                 min(first + CHUNK, count),
+                bins,
+                histogram,
                 values,
             )
 

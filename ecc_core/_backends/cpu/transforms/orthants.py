@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import subroutine
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def orthant_signs(orthant: Any) -> Any:
     """Signs of the directions along (slices, rows, columns)."""
     return 1 - ((orthant >> 1) & 2), 1 - (orthant & 2), 1 - ((orthant << 1) & 2)
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def orthant_frame(orthant: Any, axes: Any, cubes: Any) -> Any:
     """Steps to the neighbours that cells span to, and the padded index of the first position.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.transforms.heights import Grid, guess, scatter, settle
 from ecc_core._backends.cpu.transforms.orthants import orthant_signs
@@ -23,7 +23,7 @@ from ecc_core._orthants import ORTHANTS
 NONE, ONE = np.uint64(0), np.uint64(1)
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _differ(first: Any, second: Any, mixed: Any) -> None:
     """Mark the windows of two rows in which not all points are equal."""
     n = first.size - 1
@@ -34,103 +34,85 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
         mixed[i] |= differ != 0
 
 
-@kernel(error_model="numpy")
-def _largest(window: Any, bound: Any) -> Any:
-    """The largest label below `bound`, or 0."""
-    largest = 0
-    for label in window:
-        largest = max(largest, label if label < bound else 0)
-    return largest
-
-
-@kernel(error_model="numpy")
-def _pattern(window: Any, label: Any) -> Any:
-    pattern = np.int64(0)
-    for bit in range(8):
-        pattern |= np.int64(window[bit] == label) << bit
-    return pattern
-
-
-@kernel(error_model="numpy")
-def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any) -> Any:
+@subroutine(error_model="numpy")
+def _list_row(
+    rows: Any, order: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any
+) -> Any:
     """Append the corners of the marked windows of a row."""
-    here, row, depth, row_depth = rows
     for word in range(marks.size):
         marked = marks[word]
         while marked != NONE:
             x = 8 * word + (count_trailing_zeros(marked) >> 3)
             marked &= marked - ONE
-            window = (
-                here[x],
-                here[x + 1],
-                row[x],
-                row[x + 1],
-                depth[x],
-                depth[x + 1],
-                row_depth[x],
-                row_depth[x + 1],
-            )
-            label = max(window)
-            while label > 0:
-                pattern = _pattern(window, label)
+            seen = np.int64(0)  # points whose label has been looked up
+            for bit in range(8):
+                label = rows[order[bit >> 1], x + (bit & 1)]
+                if label <= 0 or (seen >> bit) & 1:
+                    continue
+                pattern = np.int64(0)
+                for other in range(8):
+                    same = rows[order[other >> 1], x + (other & 1)] == label
+                    pattern |= np.int64(same) << other
+                seen |= pattern
                 if critical[pattern] != NONE:
                     corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
                     corners[3, count], corners[4, count] = label, pattern
                     count += 1
-                label = _largest(window, label)
     return count
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
     """Copy a row with a point of padding on either side; zeros outside of the image."""
     slices, rows, columns = labels.shape
     if 0 <= z < slices and 0 <= y < rows:
-        row = labels[z, y]
         for x in range(columns):
-            out[x + 1] = row[x]
+            out[x + 1] = labels[z, y, x]
     else:
-        for x in range(columns):
-            out[x + 1] = 0
+        out[:] = 0
 
 
 @kernel(error_model="numpy")
-def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
+def list_corners(
+    labels: Any,
+    axes: Any,
+    critical: Any,
+    first: Any,
+    rows: Any,
+    mixed: Any,
+    marks: Any,
+    corners: Any,
+) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
-    Returns the row to go on with and the number of corners.
+    `rows` has 4 rows of zeros, for padded rows of labels. `mixed` has a byte for each window of a
+    row, and `marks` are these as words of 8, so that a run of uniform windows is passed over at
+    once. Returns the row to go on with and the number of corners.
     """
-    slices, rows, columns = labels.shape
-    # Whole words of 8 windows, so that a run of uniform windows is passed over at once.
-    mixed = np.zeros((columns + 8) // 8 * 8, dtype=np.uint8)
-    marks = mixed.view(np.uint64)
-    here, row = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
-    depth, row_depth = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
-    lines, count = rows + axes[1], 0
-    for line in range(first, (slices + axes[0]) * lines):
-        if corners.shape[1] - count < 8 * (columns + 1):
+    slices, lines = labels.shape[0] + axes[0], labels.shape[1] + axes[1]
+    # Those of a window of which points are compared with the first one
+    start = 1 if axes[1] else 0
+    stop = 4 if axes[0] else start + 1
+    count = np.int64(0)
+    for line in range(first, slices * lines):
+        if corners.shape[1] - count < 8 * (labels.shape[2] + 1):
             return line, count
         z, y = line // lines, line % lines
         # The window of line y has the rows y - 1 and y; along missing axes only the first is used.
-        if line == first or y == 0:
-            _load(labels, z - axes[0], y - axes[1], here)
-            if axes[0]:
-                _load(labels, z, y - axes[1], depth)
-        else:
-            here, row = row, here
-            depth, row_depth = row_depth, depth
-        for word in range(marks.size):
-            marks[word] = NONE
-        if axes[1]:
-            _load(labels, z - axes[0], y, row)
-        _differ(here, row if axes[1] else here, mixed)
-        if axes[0]:
-            _load(labels, z, y, row_depth)
-            _differ(here, depth, mixed)
-            _differ(here, row_depth, mixed)
-        count = _list_row((here, row, depth, row_depth), (z, y), marks, critical, corners, count)
-    return (slices + axes[0]) * lines, count
+        parity = line & 1
+        order = parity, 1 - parity, 2 + parity, 3 - parity
+        fresh = line == first or y == 0
+        for k in range(4):
+            there, below = k >> 1, k & 1
+            if there <= axes[0] and below <= axes[1] and (below or fresh):
+                depth, row = z - axes[0] + there, y - axes[1] + below
+                _load(labels, depth, row, rows[order[k]])
+        marks[:] = NONE
+        for k in range(start, stop):
+            _differ(rows[parity], rows[order[k]], mixed)
+        count = _list_row(rows, order, (z, y), marks, critical, corners, count)
+    return slices * lines, count
 
 
 @kernel(error_model="numpy")
@@ -194,7 +176,7 @@ def sort_points(
             weights[j] = table[orthant, pattern]
 
 
-@kernel(error_model="numpy")
+@subroutine(error_model="numpy")
 def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
     """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
     total = np.int64(0)
@@ -215,32 +197,29 @@ def count_regions(
     radii: Any,
     first: Any,
     last: Any,
+    bins: Any,
+    histogram: Any,
     values: Any,
 ) -> None:
     """Write the transforms of the regions ``first:last``.
 
     `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.
     The levels of a region are those of the grid times its radius. ``order[d]`` is the row of
-    direction d in ``values[region]``.
+    direction d in ``values[region]``. `bins` has room for the points of an orthant and region,
+    and `histogram` one row of zeros.
     """
-    widest = 0
-    for orthant in range(ORTHANTS):
-        for region in range(first, last):
-            widest = max(widest, offsets[orthant, region + 1] - offsets[orthant, region])
-    bins = np.empty(widest, dtype=np.uint32)
-    histogram = np.zeros((1, grid.levels.size + 1), dtype=np.int64)
     x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
+    levels = np.empty(grid.levels.size)
     for region in range(first, last):
         radius = radii[region]
-        own = Grid(grid.levels * radius, grid.origin * radius, grid.scale / radius, grid.first)
+        for j in range(levels.size):
+            levels[j] = grid.levels[j] * radius
+        own = Grid(levels, grid.origin * radius, grid.scale / radius, grid.first)
         for orthant in range(ORTHANTS):
-            low, high = starts[orthant], starts[orthant + 1]
-            if low == high:
-                continue
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
             xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
-            for d in range(low, high):
+            for d in range(starts[orthant], starts[orthant + 1]):
                 if not even or guess(xs, ys, zs, directions, d, own.origin, own.scale, top, bins):
                     settle(xs, ys, zs, directions, d, own, bins)
                 scatter(bins, ws, histogram, 0)
