@@ -17,6 +17,7 @@ from napari_ecc._controller.details import Details
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
+from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.persistence import Objects
 from napari_ecc._controller.probe import ObjectProbe
@@ -232,7 +233,8 @@ class ExplorerController(DockController):
         selected = set(self.viewer.layers.selection)
         found = found.of_size(self.model.min_size)
         place = embedded(found.labels, shown.layer, shown.selection)
-        layer = self.viewer.add_labels(name=name, features=found.table, **place)
+        features = None if found.table is None else placed(found.table)
+        layer = self.viewer.add_labels(name=name, features=features, **place)
 
         def undo() -> None:
             if layer in self.viewer.layers:

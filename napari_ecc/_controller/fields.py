@@ -195,19 +195,22 @@ def surroundings(
     """Return where a bool array begins, the array, and the boxes around sets numbered 1, 2, ...
 
     The array is true near the sets, and at the ends of two that touch. The boxes are where each set
-    begins and ends along each axis, (sets, axes, 2). None if all are empty.
+    begins and ends along each axis, and its middle point in C order, (sets, axes, 3). None if all
+    are empty.
     """
     found = [(k, box) for k, box in enumerate(find_objects(sets), 1) if box]
     if not found:
         return None
     width = max(1, round(WIDTH * max(sets.shape)))
-    around = np.zeros(sets.shape, np.bool_)
-    for k, box in found:
+    around, boxes = np.zeros(sets.shape, np.bool_), np.empty((len(found), sets.ndim, 3), np.intp)
+    for ends, (k, box) in zip(boxes, found, strict=True):
+        points = np.flatnonzero(sets[box] == k)
+        middle = np.unravel_index(points[points.size // 2], sets[box].shape)
+        ends[:] = [(at.start, at.stop, at.start + j) for at, j in zip(box, middle, strict=True)]
         room = tuple(slice(max(at.start - width, 0), at.stop + width) for at in box)
         cut, inside = sets[room], sets[room] == k
         around[room] |= binary_dilation(inside, iterations=width) & (cut == 0)
         around[room] |= binary_dilation(inside) & ~inside
-    boxes = np.array([[(at.start, at.stop) for at in box] for _, box in found])
     low = np.maximum(boxes[..., 0].min(axis=0) - width, 0)
     high = boxes[..., 1].max(axis=0) + width
     return low, around[tuple(map(slice, low, high))], boxes

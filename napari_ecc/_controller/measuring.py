@@ -30,6 +30,8 @@ from napari_ecc._workers import Job, Step
 MOST_OBJECTS = 100_000
 ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
 """Estimators of Minkowski functionals, suited to smooth sets, by the number of axes."""
+MOST_GAPS = 1000
+"""Rows of labels without an object in a layer's features."""
 CLASS = "class"
 """Column of the class that the user puts an object in."""
 
@@ -166,6 +168,19 @@ def merged(
     if others.empty:
         return table
     return pd.concat([others, table]).sort_values(["frame", "index"], ignore_index=True)
+
+
+def placed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return features of objects with a row for each label from 0 on, where napari looks for it.
+
+    Those of labels without an object have no values. The table is returned as it is if there would
+    be too many of them, or of a time series.
+    """
+    labels = table["index"]
+    if "frame" in table or not labels.is_unique or labels.max() >= len(table) + MOST_GAPS:
+        return table
+    every = pd.RangeIndex(labels.max() + 1, name="index")
+    return table.set_index("index").reindex(every).reset_index()
 
 
 def classified(

@@ -257,17 +257,32 @@ class LabelsOverlay(Overlay):
         self.runner.submit(job, show)
 
     def _bring_into_view(self, boxes: NDArray[Any], axes: tuple[int, ...]) -> None:
-        """Move the camera to boxes of the layer's data, unless it sees some of each already."""
+        """Move sliders and camera to boxes of the layer's data, see `surroundings`.
+
+        In two dimensions they stay where the displayed slice has one, and the view some of each.
+        """
         layer, viewer = self.layer, self._viewer
-        if layer is None or viewer.dims.ndisplay == 3:
+        if layer is None or not len(boxes):
             return
-        camera, shown = viewer.scene.camera, list(viewer.dims.displayed)
+        dims, camera, own = viewer.dims, viewer.scene.camera, shown_axes(viewer, layer)
+        here = np.round(np.asarray(layer.world_to_data(dims.point), dtype=float))
+        away = (here[list(axes)] < boxes[..., 0]) | (here[list(axes)] >= boxes[..., 1])
+        here[list(axes)] = boxes[-1, :, 2]
+        middle = np.asarray(layer.data_to_world(here))
+        if dims.ndisplay == 3:
+            camera.center = middle[own]
+            return
+        hidden = [place for place, axis in enumerate(axes) if axis not in own]
+        if away[:, hidden].any(axis=1).all():
+            for place in hidden:
+                dims.set_point(axes[place] + dims.ndim - layer.ndim, middle[axes[place]])
+        shown = list(dims.displayed)
         zoom, half = camera.zoom, np.divide(viewer.canvas.size, 2 * camera.zoom)
         ends = np.tile(np.asarray(viewer.dims.point, dtype=float), (2, 1))
         ends[:, shown] = camera.center[-2:] + np.stack([-half, half])
         low, high = np.sort([layer.world_to_data(end) for end in ends], axis=0)[:, axes]
         seen = (boxes[..., 0] <= high) & (boxes[..., 1] > low)
-        if not seen[:, np.isin(axes, shown_axes(viewer, layer))].all():
+        if not seen[:, np.isin(axes, own)].all():
             viewer.fit_to_view(layers=[layer], margin=0.2)
             camera.zoom = min(zoom, camera.zoom)
 

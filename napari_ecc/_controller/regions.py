@@ -25,6 +25,7 @@ from napari_ecc._controller.measuring import (
     frame_of,
     measure_job,
     named_curves,
+    placed,
     rows_of,
 )
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
@@ -236,7 +237,7 @@ class RegionController(DockController):
         self._frames[str(part)] = regions, code
         self._show_frame(labels)
         if labels in self.viewer.layers:
-            self.session.history.change_features(labels, features)
+            self.session.history.change_features(labels, placed(features))
 
     def _show_frame(self, labels: Any) -> None:
         """Show the objects of the frame in view, if they have been measured."""

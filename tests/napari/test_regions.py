@@ -76,9 +76,10 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     assert_array_equal(found.transforms.heights, transforms.heights)
     assert panel.model.status.startswith("6 objects")
 
-    features = layer.features
+    assert layer.features.shape == (13, 1 + 4 + 32 + 8 * 16)
+    assert_array_equal(layer.features["index"], range(13))
+    features = layer.features.dropna()
     assert_array_equal(features["index"], [2, 4, 6, 8, 10, 12])
-    assert features.shape == (6, 1 + 4 + 32 + 8 * 16)
     last = f"ecc_t{curves.thresholds[-1]:.6g}"
     assert_array_equal(features[last], curves.values[:, -1])
     assert_array_equal(features["ecc_pc1"], found.components["curves"].scores[:, 0])
@@ -103,9 +104,9 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     settle(qtbot, panel)
     expected = ecc.region_curves(image, labels, 5).values
     assert_array_equal(panel.model.regions.curves.values, expected)
-    assert layer.features.shape == (6, 1 + 4 + 5 + 8 * 16)
+    assert layer.features.shape == (13, 1 + 4 + 5 + 8 * 16)
     push(panel, "Undo")
-    assert layer.features.shape == (6, 1 + 4 + 32 + 8 * 16)
+    assert layer.features.shape == (13, 1 + 4 + 32 + 8 * 16)
     push(panel, "Undo")
     assert layer.features.shape[1] == 0
 
@@ -198,7 +199,7 @@ def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
 
 
 def test_rows_of_the_table_of_features(regions, qtbot):
-    """napari selects the label of a row; with Ctrl, it is added."""
+    """napari takes the place of a row for its label, and the column "index" for what it names."""
     viewer, panel, layer = regions(*objects(), show=True)
     viewer.layers.selection = {layer}
     _, widget = viewer.window.add_plugin_dock_widget("napari", "Features table widget")
@@ -209,11 +210,27 @@ def test_rows_of_the_table_of_features(regions, qtbot):
         qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at, **options)
 
     click(2)
-    assert panel.model.selected == (2,)  # napari takes the place of a row for its label
+    assert panel.model.selected == (2,)
     click(4, modifier=Qt.KeyboardModifier.ControlModifier)
     assert panel.model.selected == (2, 4)
     click(2)
     assert panel.model.selected == (2,)
+    panel.model.selected = (10,)
+    assert {index.row() for index in table.selectedIndexes()} == {10}
+    (column,) = np.flatnonzero(layer.features.columns == "ecc_pc1")
+    score = panel.model.regions.components["curves"].scores[4, 0]
+    shown = table.model().index(10, int(column) + 1).data()
+    assert float(shown) == pytest.approx(score, rel=1e-3)
+    status = layer.get_status((30, 30), world=True)["coordinates"]
+    told = status.partition("ecc_pc1: ")[2].partition(",")[0]
+    assert float(told) == pytest.approx(score, rel=1e-3)
+
+
+def test_rows_of_labels_that_are_far_apart(regions):
+    """They are those of the objects alone."""
+    image, labels = objects()
+    _, _, layer = regions(image, labels * 1000)
+    assert_array_equal(layer.features["index"], [2000, 4000, 6000, 8000, 10000, 12000])
 
 
 def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
@@ -286,6 +303,36 @@ def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
     assert choose(12, 2) == close
 
 
+def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
+    """The slider to a slice that has it, the camera of the volume to a point of it."""
+    labels = np.zeros((30, 20, 24), np.int32)
+    labels[2:9, 2:8, 3:9], labels[18:29, 12:18, 14:22] = 1, 2
+    labels[20:27, 12:18, 14:22] = 0  # its middle slice is empty
+    image = np.random.default_rng(0).integers(0, 200, labels.shape).astype(np.uint8)
+    viewer, panel, layer = regions(image, labels, show=True, scale=(3, 1, 2), translate=(5, 3, 0))
+
+    def choose(*labels):
+        panel.model.selected = labels
+        settle(qtbot, panel)
+        return round((viewer.dims.point[0] - 5) / 3)
+
+    viewer.dims.set_current_step(0, 15)
+    assert choose(1) == 5
+    place = choose(2)
+    assert (labels[place] == 2).any()
+    viewer.dims.set_current_step(0, 28)
+    assert choose(2) == 28
+    assert choose(2, 1) == 5  # what is new
+    choose()
+    viewer.dims.ndisplay = 3
+    zoom = viewer.scene.camera.zoom
+    for chosen in (2, 1):
+        choose(chosen)
+        at = tuple(np.round(layer.world_to_data(viewer.scene.camera.center)).astype(int))
+        assert labels[at] == chosen
+    assert viewer.scene.camera.zoom == zoom
+
+
 def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     """A column of the features, that is shown, kept by further measurements, and undone."""
     _, panel, layer = regions(*objects(), show=True)
@@ -304,7 +351,7 @@ def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     features = layer.features.set_index("index")["class"]
     assert features[labels[left]] == "A"
     assert features[labels[right]] == features[10] == "B"
-    assert (features == "").sum() == 3
+    assert (features == "").sum() == 13 - 3
     assert panel.model.classes[right] == "B"
     assert "2 objects put in class “B”" in panel.work.text.text()
     push(panel, "Measure")
@@ -346,12 +393,12 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     expected = ecc.region_betti_curves(image, labels, thresholds, superlevel=True)
     for k in range(2):
         columns = [f"b{k}_t{t:.6g}" for t in thresholds]
-        assert_array_equal(layer.features[columns], expected.values[:, k])
+        assert_array_equal(layer.features[columns].dropna(), expected.values[:, k])
     found = ecc.region_minkowski(
         image, labels, thresholds, superlevel=True, spacing=(2, 1), estimator="crofton-4"
     )
     columns = [f"perimeter_t{t:.6g}" for t in thresholds]
-    assert_array_equal(layer.features[columns], found.perimeter)
+    assert_array_equal(layer.features[columns].dropna(), found.perimeter)
     panel.model.selected = (6,)
     lines = {line.label: line.y for line in panel.plot.lines}
     assert_array_equal(lines["holes"], expected.select(6).values[1])
@@ -512,16 +559,16 @@ def test_shapes_without_an_image(make_napari_viewer_proxy, open_panel, qtbot):
     settle(qtbot, panel)
     expected = ecc.region_transforms(labels, 8, 16, normalize="radius").values
     assert_array_equal(panel.model.regions.transforms.values, expected)
-    assert layer.features.shape == (6, 1 + 2 + 8 * 16)
+    assert layer.features.shape == (13, 1 + 2 + 8 * 16)
     assert "Without an image" in panel.plot.state
-    layer.features = layer.features.assign(area=range(6))
+    layer.features = layer.features.assign(area=range(13))
     panel.settings["with_betti"].value = panel.settings["with_minkowski"].value = True
     push(panel, "Measure")
     settle(qtbot, panel)
     push(panel, "Measure")
     settle(qtbot, panel)
-    table = layer.features
-    assert_array_equal(table["area"], range(6))
+    table = layer.features.dropna()
+    assert_array_equal(table["area"], table["index"])
     assert_array_equal(table["area_shape"], np.unique(labels, return_counts=True)[1][1:])
     assert_array_equal(table["b0_shape"] - table["b1_shape"], np.ones(6))
     assert "perimeter_shape" in table
