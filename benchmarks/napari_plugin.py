@@ -7,7 +7,7 @@ the GUI thread that is due every 5 ms; its longest gap is the longest time that 
 react. Without a graphics card (Mesa's llvmpipe) the drawing itself is most of a frame, in threads
 of its own: the processor time of the GUI thread in a gap is that of napari's and the plugin's code.
 Kernels are warm, but for the group "first", whose windows begin with an empty cache. Needs an idle
-machine, for about 4 minutes. Writes benchmarks/results/napari.json
+machine, for about 5 minutes. Writes benchmarks/results/napari.json
 and .md; `--quick` takes small images and writes none.
 """
 
@@ -84,12 +84,14 @@ class Painted(QObject):
 
 
 class Window:
-    """A napari window with one dock of the plugin."""
+    """A napari window with one dock of the plugin, or none."""
 
     def __init__(self, dock: str) -> None:
         self.viewer = napari.Viewer(show=True)
         self.viewer.window.resize(1500, 950)
-        _, self.panel = self.viewer.window.add_plugin_dock_widget("napari-ecc", dock)
+        self.panel = None
+        if dock:
+            _, self.panel = self.viewer.window.add_plugin_dock_widget("napari-ecc", dock)
         self.canvas = self.viewer.window._qt_viewer.canvas._scene_canvas
         self.drawn = 0
         self.canvas.events.draw.connect(self._on_draw)
@@ -107,7 +109,7 @@ class Window:
     def settle(self) -> None:
         """Wait until all computing and drawing has finished."""
         self.wait(0.2)
-        while self.panel.controller.running:
+        while self.panel is not None and self.panel.controller.running:
             self.wait(0.05)
         self.wait(0.3)
 
@@ -124,6 +126,26 @@ class Window:
         self.until(lambda: (canvas_only or painted.done) and self.drawn > before)
         self.canvas.context.finish()
         return 1000 * (time.perf_counter() - start)
+
+    def beats(self, act: Callable[[], None]) -> np.ndarray:
+        """Milliseconds between two beats of the heart from an action until all is computed.
+
+        The second row has those of the GUI thread's processor time.
+        """
+        beats: list[tuple[float, float]] = []
+
+        def beat() -> None:
+            beats.append((time.perf_counter(), time.thread_time()))
+
+        timer = QTimer()
+        timer.timeout.connect(beat)
+        timer.start(BEAT)
+        beat()
+        act()
+        self.until(lambda: len(beats) >= 20)
+        self.settle()
+        timer.stop()
+        return 1000 * np.diff(beats, axis=0).T
 
     def close(self) -> None:
         self.viewer.close()
@@ -350,26 +372,38 @@ def heartbeat(data: Any, case: str, bar: float | None) -> list[Row]:
     model.show_set = False
     window.viewer.add_image(data, name="volume", contrast_limits=(0, 255))
     window.settle()
-    beats: list[tuple[float, float]] = []
-    timer = QTimer()
-    timer.timeout.connect(lambda: beats.append((time.perf_counter(), time.thread_time())))
     runs = []
     for _ in range(RUNS):
-        beats.clear()
-        timer.start(BEAT)
-        start = time.perf_counter()
-        model.scope = "volume"
-        window.until(lambda: len(beats) >= 20 and not window.panel.controller.running)
-        seconds = time.perf_counter() - start
-        timer.stop()
-        runs.append((1000 * np.diff(beats, axis=0).T, seconds))
+        runs.append(window.beats(lambda: setattr(model, "scope", "volume")))
         model.scope = "slice"
         window.settle()
     window.close()
-    (gaps, processor), seconds = min(runs, key=lambda run: float(run[0][0].max()))
+    gaps, processor = min(runs, key=lambda run: float(run[0].max()))
     return [
-        summary(f"heartbeat, {case}, {seconds:.1f} s", gaps.tolist(), bar),
+        summary(f"heartbeat, {case}, {gaps.sum() / 1000:.1f} s", gaps.tolist(), bar),
         summary(f"GUI thread's processor time between beats, {case}", processor.tolist(), None),
+    ]
+
+
+def pauses(side: int, bar: float) -> list[Row]:
+    """Longest time that the window does not react while a large image is opened.
+
+    With napari alone, and with the dock.
+    """
+    image = np.tile(smooth((side // 8, side // 8), np.uint8), (8, 8))
+    longest: dict[str, list[float]] = {"": [], "Threshold": []}
+    for _ in range(RUNS):
+        for dock, times in longest.items():
+            window = Window(dock)
+            beats = window.beats(lambda: window.viewer.add_image(image))  # noqa: B023
+            times.append(float(beats[0].max()))
+            window.close()
+    alone, both = longest.values()
+    case = f"longest pause, {side}^2 uint8 is opened"
+    return [
+        summary(f"{case}, napari alone", alone, None),
+        summary(f"{case}, with the dock", both, None),
+        summary(f"ratio of the least, {case}", [min(both) / min(alone)], bar),
     ]
 
 
@@ -393,6 +427,7 @@ def groups_of(quick: bool) -> dict[str, Callable[[], list[Row]]]:
         "openings": lambda: openings(large, count, 300),
         "turn": lambda: [turn((plane, plane), 30), turn((cube,) * 3, 30)],
         "heartbeat": heartbeats,
+        "pauses": lambda: pauses(2000 if quick else 20_000, 1.2),
     }
 
 
@@ -431,7 +466,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     groups = groups_of(given.quick)
-    warm(("curve", "uint8", 2), ("counts", "uint8", 2)).wait()
+    warm(("curve", "uint8", 2), ("pairs", "uint8", 2)).wait()
     found = {name: groups[name]() for name in given.groups or groups}
     if not given.quick:
         write(found)

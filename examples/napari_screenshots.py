@@ -141,7 +141,7 @@ SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
 
 
 def main() -> None:
-    warm(("curve", "uint8", 2), ("counts", "uint8", 2)).wait()
+    warm(("curve", "uint8", 2), ("pairs", "uint8", 2)).wait()
     for name in sys.argv[1:] or SCENES:
         viewer = napari.Viewer(show=True)
         viewer.window.resize(*SIZE)

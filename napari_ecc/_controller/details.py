@@ -33,6 +33,8 @@ from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel, Histogram
 from napari_ecc._workers import Job, Runner, Step
 
+QUICK = 1 << 20
+"""Points of a picture whose births and deaths are found about as quickly as classes are counted."""
 SETTLED = 0.12
 """Seconds after the last move of the threshold until details are computed."""
 
@@ -200,9 +202,11 @@ class Details:
 def _details(
     field: Field, levels: NDArray[np.float64], of_curve: NDArray[np.float64], **sets: Any
 ) -> Iterator[Step]:
-    """Count all classes, then find their births and deaths."""
-    yield from count_all(field, levels, **sets)
-    if can_be_paired(field):
+    """Count all classes, then find their births and deaths, from which the counts follow."""
+    paired = can_be_paired(field)
+    if not paired or field.data.ndim > 2 or field.data.size > QUICK:
+        yield from count_all(field, levels, **sets)
+    if paired:
         yield from find_classes(field, of_curve, **sets)
 
 

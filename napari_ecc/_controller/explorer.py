@@ -54,7 +54,7 @@ class ExplorerController(DockController):
         self._shown: Source | None = None
         self._explored: Any = None
         self._connect()
-        warm(("curve", "uint8", 2), ("counts", "uint8", 2), ("classes", "uint8", 2))
+        warm(*((task, "uint8", 2) for task in ("curve", "pairs", "components", "counts")))
         self._on_image()
 
     @property

@@ -120,6 +120,7 @@ def measure_job(
         if count > MOST_OBJECTS:
             raise ValueError(f"“{name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
         yield Step(None, 1, 3)
+        yield from prepared("shapes", found)
         transforms = ecc.region_transforms(
             found,
             directions,

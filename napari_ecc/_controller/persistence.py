@@ -55,7 +55,7 @@ def can_be_paired(field: Field) -> bool:
 
 def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
     """Find the `Classes` of a field, with curves at some levels."""
-    yield from prepared("classes", field.data)
+    yield from prepared("pairs", field.data)
     find = partial(ecc.persistence_pairs, field.data, mask=field.mask, nan="omit", workers=WORKERS)
     pairs = yield from apart(partial(find, **sets))
     yield Step(Classes.of(pairs, levels))
@@ -75,7 +75,7 @@ def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> I
         structure = generate_binary_structure(inside.ndim, sets["connectivity"] or inside.ndim)
         yield Step(Objects(label(inside, structure)[0], None))
         return
-    yield from prepared("classes", field.data)
+    yield from prepared("components", field.data)
     found = yield from apart(
         partial(
             ecc.persistent_regions,

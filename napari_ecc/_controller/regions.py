@@ -67,7 +67,7 @@ class RegionController(DockController):
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
-        warm(("objects", "uint8", 2))
+        warm(("objects", "uint8", 2), ("shapes", "int32", 2))
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)

@@ -19,23 +19,14 @@ WAIT = 0.05
 """Seconds until a job that waits for its kernels can be cancelled."""
 
 
-def _objects(image: Any) -> None:
-    labels = np.ones(image.shape, np.int32)
-    ecc.region_curves(image, labels, 2, superlevel=True)
-    ecc.region_transforms(labels, 1, 2, normalize="radius")
-
-
-def _classes(image: Any) -> None:
-    ecc.persistence_pairs(image, **SETS)
-    ecc.persistent_regions(image, 1, **SETS)
-
-
 SETS: Any = {"superlevel": True, "nan": "omit"}
 TASKS: dict[str, Callable[[Any], Any]] = {
     "curve": lambda image: ecc.euler_curve(image, np.arange(2.0), **SETS),
     "counts": lambda image: ecc.betti_curves(image, np.arange(2.0), **SETS),
-    "classes": _classes,
-    "objects": _objects,
+    "pairs": lambda image: ecc.persistence_pairs(image, **SETS),
+    "components": lambda image: ecc.persistent_regions(image, 1, **SETS),
+    "objects": lambda image: ecc.region_curves(image, image.astype(np.int32), 2, superlevel=True),
+    "shapes": lambda labels: ecc.region_transforms(labels, 1, 2, normalize="radius"),
     "sweep": lambda image: ecc.euler_transform(image > 0, 1, 2),
 }
 
@@ -62,7 +53,7 @@ class _Compiler:
             kernel = self._wanted.popleft()
             task, dtype, ndim = kernel
             try:
-                TASKS[task](np.zeros((4,) * ndim, dtype))
+                TASKS[task](np.ones((4,) * ndim, dtype))
             except (TypeError, ValueError):
                 pass  # no such images: the job itself says why
             finally:

@@ -38,7 +38,7 @@ def _short_collections(request):
     if any(name.startswith("make_napari_viewer") for name in request.fixturenames):
         from napari_ecc._controller.warming import warm
 
-        warm(("curve", "uint8", 2), ("counts", "uint8", 2)).wait()
+        warm(("curve", "uint8", 2), ("pairs", "uint8", 2)).wait()
         gc.freeze()
     yield
     gc.unfreeze()
