@@ -1,35 +1,31 @@
-"""One job at a time in a worker thread: the newest request wins, and every job can be cancelled."""
+"""One job at a time in a thread: the newest request wins, and every job can be cancelled."""
 
 from __future__ import annotations
 
-import atexit
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
-from napari.qt.threading import create_worker
 from napari.utils import progress
 from napari.utils.notifications import show_error
 from psygnal import Signal
-from qtpy.QtCore import QThreadPool
+from qtpy.QtCore import QTimer
+
+LOOK_EVERY = 5
+"""Milliseconds between two looks at what a job has found."""
 
 FORWARD_EVERY = 0.1
-"""Seconds between two intermediate results that reach the GUI."""
+"""Seconds between two intermediate results that are shown."""
 
 SHOW_PROGRESS_AFTER = 0.5
 """Seconds after which the progress bar of a job is shown."""
 
 POLL = 0.02
 """Seconds until a job that waits for a call can be cancelled."""
-
-ENDS_WITHIN = 1500
-"""Milliseconds that the end of a script waits for workers."""
 
 AT_ONCE = 0.02
 """Seconds below which a job is quick."""
@@ -51,49 +47,46 @@ class Step(NamedTuple):
 PREPARING = Step(None)
 """What a job yields while it waits for kernels that are being compiled."""
 
-
-class _Failure(NamedTuple):
-    error: Exception
-
-
 Job = Callable[[], Iterator[Step]]
 OnStep = Callable[[Step], None]
 
 
-def _guarded(
-    job: Job, cancelled: threading.Event, taken: threading.Event
-) -> Generator[Step | _Failure, None, None]:
-    """Yield the steps of a job as the GUI takes them; an error is the last step.
+class Work(threading.Thread):
+    """A job in a thread that does not keep the process alive; `error` ended it, unless None."""
 
-    An exception that left a generator worker could end the process.
-    """
-    steps = job()
-    held: Step | None = None
-    forwarded = 0.0
-    try:
-        for step in steps:
-            if cancelled.is_set():
-                return
-            if held is None or held.value is None or step.value is not None:
-                held = step
-            if taken.is_set() and time.monotonic() - forwarded >= FORWARD_EVERY:
-                taken.clear()
-                yield held
-                held, forwarded = None, time.monotonic()
-        if held is not None:
-            yield held
-    except Exception as error:
-        log.debug("a job failed", exc_info=True)
-        if held is not None:
-            yield held
-        yield _Failure(error)
-    finally:
-        if isinstance(steps, Generator):
-            steps.close()
+    def __init__(self, job: Job) -> None:
+        super().__init__(name="napari-ecc-job", daemon=True)
+        self.cancelled = threading.Event()
+        self.error: Exception | None = None
+        self._job = job
+        self._held: Step | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Hold the last step, or the last one with a value."""
+        try:
+            steps = self._job()
+            for step in steps:
+                if self.cancelled.is_set():
+                    break
+                with self._lock:
+                    if self._held is None or self._held.value is None or step.value is not None:
+                        self._held = step
+            if isinstance(steps, Generator):
+                steps.close()
+        except Exception as error:
+            log.debug("a job failed", exc_info=True)
+            self.error = error
+
+    def take(self) -> Step | None:
+        """Return the step that is held, once."""
+        with self._lock:
+            step, self._held = self._held, None
+        return step
 
 
 class Runner:
-    """Runs jobs in a worker thread, the newest request only.
+    """Runs jobs in a thread, the newest request only.
 
     A request that comes while a job runs asks that job to stop, and is started when it has; of
     several such requests the last one is. Results of older requests are dropped. Callbacks are
@@ -110,23 +103,19 @@ class Runner:
 
     def __init__(self, description: str) -> None:
         self.description = description
-        self._generation = 0
-        self._pending: tuple[Job, OnStep] | None = None
-        self._worker: Any = None
-        self._cancelled = threading.Event()
-        self._taken = threading.Event()
+        self._now: tuple[Work, OnStep] | None = None
+        self._next: tuple[Work, OnStep] | None = None
+        self._timer = QTimer(interval=LOOK_EVERY)
+        self._timer.timeout.connect(self._look)
+        self._showing = self._waits = False
         self._bar: Any = None
-        self._started = 0.0
-        self._arrived: deque[Callable[[], None]] = deque()
-        self._delivering = False
-        self._waits = False
+        self._started = self._shown = 0.0
         self._quick: deque[Hashable] = deque(maxlen=MOST_KINDS)
-        _runners.add(self)
 
     @property
     def running(self) -> bool:
         """Whether a job runs or waits to be run."""
-        return self._worker is not None or self._pending is not None
+        return self._now is not None or self._next is not None
 
     def submit(
         self, job: Job, on_step: OnStep, kind: Hashable = None, *, at_once: bool = True
@@ -142,15 +131,14 @@ class Runner:
         never do.
         """
         self.cancel()
-        timed = partial(self._timed, job, kind)
+        work = Work(partial(self._timed, job, kind))
         if at_once and kind is not None and kind in self._quick:
-            generation = self._generation
-            for step in _guarded(timed, threading.Event(), self._taken):
-                self._deliver(partial(self._on_step, generation, on_step, step))
+            work.run()
+            self._show(work, on_step, ended=True)
             return
-        self._pending = (timed, on_step)
-        if self._worker is None:
-            self._start_pending()
+        self._next = work, on_step
+        if self._now is None:
+            self._start()
 
     def _timed(self, job: Job, kind: Hashable) -> Iterator[Step]:
         """Run a job, and take note of whether it is quick."""
@@ -163,8 +151,9 @@ class Runner:
 
     def cancel(self) -> None:
         """Discard the running and the waiting job."""
-        self._pending = None
-        self._stop_current()
+        self._next = None
+        if self._now is not None:
+            self._now[0].cancelled.set()
 
     def stop(self) -> None:
         """Cancel at the user's request."""
@@ -178,62 +167,50 @@ class Runner:
             signal.disconnect()
         self.cancel()
 
-    def _stop_current(self) -> None:
-        self._generation += 1
-        self._cancelled.set()
-        if self._worker is not None:
-            self._worker.quit()
-
-    def _start_pending(self) -> None:
-        assert self._pending is not None
-        (job, on_step), self._pending = self._pending, None
-        self._cancelled = threading.Event()
-        self._started = time.monotonic()
-        self._taken.set()
-        worker = create_worker(_guarded, job, self._cancelled, self._taken)
-        generation = self._generation
-        worker.yielded.connect(
-            lambda step: self._deliver(partial(self._on_step, generation, on_step, step))
-        )
-        worker.finished.connect(lambda: self._deliver(self._on_finished))
-        self._worker = worker
+    def _start(self) -> None:
+        assert self._next is not None
+        self._now, self._next = self._next, None
+        self._started, self._shown = time.monotonic(), 0.0
         self.busy.emit(True)
-        worker.start()
+        self._now[0].start()
+        self._timer.start()
 
-    def _deliver(self, event: Callable[[], None]) -> None:
-        """Handle an event of the worker after those before it."""
-        self._arrived.append(event)
-        if self._delivering:
+    def _look(self) -> None:
+        """Show what the job has found, unless something is being shown."""
+        if self._showing or self._now is None:
             return
-        self._delivering = True
-        failure: Exception | None = None
-        while self._arrived:
-            try:
-                self._arrived.popleft()()
-            except Exception as error:  # later events, above all the end, must still be handled
-                failure = failure or error
-        self._delivering = False
-        if failure is not None:
-            raise failure
+        work, on_step = self._now
+        ended = not work.is_alive()
+        if not ended and time.monotonic() - self._shown < FORWARD_EVERY:
+            return
+        self._showing = True
+        try:
+            self._show(work, on_step, ended=ended)
+        finally:
+            self._showing = False
+            if ended:
+                self._finish()
 
-    def _on_step(self, generation: int, on_step: OnStep, step: Step | _Failure) -> None:
-        self._taken.set()
-        if generation != self._generation:
-            return
+    def _show(self, work: Work, on_step: OnStep, *, ended: bool) -> None:
+        step = work.take()
+        if step is not None and not work.cancelled.is_set():
+            self._shown = time.monotonic()
+            self._on_step(work, on_step, step)
+        if ended and work.error is not None and not work.cancelled.is_set():
+            self._report(work.error)
+
+    def _on_step(self, work: Work, on_step: OnStep, step: Step) -> None:
         if (step is PREPARING) != self._waits:
             self._waits = not self._waits
             self.preparing.emit(self._waits)
         if step is PREPARING:
-            return
-        if isinstance(step, _Failure):
-            self._report(step.error)
             return
         try:
             on_step(step)
         except Exception as error:  # the layer may have been removed
             log.debug("a result could not be shown", exc_info=True)
             self._report(error)
-        if step.total > 1 and generation == self._generation:
+        if step.total > 1 and not work.cancelled.is_set():
             self._show_progress(step)
 
     def _report(self, error: Exception) -> None:
@@ -249,68 +226,19 @@ class Runner:
         if self._bar is not None:
             self._bar.update(step.done - self._bar.n)
 
-    def _on_finished(self) -> None:
-        self._worker = None
+    def _finish(self) -> None:
+        self._now = None
+        self._timer.stop()
         if self._waits:
             self._waits = False
             self.preparing.emit(False)
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        if self._pending is not None:
-            self._start_pending()
+        if self._next is not None:
+            self._start()
         else:
             self.busy.emit(False)
-
-
-class _UnwantedError(Exception):
-    """Nobody waits for results any longer."""
-
-
-def streamed(
-    work: Callable[[Callable[[Any], None]], None], *, joined: bool
-) -> Generator[Any, None, None]:
-    """Yield what a function passes to its argument, and None while there is nothing new.
-
-    It runs in a thread that does not keep the process alive. What it raises is raised again. When
-    the generator is closed, the next result, or None, ends the function; if `joined`, that is
-    waited for.
-    """
-    results: SimpleQueue[Any] = SimpleQueue()
-    closed = threading.Event()
-
-    def put(result: Any) -> None:
-        if closed.is_set():
-            raise _UnwantedError
-        if result is not None:
-            results.put((result, None))
-
-    def run() -> None:
-        error = None
-        try:
-            work(put)
-        except Exception as raised:
-            error = raised
-        results.put((None, error))
-
-    thread = threading.Thread(target=run, name="ecc-work", daemon=True)
-    thread.start()
-    try:
-        while True:
-            try:
-                found, error = results.get(timeout=POLL)
-            except Empty:
-                yield None
-                continue
-            if error is not None:
-                raise error
-            if found is None:
-                return
-            yield found
-    finally:
-        closed.set()
-        if joined:
-            thread.join()
 
 
 def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:
@@ -319,26 +247,22 @@ def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:
     The call then goes on in its thread, one call at a time.
     """
 
-    def work(put: Callable[[Any], None]) -> None:
+    def job() -> Iterator[Step]:
         with _one_at_a_time:
-            put(call())
+            yield Step(call())
 
-    for found in streamed(work, joined=False):
-        if found is not None:
-            return found
+    work = Work(job)
+    work.start()
+    while work.is_alive():
+        work.join(POLL)
         yield Step(None)
+    if work.error is not None:
+        raise work.error
+    step = work.take()
+    return step and step.value
 
 
 _one_at_a_time = threading.Lock()
-_runners: WeakSet[Runner] = WeakSet()
-
-
-@atexit.register
-def _end() -> None:
-    """End the workers of a script that leaves windows open, before Qt deletes their signals."""
-    for runner in _runners:
-        runner.close()
-    QThreadPool.globalInstance().waitForDone(ENDS_WITHIN)
 
 
 def result(job: Iterator[Step]) -> Any:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
 from functools import cache
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from dask.callbacks import Callback
 from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection, is_lazy
-from napari_ecc._workers import Step, streamed
+from napari_ecc._workers import POLL, Step, Work
 
 MOST_POINTS = 2**28
 """Largest number of points that are loaded into memory."""
@@ -90,20 +90,35 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
     """
     wanted = list(parts)
     positions = {part.key: position for position, part in enumerate(wanted)}
+    results: SimpleQueue[tuple[int, Any]] = SimpleQueue()
 
-    def work(put: Callable[[Any], None]) -> None:
-        def on_result(key: Any, value: Any, *_: Any) -> None:
-            put((positions[key], value) if key in positions else None)
+    def on_result(key: Any, value: Any, *_: Any) -> None:
+        if work.cancelled.is_set():
+            raise RuntimeError("nobody waits for results any longer")
+        if key in positions:
+            results.put((positions[key], value))
 
+    def job() -> Iterator[Step]:
         with Callback(posttask=on_result):
-            compute(wanted, scheduler="threads", num_workers=WORKERS)
+            yield Step(compute(wanted, scheduler="threads", num_workers=WORKERS))
 
-    with closing(streamed(work, joined=True)) as results:
-        missing = len(wanted)
-        for found in results:
-            missing -= found is not None
-            if found is not None or missing:
+    work = Work(job)
+    work.start()
+    missing = len(wanted)
+    try:
+        while missing:
+            try:
+                found = results.get(timeout=POLL)
+            except Empty:
+                if work.error is not None:
+                    raise work.error from None
+                yield None
+            else:
+                missing -= 1
                 yield found
+    finally:
+        work.cancelled.set()
+        work.join()
 
 
 @cache

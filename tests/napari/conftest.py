@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,14 @@ def _own_settings(monkeypatch, tmp_path):
 def _no_worker_is_left():
     """Whatever a test leaves behind, its threads must end."""
     from napari_helpers import TIMEOUT
-    from qtpy.QtCore import QThreadPool
+
+    from napari_ecc._workers import Work
 
     yield
-    assert QThreadPool.globalInstance().waitForDone(TIMEOUT)
+    for thread in threading.enumerate():
+        if isinstance(thread, Work):
+            thread.join(TIMEOUT / 1000)
+            assert not thread.is_alive()
 
 
 @pytest.fixture
