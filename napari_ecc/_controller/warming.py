@@ -15,9 +15,11 @@ from napari_ecc._workers import PREPARING, Step
 Kernel = tuple[str, str, int]
 """What is computed, one of `TASKS`, the dtype, and the number of axes."""
 
+SIDE = 64
+"""Of images for which kernels are made: smaller ones have some of their own."""
+
 WAIT = 0.05
 """Seconds until a job that waits for its kernels can be cancelled."""
-
 
 SETS: Any = {"superlevel": True, "nan": "omit"}
 TASKS: dict[str, Callable[[Any], Any]] = {
@@ -53,7 +55,7 @@ class _Compiler:
             kernel = self._wanted.popleft()
             task, dtype, ndim = kernel
             try:
-                TASKS[task](np.ones((4,) * ndim, dtype))
+                TASKS[task](np.ones((SIDE,) * ndim, dtype))
             except (TypeError, ValueError):
                 pass  # no such images: the job itself says why
             finally:
