@@ -137,7 +137,7 @@ class Plot(pg.PlotWidget):
     """The base class of plots: what is drawn, or why there is nothing, and what it is not.
 
     The mouse wheel zooms, the middle button moves what is drawn, and a double click shows all of it
-    again. What the left button does is up to the plot.
+    again. What the left button does is up to the plot: `_press`, `_drag` and `_release`.
     """
 
     preferred = QSize(360, 240)
@@ -165,7 +165,7 @@ class Plot(pg.PlotWidget):
         self._view = self._item.getViewBox()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
         self._colours = PAPER
-        self._state = ""
+        self._state, self._held = "", False
         self._text, self._written = QGraphicsTextItem(), ""
         self._text.setZValue(100)
         self.scene().addItem(self._text)
@@ -207,6 +207,40 @@ class Plot(pg.PlotWidget):
         """Leave the zoom."""
         x0, x1, y0, y1 = self._bounds
         self._view.setRange(xRange=(x0, x1), yRange=(y0, y1), padding=0)
+
+    def mousePressEvent(self, event: Any) -> None:
+        """Begin what the left button does."""
+        self._held = event.button() == Qt.MouseButton.LeftButton and not self.empty
+        (self._press if self._held else super().mousePressEvent)(event)
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        """Go on with it, or tell what is under the mouse."""
+        if self._held:
+            self._drag(event)
+            return
+        super().mouseMoveEvent(event)
+        inside = not self.empty and self.area().contains(event.position())
+        self.setToolTip(self._readout(event) if inside else "")
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        """End it."""
+        if self._held:
+            self._held = False
+            self._release(event)
+        super().mouseReleaseEvent(event)
+
+    def _press(self, event: Any) -> None:
+        """Handle a press of the left button where there is something to draw."""
+
+    def _drag(self, event: Any) -> None:
+        """Handle a move with the left button."""
+
+    def _release(self, event: Any) -> None:
+        """Handle the release of the left button."""
+
+    def _readout(self, event: Any) -> str:
+        """Return what is under the mouse, or ""."""
+        raise NotImplementedError
 
     def mouseDoubleClickEvent(self, event: Any) -> None:
         """Show all again."""

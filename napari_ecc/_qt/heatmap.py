@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QRectF, QSize, Signal
 
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
@@ -109,27 +109,18 @@ class HeatMap(Plot):
         """Return the vertical pixel of a row's coordinate."""
         return float(self.pixels(0.0, row)[1])
 
-    def mousePressEvent(self, event: Any) -> None:
+    def _press(self, event: Any) -> None:
         """Select the row and the column under the mouse."""
-        if not event.buttons() & Qt.MouseButton.LeftButton:
-            super().mousePressEvent(event)
-        elif not self.empty:
-            column, row = self.place_of(event)
-            row = float(np.clip(row, self._rows[0], self._rows[-1]))
-            self.picked.emit(row)
-            self.placed.emit(float(np.clip(column, self._columns[0], self._columns[-1])), row)
+        column, row = self.place_of(event)
+        row = float(np.clip(row, self._rows[0], self._rows[-1]))
+        self.picked.emit(row)
+        self.placed.emit(float(np.clip(column, self._columns[0], self._columns[-1])), row)
 
-    def mouseMoveEvent(self, event: Any) -> None:
-        """Select rows while dragging, and tell the value under the mouse."""
-        if event.buttons() & Qt.MouseButton.LeftButton:
-            self.mousePressEvent(event)
-        else:
-            super().mouseMoveEvent(event)
-            inside = not self.empty and self.area().contains(event.position())
-            self.setToolTip(self.readout(*self.place_of(event)) if inside else "")
+    _drag = _press
 
-    def readout(self, x: float, y: float) -> str:
-        """Format the value at coordinates of the columns and of the rows."""
+    def _readout(self, event: Any) -> str:
+        """Format a value."""
+        x, y = self.place_of(event)
         column = int(np.abs(self._columns - x).argmin())
         row = int(np.abs(self._rows - y).argmin())
         value = self._values[row, column]

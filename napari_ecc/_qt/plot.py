@@ -84,7 +84,6 @@ class CurvePlot(Plot):
         self._lines: tuple[Line, ...] = ()
         self._bars: Histogram | None = None
         self._threshold: float | None = None
-        self._dragging = False
         super().__init__(x_label, y_label, whole=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"{y_label} by {x_label}")
@@ -145,38 +144,22 @@ class CurvePlot(Plot):
         """Return the horizontal pixel of a threshold."""
         return float(self.pixels(x, 0.0)[0])
 
-    def mousePressEvent(self, event: Any) -> None:
-        """Start a drag; a click moves the line there."""
-        if event.button() != Qt.MouseButton.LeftButton:
-            super().mousePressEvent(event)
-        elif self._lines:
-            self._dragging = True
-            x, y = self.place_of(event)
-            self.threshold_moved.emit(x)
-            if near := self._nearest(x, y).name:
-                self.chosen.emit(near)
+    def _press(self, event: Any) -> None:
+        """Move the line here, and choose the nearest curve."""
+        self._drag(event)
+        if near := self._nearest(*self.place_of(event)).name:
+            self.chosen.emit(near)
 
-    def mouseMoveEvent(self, event: Any) -> None:
-        """Drag the line, or tell the value under the mouse and that the line can be dragged."""
-        if self._dragging:
-            self.threshold_moved.emit(self.place_of(event)[0])
-            return
-        super().mouseMoveEvent(event)
-        x = event.position().x()
-        near = self._threshold is not None and abs(self.position_of(self._threshold) - x) < GRAB
+    def _drag(self, event: Any) -> None:
+        self.threshold_moved.emit(self.place_of(event)[0])
+
+    def _readout(self, event: Any) -> str:
+        """The value of a curve; the cursor says where the line can be dragged."""
+        at = event.position().x()
+        near = self._threshold is not None and abs(self.position_of(self._threshold) - at) < GRAB
         shape = Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
-        self.setToolTip(self._readout(*self.place_of(event)))
-
-    def mouseReleaseEvent(self, event: Any) -> None:
-        """End a drag."""
-        self._dragging = False
-        super().mouseReleaseEvent(event)
-
-    def _readout(self, x: float, y: float) -> str:
-        """The value of a curve."""
-        if not self._lines:
-            return ""
+        x, y = self.place_of(event)
         line = self._nearest(x, y)
         value = f"{x:.4g}: {formatted(line.value_at(x))}"
         return f"{line.name}, {value}" if line.name else value

@@ -106,31 +106,23 @@ class Scatter(Plot):
         away = np.hypot(*(self.positions() - [at.x(), at.y()]).T)
         return (int(away.argmin()),) if away.min(initial=np.inf) <= REACH else ()
 
-    def mousePressEvent(self, event: Any) -> None:
-        """Start drawing a lasso."""
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._lasso = [(event.position().x(), event.position().y())]
-        else:
-            super().mousePressEvent(event)
+    def _press(self, event: Any) -> None:
+        """Draw a lasso around points."""
+        self._lasso.append((event.position().x(), event.position().y()))
+        corners = [self._view.mapSceneToView(QPointF(*at)) for at in self._lasso]
+        self._drawn.setPolygon(QPolygonF(corners))
 
-    def mouseMoveEvent(self, event: Any) -> None:
-        """Draw around points, or name the one under the mouse."""
-        if self._lasso:
-            self._lasso.append((event.position().x(), event.position().y()))
-            corners = [self._view.mapSceneToView(QPointF(*at)) for at in self._lasso]
-            self._drawn.setPolygon(QPolygonF(corners))
-            return
-        super().mouseMoveEvent(event)
+    _drag = _press
+
+    def _readout(self, event: Any) -> str:
+        """The name of a point."""
         hover = self._nearest(event.position())
-        self.setToolTip(self._texts[hover[0]] if hover else "")
+        return self._texts[hover[0]] if hover else ""
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def _release(self, event: Any) -> None:
         """Choose the point under the mouse, or those inside the lasso."""
-        super().mouseReleaseEvent(event)
         lasso, self._lasso = np.array(self._lasso), []
         self._drawn.setPolygon(QPolygonF())
-        if not len(lasso):
-            return
         if np.ptp(lasso, axis=0).max() < CLICK:
             found = self._nearest(event.position())
         else:

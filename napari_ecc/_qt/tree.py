@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QSize, Qt, Signal
+from qtpy.QtCore import QSize, Signal
 
 from napari_ecc._model.levels import formatted
 from napari_ecc._model.persistence import Tree
@@ -84,22 +84,13 @@ class MergeTree(Plot):
     def _nearest(self, event: Any) -> int:
         return int(np.abs(self._tree.rows - self.place_of(event)[1]).argmin())
 
-    def mousePressEvent(self, event: Any) -> None:
+    def _press(self, event: Any) -> None:
         """Choose an object."""
-        if event.button() != Qt.MouseButton.LeftButton:
-            super().mousePressEvent(event)
-        elif not self.empty:
-            self.chosen.emit(self._nearest(event))
+        self.chosen.emit(self._nearest(event))
 
-    def mouseMoveEvent(self, event: Any) -> None:
-        """Tell what is known of the object under the mouse."""
-        super().mouseMoveEvent(event)
-        text = ""
-        if not self.empty:
-            k, tree = self._nearest(event), self._tree
-            death, parent = float(tree.deaths[k]), int(tree.parents[k])
-            end = (
-                f"merges with {parent + 1} at {formatted(death)}" if parent >= 0 else "never merges"
-            )
-            text = f"object {k + 1}, born at {formatted(float(tree.births[k]))}, {end}"
-        self.setToolTip(text)
+    def _readout(self, event: Any) -> str:
+        """What is known of an object."""
+        k, tree = self._nearest(event), self._tree
+        death, parent = float(tree.deaths[k]), int(tree.parents[k])
+        end = f"merges with {parent + 1} at {formatted(death)}" if parent >= 0 else "never merges"
+        return f"object {k + 1}, born at {formatted(float(tree.births[k]))}, {end}"
