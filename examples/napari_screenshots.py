@@ -1,19 +1,23 @@
 """Make the pictures of the napari plugin in docs/images from a real window.
 
-    xvfb-run -a -s "-screen 0 1600x1000x24" python examples/napari_screenshots.py
+    xvfb-run -a -s "-screen 0 1680x1050x24" python examples/napari_screenshots.py
 
 Names as arguments make these pictures alone: explorer changes directions regions series compare
-channels.
+channels film.
 """
 
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import napari
 import numpy as np
+from PIL import Image, ImageDraw
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
 
@@ -21,6 +25,8 @@ from napari_ecc._controller.warming import warm
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZE = (1400, 860)
+STILL = 3000
+"""Milliseconds that a still of the film is shown."""
 
 
 def wait(panel: Any, seconds: float = 1.0) -> None:
@@ -56,7 +62,7 @@ def changes(viewer: napari.Viewer) -> Any:
     viewer.open_sample("napari-ecc", "coins")
     panel = open_dock(viewer, "Threshold")
     panel.model.sigma = 2.0
-    panel.model.window = 0.03
+    panel.model.window = 3.0
     panel.model.show_changes = True
     wait(panel)
     panel.controller.snap(130.0)
@@ -129,6 +135,42 @@ def channels(viewer: napari.Viewer) -> Any:
     return panel
 
 
+def film(viewer: napari.Viewer) -> Iterator[tuple[Any, Any]]:
+    """The coins, from opening to a file: the panel, and what is clicked next, or None."""
+    viewer.open_sample("napari-ecc", "coins")
+    panel = open_dock(viewer, "Threshold")
+    yield panel, panel.offer_least["accept"]
+    panel.offer_least["accept"].native.click()
+    yield panel, panel.actions["make_labels"]
+    panel.actions["make_labels"].native.click()
+    wait(panel)
+    table, _ = viewer.window.add_plugin_dock_widget("napari", "Features table widget")
+    viewer.window._qt_window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, table)
+    yield panel, panel.outputs["save"]
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        panel.save("coins.csv")
+        yield panel, None
+
+
+def shoot_film(viewer: napari.Viewer, path: Path) -> None:
+    """Save the stills of the film, each with a ring around what is clicked next."""
+    stills = []
+    window = viewer.window._qt_window
+    for panel, button in film(viewer):
+        wait(panel, 2)
+        still = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
+        if button is not None:
+            widget = button.native
+            corner = widget.mapTo(window, QPoint(-6, -6))
+            end = widget.mapTo(window, QPoint(widget.width() + 6, widget.height() + 6))
+            box = corner.x(), corner.y(), end.x(), end.y()
+            ImageDraw.Draw(still).rounded_rectangle(box, radius=8, outline="#ff9f43", width=4)
+        stills.append(still)
+    stills[0].save(
+        path, save_all=True, append_images=stills[1:], duration=STILL, loop=0, quality=80
+    )
+
+
 SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
     "explorer": explorer,
     "changes": changes,
@@ -142,12 +184,16 @@ SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
 
 def main() -> None:
     warm(("curve", "uint8", 2), ("pairs", "uint8", 2)).wait()
-    for name in sys.argv[1:] or SCENES:
+    for name in sys.argv[1:] or [*SCENES, "film"]:
         viewer = napari.Viewer(show=True)
         viewer.window.resize(*SIZE)
-        wait(SCENES[name](viewer), 3)
-        path = IMAGES / f"napari-{name}.png"
-        viewer.screenshot(str(path), canvas_only=False, flash=False)
+        if name == "film":
+            path = IMAGES / "napari-film.webp"
+            shoot_film(viewer, path)
+        else:
+            wait(SCENES[name](viewer), 3)
+            path = IMAGES / f"napari-{name}.png"
+            viewer.screenshot(str(path), canvas_only=False, flash=False)
         viewer.close()
         print(path)
 
