@@ -14,9 +14,8 @@ from pandas import DataFrame
 import ecc_core as ecc
 from ecc_core import EulerSurface
 from napari_ecc._controller.code import call
-from napari_ecc._controller.curves import value_range
 from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.fields import Field
+from napari_ecc._controller.fields import Field, value_range
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
 from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
@@ -40,11 +39,9 @@ class Surface(NamedTuple):
 
     def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
         """Return the points in both sets at a pair of thresholds."""
-        inside = [
-            image >= t if above else image <= t
-            for image, t, above in zip(self.images, place, self.values.superlevel, strict=True)
-        ]
-        result: NDArray[np.bool_] = inside[0] & inside[1]
+        pairs = zip(self.images, place, self.values.superlevel, strict=True)
+        first, second = (Field(image, None).inside(t, above) for image, t, above in pairs)
+        result: NDArray[np.bool_] = first & second
         return result
 
 

@@ -19,7 +19,7 @@ from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import Field, chunked
+from napari_ecc._controller.fields import Field, chunked, value_range
 from napari_ecc._controller.layers import (
     Part,
     Selection,
@@ -326,16 +326,6 @@ def _levels(field: Field, request: Request) -> NDArray[np.float64]:
         return request.thresholds
     low, high = request.bounds or value_range(field)
     return even_levels(low, high, request.thresholds, whole=has_integers(field.data))
-
-
-def value_range(field: Field) -> tuple[float, float]:
-    """The least and the greatest finite value of a field in memory."""
-    data = field.data if field.mask is None else field.data[field.mask]
-    if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
-        data = data[np.isfinite(data)]
-    if data.size == 0:
-        raise ValueError("The image has no finite values here, so there are no thresholds.")
-    return float(data.min()), float(data.max())
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:

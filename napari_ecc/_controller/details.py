@@ -118,7 +118,7 @@ class Details:
         curve, model = self._model.curve, self._model
         if curve is None or math.isnan(model.threshold) or not model.show_changes:
             return None
-        half = model.window * float(curve.thresholds[-1] - curve.thresholds[0])
+        half = model.window / 100 * float(curve.thresholds[-1] - curve.thresholds[0])
         return model.threshold - half, model.threshold + half
 
     def locate(self) -> None:

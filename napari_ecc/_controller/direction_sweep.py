@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
+from napari_ecc._controller.fields import Field, value_range
 from napari_ecc._controller.loading import Level, load
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.directions import Filtration
@@ -47,36 +48,16 @@ class Swept:
 
     def __init__(self, image: NDArray[Any]) -> None:
         self.image = image
-        self.set_at = lru_cache(maxsize=1)(self._set_at)
-
-    def _set_at(self, threshold: float, superlevel: bool) -> NDArray[np.bool_]:
-        inside: NDArray[np.bool_] = (
-            self.image >= threshold if superlevel else self.image <= threshold
-        )
-        return inside
+        self.set_at = lru_cache(maxsize=1)(Field(image, None).inside)
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """The smallest and largest finite value."""
-        axes = range(self.image.ndim)
-        low, high = ecc.euler_curve(self.image, 2, nan="omit", axis=axes).thresholds
-        return float(low), float(high)
+        return value_range(Field(self.image, None))
 
 
-class Cache:
-    """The image of the last sweep."""
-
-    def __init__(self) -> None:
-        self._source: tuple[Any, ...] = ()
-        self._swept = Swept(np.zeros((0, 0)))
-
-    def load(self, sweep: Sweep) -> Generator[Step, None, Swept]:
-        """Return the image in memory."""
-        if self._source != sweep.source:
-            self._source = ()
-            self._swept = Swept((yield from load(sweep.level.array)))
-            self._source = sweep.source
-        return self._swept
+Cache = dict[tuple[Any, ...], Swept]
+"""The image of the last sweep, by its source."""
 
 
 def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
@@ -121,7 +102,10 @@ def compute_sweep(
     ones.
     """
     yield from prepared("sweep", sweep.level.array)
-    swept = yield from cache.load(sweep)
+    if sweep.source not in cache:
+        cache.clear()
+        cache[sweep.source] = Swept((yield from load(sweep.level.array)))
+    swept = cache[sweep.source]
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
     above = sweep.filtration == "plane" and sweep.superlevel
     curve = EulerCurve(levels, values, superlevel=above)

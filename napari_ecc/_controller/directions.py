@@ -73,7 +73,7 @@ class DirectionController(DockController):
         self.marker = HeightMarker(viewer, partial(setattr, model, "height", math.nan))
         self._set = SetOverlay(viewer, partial(setattr, explorer, "show_set", False))
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
-        self._cache = Cache()
+        self._cache: Cache = {}
         self._version = 0
         self._layer: Any = None
         self._selection: Selection | None = None

@@ -64,6 +64,16 @@ def chunked(array: Array, chunks: Any) -> Any:
     return da.from_array(array, chunks=chunks, name=False)
 
 
+def value_range(field: Field) -> tuple[float, float]:
+    """The least and the greatest finite value of a field in memory."""
+    data = field.data if field.mask is None else field.data[field.mask]
+    if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
+        data = data[np.isfinite(data)]
+    if data.size == 0:
+        raise ValueError("The image has no finite values here, so there are no thresholds.")
+    return float(data.min()), float(data.max())
+
+
 def count_all(
     field: Field,
     thresholds: NDArray[np.float64],

@@ -125,8 +125,8 @@ class ExplorerModel:
     sigma: float = 0.0  # Gaussian smoothing before the curve, in sides of the smallest pixel
     scope: Scope = "slice"  # the displayed plane, or the last three axes
     threshold: float = math.nan  # in values of the image; NaN before there is a curve
-    window: float = 0.02
-    """Half width of the window of critical points, as a share of the curve's range."""
+    window: float = 2.0
+    """Half width of the window of critical points, in % of the curve's range."""
     show_set: bool = True  # whether the layer of the set is wanted
     contour: bool = True  # whether the outline of the set is drawn, not all of it
     show_changes: bool = False  # whether the layer of its critical points is wanted

@@ -76,7 +76,7 @@ SETTINGS = {
             {"Contour": True, "Fill": False},
         ),
     ),
-    "Window": (form.number("window_percent", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
+    "Window": (form.number("window", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
 }
 OVERLAYS = {
     "": (
@@ -126,7 +126,7 @@ class EulerExplorer(Panel):
         self.overlays = self.add_form(OVERLAYS, self.model)
         self.add(self.changes)
         self.settings = self.add_form(SETTINGS, self.model, title="Settings")
-        window = self.settings["window_percent"].native
+        window = self.settings["window"].native
         window.setDecimals(1)
         window.setPrefix("± ")
         window.setSuffix(" %")
@@ -159,13 +159,12 @@ class EulerExplorer(Panel):
         return self.jumps
 
     def _actions(self) -> Any:
-        history = self.controller.session.history
         labels_tip = "A Labels layer of the components that are counted, with a table"
         recompute_tip = "Compute the curve again, after a change of the data in place"
         return form.buttons(
             SHORTCUTS,
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
-            undo=("Undo", "Undo the last change to layers", history.undo),
+            undo=self.undo_button,
             recompute=("Recompute", recompute_tip, self.controller.refresh),
         ), form.buttons(
             SHORTCUTS,
@@ -195,7 +194,6 @@ class EulerExplorer(Panel):
         self.value.changed.connect(self._type)
         self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
-        self.settings["window_percent"].changed.connect(self._set_window)
         self.diagram.chosen.connect(self._pick_classes)
         self.tree.chosen.connect(self._pick_object)
 
@@ -365,7 +363,6 @@ class EulerExplorer(Panel):
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes
-        self.settings.display("window_percent", 100 * self.model.window)
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         legend = "&nbsp; ".join(
@@ -375,11 +372,6 @@ class EulerExplorer(Panel):
         )
         self.changes.setText(f"{of_all} critical points in the window<br>{legend}")
         self.plot.set_band(self.controller.details.window())
-
-    def _show_undo(self) -> None:
-        newest = self.controller.session.history.newest
-        self.actions["undo"].enabled = bool(newest)
-        self.actions["undo"].tooltip = f"Undo: {newest}" if newest else "Nothing to undo"
 
     def _slide(self, index: int) -> None:
         if self.model.curve is not None and index < self.model.curve.thresholds.size:
@@ -395,6 +387,3 @@ class EulerExplorer(Panel):
 
     def _slide_least(self, index: int) -> None:
         self.model.min_persistence = index * self._unit
-
-    def _set_window(self, percent: float) -> None:
-        self.model.window = percent / 100

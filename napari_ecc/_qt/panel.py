@@ -49,6 +49,7 @@ class Panel(QWidget):
 
     dock: Any  # the class of its controller
     about: str
+    actions: Any  # a row of buttons
     title: str  # its heading in the guide
     more_settings: tuple[str, ...] = ()
     """Fields of the model that are saved as settings beside those of the forms."""
@@ -191,6 +192,17 @@ class Panel(QWidget):
         if code:
             QApplication.clipboard().setText(code)
         show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
+
+    @property
+    def undo_button(self) -> tuple[str, str, Callable[[], Any]]:
+        """Text, tooltip and callback of the button that undoes the last change to layers."""
+        return "Undo", "Undo the last change to layers", self.controller.session.history.undo
+
+    def _show_undo(self) -> None:
+        """Say in the button `undo` of `actions` what it would undo."""
+        newest = self.controller.session.history.newest
+        self.actions["undo"].enabled = bool(newest)
+        self.actions["undo"].tooltip = f"Undo: {newest}" if newest else "Nothing to undo"
 
     @property
     def copy_button(self) -> tuple[str, str, Callable[[], None]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from qtpy.QtGui import QColor
@@ -67,22 +66,19 @@ class RegionExplorer(Panel):
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = Scatter()
         self.save = Saver(self, "regions.csv", self.controller.table, self.plot)
-        self.actions = self._actions()
+        controller = self.controller
+        self.actions = form.buttons(
+            measure=("Measure", "Curves and transforms of all objects", controller.measure),
+            undo=self.undo_button,
+            save=self.save.button(),
+            copy=self.copy_button,
+        )
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_form(SETTINGS, self.model, title="Settings")
         self.add(self.plot, stretch=1)
         self.object = self.add_form(OBJECT, self.model)
         self.add(self.scatter, stretch=1)
         self.add_actions(self.actions)
-
-    def _actions(self) -> Any:
-        history = self.controller.session.history
-        return form.buttons(
-            measure=("Measure", "Curves and transforms of all objects", self.controller.measure),
-            undo=("Undo", "Undo the last change to layers", history.undo),
-            save=self.save.button(),
-            copy=self.copy_button,
-        )
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events
@@ -100,9 +96,6 @@ class RegionExplorer(Panel):
     def _show_part(self) -> None:
         layer = self.controller.layer
         self.form.set_visible("scope", layer is not None and layer.ndim > 2)
-
-    def _show_undo(self) -> None:
-        self.actions["undo"].enabled = bool(self.controller.session.history.newest)
 
     @property
     def message(self) -> str:

@@ -165,7 +165,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     assert not set(map(tuple, colours[raising])) & set(map(tuple, colours[~raising]))
     assert f"{len(expected):,}" in panel.changes.text()
 
-    panel.settings["window_percent"].value = 0.4
+    panel.settings["window"].value = 0.4
     settle(qtbot, panel)
     assert len(points.data) < len(expected)
     panel.overlays["show_changes"].value = False

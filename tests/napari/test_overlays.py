@@ -176,7 +176,7 @@ def test_other_overlays_lie_above_the_set(explorer, qtbot):
     """In the order of their ranks, and none is selected."""
     viewer, panel = explorer(half(2, -1), name="below")
     panel.overlays["show_changes"].value = True
-    panel.model.window = 0.5
+    panel.model.window = 50.0
     settle(qtbot, panel)
     viewer.add_image(half(2, -2), name="above")
     expected = ["below", "below ≥ t", "changes at t", "above"]
