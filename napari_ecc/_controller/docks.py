@@ -62,7 +62,6 @@ class DockController:
         """Choices and overlays, which are closed with the dock."""
         self._part: Part | None = None
         """What the job is of; None without one."""
-        self._facts: dict[str, str] = {}
         self._links, self._of_layers = Links(), Links()
         dims = viewer.dims.events
         self._links.add(self._on_stopped, self.runner.stopped)
@@ -136,25 +135,24 @@ class DockController:
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
         """Set the description of the displayed part of a layer; empty without arguments."""
         self._shown_part = layer, part, state
-        self.subject, self.state, self._facts = "", state, {}
-        if layer is not None:
-            words = part_in_words(layer, part)
-            source = str(layer.source.path or layer.source.sample or "")
-            self._facts = {
-                "layer": layer.name,
-                "source": source,
-                "part": words,
-                "unit of lengths": unit_of(layer, part),
-                "state": state,
-            }
-            self.subject = f"{layer.name}, {words}"
+        self.subject = "" if layer is None else f"{layer.name}, {part_in_words(layer, part)}"
+        self.state = state
         self.subject_changed.emit()
 
     @property
     def facts(self) -> dict[str, str]:
         """Return how the results were computed, to be saved with them."""
-        software = {"software": f"napari-ecc {version('napari-ecc')}"}
-        return {**software, **self._facts, "code": self.python_call()}
+        layer, part, state = self._shown_part
+        facts = {"software": f"napari-ecc {version('napari-ecc')}"}
+        if layer is not None:
+            facts |= {
+                "layer": layer.name,
+                "source": str(layer.source.path or layer.source.sample or ""),
+                "part": part_in_words(layer, part),
+                "unit of lengths": unit_of(layer, part),
+                "state": state,
+            }
+        return {**facts, "code": self.python_call()}
 
     @property
     def empty(self) -> bool:

@@ -174,16 +174,12 @@ class ExplorerController(DockController):
 
     def _on_stopped(self) -> None:
         """Handle the cancellation of the curve by the user."""
-        curve = self.model.curve
-        if curve is None:
+        curve, shown = self.model.curve, self._shown
+        if curve is None or shown is None:
             self.model.status = "Cancelled."
-        elif not curve.complete:
-            self.model.curve = curve.stopped()
-            if self._shown is not None:
-                where = self._shown.selection.where
-                self.show_part(self._shown.layer, where, self.model.curve.in_words())
-        elif self._shown is not None:
-            self.show_part(self._shown.layer, self._shown.selection.where, STALE)
+            return
+        self.model.curve = curve = curve.stopped()
+        self.show_part(shown.layer, shown.selection.where, curve.in_words() or STALE)
 
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)

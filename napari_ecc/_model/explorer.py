@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves
+from napari_ecc._model.levels import stepped
 from napari_ecc._model.persistence import Classes
 
 Scope = Literal["slice", "volume"]
@@ -69,13 +70,12 @@ class Curve:
 
     def nearest(self, threshold: float) -> float:
         """The nearest of the curve's thresholds."""
-        return float(self.thresholds[self.index_of(threshold)])
+        return stepped(self.thresholds, threshold)
 
 
 class Counts(NamedTuple):
     """The Betti numbers of a set."""
 
-    threshold: float
     numbers: tuple[int, ...]
     """Betti numbers: components and holes, or components, tunnels and cavities."""
 
@@ -153,15 +153,13 @@ class ExplorerModel:
     def counts(self) -> Counts | None:
         """The Betti numbers at the threshold; None if unknown."""
         if self.classes is not None:
-            numbers = self.classes.numbers(self.threshold, self.min_persistence)
-            return Counts(self.threshold, numbers)
+            return Counts(self.classes.numbers(self.threshold, self.min_persistence))
         if self.betti is None or self.min_persistence:
             return None
         (known,) = np.nonzero(self.betti.thresholds == self.threshold)
         if not known.size:
             return None
-        numbers = tuple(int(curve[known[0]]) for curve in self.betti.values)
-        return Counts(self.threshold, numbers)
+        return Counts(tuple(int(curve[known[0]]) for curve in self.betti.values))
 
     @property
     def lasting_betti(self) -> BettiCurves | None:

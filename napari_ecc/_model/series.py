@@ -30,7 +30,7 @@ class SeriesModel:
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
     stored: ClassVar[Signal] = Signal()
-    """BlockSums when curves are stored or removed."""
+    """Curves are stored or removed."""
 
     scope: Literal["slice", "volume"] = "slice"
     """A frame is a plane of the last two axes, or a volume of the last three."""

@@ -110,7 +110,7 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     assert_array_equal(coloured(overlay, image), image >= threshold)
     settle(qtbot, panel)
     assert panel.model.curve is curve
-    assert panel.model.counts.threshold == threshold
+    assert panel.model.counts.numbers[0] == label(image >= threshold, np.ones((3, 3)))[1]
 
     panel.slider.value = panel.slider.value + 5
     assert panel.model.threshold == threshold + 5
