@@ -26,8 +26,9 @@ class LayerChoice:
         self.optional = optional
         self._layer: Any = None
         self._links = Links()
-        events = viewer.layers.events
-        self._links.add(self._on_layers, events.inserted, events.removed, events.renamed)
+        self._links.add(self._on_renamed, viewer.layers.events.renamed)
+        self._links.add(self._on_inserted, viewer.layers.events.inserted)
+        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._remember, self._signal)
         self._pick(*self.kinds)
         self._remember()
@@ -73,12 +74,18 @@ class LayerChoice:
     def _remember(self, *_: Any) -> None:
         self._layer = self.layer
 
-    def _on_layers(self, *_: Any) -> None:
-        """Follow the name of the chosen layer, or choose another one if it is gone."""
-        if self._layer is not None and self._layer in self.viewer.layers:
+    def _on_inserted(self, *_: Any) -> None:
+        self._pick(self.kinds[0])
+        self.names_changed.emit()
+
+    def _on_removed(self, *_: Any) -> None:
+        self._pick(self.kinds[0])
+        self._remember()
+        self.names_changed.emit()
+
+    def _on_renamed(self, event: Any) -> None:
+        layer = self.viewer.layers[event.index]
+        if layer == self._layer:
             with self._signal.blocked():
-                setattr(self.model, self.field, self._layer.name)
-        else:
-            self._pick(self.kinds[0])
-            self._remember()
+                setattr(self.model, self.field, layer.name)
         self.names_changed.emit()

@@ -202,7 +202,7 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
     columns = image.shape[2]
     rows, marks = np.zeros((4, columns + 2), labels.dtype), np.zeros((columns + 8) // 8, np.uint64)
-    scratch = rows, marks.view(np.uint8), marks
+    scratch = rows, marks.view(np.uint8), marks, np.empty(8, labels.dtype)
     room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
     line, chunks = 0, []
     while line < lines:

@@ -36,7 +36,14 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
 
 @subroutine(error_model="numpy")
 def _list_row(
-    rows: Any, order: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any
+    rows: Any,
+    order: Any,
+    at: Any,
+    marks: Any,
+    window: Any,
+    critical: Any,
+    corners: Any,
+    count: Any,
 ) -> Any:
     """Append the corners of the marked windows of a row."""
     for word in range(marks.size):
@@ -44,15 +51,16 @@ def _list_row(
         while marked != NONE:
             x = 8 * word + (count_trailing_zeros(marked) >> 3)
             marked &= marked - ONE
+            for k in range(4):
+                window[2 * k], window[2 * k + 1] = rows[order[k], x], rows[order[k], x + 1]
             seen = np.int64(0)  # points whose label has been looked up
             for bit in range(8):
-                label = rows[order[bit >> 1], x + (bit & 1)]
+                label = window[bit]
                 if label <= 0 or (seen >> bit) & 1:
                     continue
                 pattern = np.int64(0)
                 for other in range(8):
-                    same = rows[order[other >> 1], x + (other & 1)] == label
-                    pattern |= np.int64(same) << other
+                    pattern |= np.int64(window[other] == label) << other
                 seen |= pattern
                 if critical[pattern] != NONE:
                     corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
@@ -81,6 +89,7 @@ def list_corners(
     rows: Any,
     mixed: Any,
     marks: Any,
+    window: Any,
     corners: Any,
 ) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
@@ -88,7 +97,7 @@ def list_corners(
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
     `rows` has 4 rows of zeros, for padded rows of labels. `mixed` has a byte for each window of a
     row, and `marks` are these as words of 8, so that a run of uniform windows is passed over at
-    once. Returns the row to go on with and the number of corners.
+    once. `window` has room for 8 labels. Returns the row to go on with and the number of corners.
     """
     slices, lines = labels.shape[0] + axes[0], labels.shape[1] + axes[1]
     # Those of a window of which points are compared with the first one
@@ -111,7 +120,7 @@ def list_corners(
         marks[:] = NONE
         for k in range(start, stop):
             _differ(rows[parity], rows[order[k]], mixed)
-        count = _list_row(rows, order, (z, y), marks, critical, corners, count)
+        count = _list_row(rows, order, (z, y), marks, window, critical, corners, count)
     return slices * lines, count
 
 
@@ -217,6 +226,8 @@ def count_regions(
             levels[j] = grid.levels[j] * radius
         own = Grid(levels, grid.origin * radius, grid.scale / radius, grid.first)
         for orthant in range(ORTHANTS):
+            if starts[orthant] == starts[orthant + 1]:
+                continue
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
             xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
             for d in range(starts[orthant], starts[orthant + 1]):
