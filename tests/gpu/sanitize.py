@@ -11,6 +11,7 @@ compared here, as the tests do that.
 import argparse
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import cupy as cp
 import numpy as np
@@ -56,38 +57,23 @@ def curves() -> Calls:
             image, mask = image_of(shape, dtype), image_of(shape, "bool")
             for (kind, at), c in itertools.product(thresholds_of(dtype).items(), sorted({1, ndim})):
                 name = f"curve {shape} {dtype} {kind} {c}"
-                yield name, lambda i=image, t=at, c=c: ecc.euler_curve(i, t, connectivity=c)
+                curve = partial(ecc.euler_curve, thresholds=at, connectivity=c)
+                yield name, partial(curve, image)
                 if kind in ("even", "percentiles"):
-                    for layout, view in (("reversed", image[::-1]), ("transposed", image.T)):
-                        yield (
-                            f"{name} {layout}",
-                            lambda i=view, t=at, c=c: ecc.euler_curve(i, t, connectivity=c),
-                        )
-                    yield (
-                        f"{name} second",
-                        lambda i=image[..., ::2], t=at, c=c: ecc.euler_curve(i, t, connectivity=c),
-                    )
-                    yield (
-                        f"{name} mask",
-                        lambda i=image, t=at, c=c, m=mask: ecc.euler_curve(
-                            i, t, connectivity=c, mask=m
-                        ),
-                    )
-            name = f"{shape} {dtype}"
-            yield f"default {name}", lambda i=image: ecc.euler_curve(i)
-            yield f"periodic {name}", lambda i=image: ecc.euler_curve(i, 5, boundary="periodic")
-            yield (
-                f"batch {name}",
-                lambda i=image: ecc.euler_curve(cp.stack([i, i]), 5, axis=range(1, i.ndim + 1)),
-            )
-            yield f"exact {name}", lambda i=image: ecc.euler_curve(i, "exact")
-            yield (
-                f"direction {name}",
-                lambda i=image: ecc.euler_curve(i, 9, direction=np.eye(i.ndim)[0]),
-            )
-            yield f"coefficients {name}", lambda i=image: ecc.euler_coefficients(i)
+                    views = {"reversed": image[::-1], "transposed": image.T}
+                    for layout, view in (views | {"second": image[..., ::2]}).items():
+                        yield f"{name} {layout}", partial(curve, view)
+                    yield f"{name} mask", partial(curve, image, mask=mask)
+            name, both = f"{shape} {dtype}", cp.stack([image, image])
+            curve = partial(ecc.euler_curve, image)
+            yield f"default {name}", curve
+            yield f"periodic {name}", partial(curve, 5, boundary="periodic")
+            yield f"batch {name}", partial(ecc.euler_curve, both, 5, axis=range(1, both.ndim))
+            yield f"exact {name}", partial(curve, "exact")
+            yield f"direction {name}", partial(curve, 9, direction=np.eye(ndim)[0])
+            yield f"coefficients {name}", partial(ecc.euler_coefficients, image)
             if dtype == "bool":
-                yield f"number {name}", lambda i=image: ecc.euler_number(i)
+                yield f"number {name}", partial(ecc.euler_number, image)
 
 
 def regions() -> Calls:
@@ -96,38 +82,20 @@ def regions() -> Calls:
         for shape, dtype in itertools.product(shapes, ("uint8", "float32", "float64")):
             image, other = image_of(shape, dtype), image_of(shape, "float32")
             labels = cp.asarray(RNG.integers(0, 9, shape), "int32")
+            many = cp.arange(1, image.size + 1).reshape(shape)
             for c in sorted({1, ndim}):
-                name = f"{shape} {dtype} {c}"
-                yield (
-                    f"regions {name}",
-                    lambda i=image, s=labels, c=c: ecc.region_curves(i, s, 9, connectivity=c),
-                )
-                yield (
-                    f"many regions {name}",
-                    lambda i=image, c=c: ecc.region_curves(
-                        i, cp.arange(1, i.size + 1).reshape(i.shape), 9, connectivity=c
-                    ),
-                )
-                yield (
-                    f"region_minkowski {name}",
-                    lambda i=image, s=labels, c=c: ecc.region_minkowski(i, s, 9, connectivity=c),
-                )
+                name, side = f"{shape} {dtype} {c}", {"connectivity": c}
+                yield f"regions {name}", partial(ecc.region_curves, image, labels, 9, **side)
+                yield f"many regions {name}", partial(ecc.region_curves, image, many, 9, **side)
+                call = partial(ecc.region_minkowski, image, labels, 9, **side)
+                yield f"region_minkowski {name}", call
                 for count in (9, 9000):
-                    yield (
-                        f"minkowski {name} {count}",
-                        lambda i=image, c=c, n=count: ecc.minkowski_curves(i, n, connectivity=c),
-                    )
-                yield (
-                    f"betti {name}",
-                    lambda i=image, c=c: ecc.betti_curves(i, 9, connectivity=c),
-                )
+                    call = partial(ecc.minkowski_curves, image, count, **side)
+                    yield f"minkowski {name} {count}", call
+                yield f"betti {name}", partial(ecc.betti_curves, image, 9, **side)
                 for count in (9, 64):
-                    yield (
-                        f"surface {name} {count}",
-                        lambda i=image, o=other, c=c, n=count: ecc.euler_surface(
-                            i, o, n, n, connectivity=c
-                        ),
-                    )
+                    call = partial(ecc.euler_surface, image, other, count, count, **side)
+                    yield f"surface {name} {count}", call
 
 
 def transforms() -> Calls:
@@ -139,13 +107,11 @@ def transforms() -> Calls:
             for heights, c in itertools.product((9, np.array([-3.0, 0, 0.5, 7]), 3000), (1, ndim)):
                 name = f"transform {shape} {c} {np.size(heights)}"
                 options = {"directions": 9, "heights": heights, "connectivity": c}
-                yield f"{name} mask", lambda m=mask, o=options: ecc.euler_transform(m, **o)
-                for weighted in (weights, counts):
-                    yield (
-                        f"{name} {weighted.dtype}",
-                        lambda w=weighted, o=options: ecc.euler_transform(w, weighted=True, **o),
-                    )
-                yield f"{name} labels", lambda s=labels, o=options: ecc.region_transforms(s, **o)
+                yield f"{name} mask", partial(ecc.euler_transform, mask, **options)
+                for image in (weights, counts):
+                    call = partial(ecc.euler_transform, image, weighted=True, **options)
+                    yield f"{name} {image.dtype}", call
+                yield f"{name} labels", partial(ecc.region_transforms, labels, **options)
 
 
 def soft() -> Calls:
@@ -167,8 +133,8 @@ def soft() -> Calls:
         for count in (5, 64, 300):
             image = torch.rand(shape, device="cuda", requires_grad=True)
             name = f"soft curve {shape} {count}"
-            yield name, lambda i=image, n=count: curve(i, n, i.ndim - 1)
-        yield f"soft transform {shape}", lambda i=image: transform(i)
+            yield name, partial(curve, image, count, image.ndim - 1)
+        yield f"soft transform {shape}", partial(transform, image)
 
 
 def main() -> None:

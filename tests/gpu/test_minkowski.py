@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
+from gpu_helpers import PUT, assert_same, cupy
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal
-
-cupy = pytest.importorskip("cupy")
-
-pytestmark = pytest.mark.gpu
 
 RNG = np.random.default_rng(7)
 SPACING = (1.5, 2.0, 0.5)
@@ -16,36 +13,25 @@ SHAPES = [(300,), (90, 130), (1, 37), (20, 33, 65), (5, 1, 64), (200, 70, 60)]
 BOUNDARIES = ("closed", "periodic", "half-open")
 
 
-def to_torch(array):
-    torch = pytest.importorskip("torch")
-    return torch.from_numpy(np.asarray(array)).cuda()
-
-
-@pytest.fixture(params=["cupy", "torch"])
-def put(request):
-    return cupy.asarray if request.param == "cupy" else to_torch
-
-
 def estimators(ndim):
     return {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}[ndim]
 
 
+@PUT
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_curves(put, shape, boundary, dtype):
     image = RNG.integers(0, 200, shape).astype(dtype)
-    device, spacing = put(image), SPACING[: len(shape)]
     for connectivity in {1, len(shape)}:
         for estimator in estimators(len(shape)):
-            options = {"boundary": boundary, "estimator": estimator, "spacing": spacing}
-            options |= {"connectivity": connectivity, "superlevel": connectivity == 1}
+            options = {"boundary": boundary, "estimator": estimator, "connectivity": connectivity}
+            options |= {"spacing": SPACING[: len(shape)], "superlevel": connectivity == 1}
             for thresholds in (256, np.array([-1, 3.5, 3.5, 40, 201])):
-                found = ecc.minkowski_curves(device, thresholds, **options)
-                expected = ecc.minkowski_curves(image, thresholds, **options)
-                assert_arrays_equal(found.values, expected.values, like=device)
+                assert_same(ecc.minkowski_curves, image, thresholds, put=put, **options)
 
 
+@PUT
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_masks_nan_and_batches(put, boundary):
     image = RNG.normal(size=(5, 40, 50)).astype(np.float64)
@@ -56,33 +42,29 @@ def test_masks_nan_and_batches(put, boundary):
         ecc.minkowski_curves(put(image), [0.0], **options)
     options |= {"nan": "omit", "range": (-2, 2)}
     for thresholds in (9, 5000, 20_000):  # fewer copies of bins, and bins in global memory
-        found = ecc.minkowski_curves(put(image), thresholds, mask=put(mask.T), **options)
-        expected = ecc.minkowski_curves(image, thresholds, mask=mask.T, **options)
-        assert_arrays_equal(found.values, expected.values, like=put(image))
+        assert_same(ecc.minkowski_curves, image, thresholds, put=put, mask=mask.T, **options)
 
 
+@PUT
 def test_no_points(put):
     found = ecc.minkowski_curves(put(np.zeros((0, 4), np.float32)), [0.0, 1.0])
     assert_arrays_equal(found.values, np.zeros((3, 2)), like=put(np.zeros(1)))
 
 
+@PUT
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
 @pytest.mark.parametrize("shape", [(300,), (90, 130), (20, 33, 65)])
 def test_regions(put, dtype, shape):
     image = RNG.normal(size=shape).astype(np.float32)
     labels = RNG.integers(0, 2, shape).astype(dtype)
     for axis, length in enumerate(shape):
-        labels = labels * np.expand_dims(
-            np.arange(length) // 9 % 3, tuple(set(range(len(shape))) - {axis})
-        ).astype(dtype)
+        bands = (np.arange(length) // 9 % 3).astype(dtype)
+        labels = labels * bands.reshape([-1] + [1] * (len(shape) - 1 - axis))
     for connectivity in {1, len(shape)}:
         for estimator in estimators(len(shape)):
             options = {"connectivity": connectivity, "estimator": estimator}
             options |= {"range": (-2, 2), "superlevel": connectivity == 1}
-            found = ecc.region_minkowski(put(image), put(labels), 30, **options)
-            expected = ecc.region_minkowski(image, labels, 30, **options)
-            assert_arrays_equal(found.values, expected.values, like=put(image))
-            assert_arrays_equal(found.labels, expected.labels, like=put(image))
+            assert_same(ecc.region_minkowski, (image, labels), 30, put=put, **options)
 
 
 @pytest.mark.parametrize("estimator", ["exact", "crofton-4"])
@@ -104,24 +86,21 @@ def test_chunks_of_cupy_arrays(estimator):
     np.testing.assert_array_equal(found.labels.compute(), expected.labels)
 
 
+@PUT
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("boundary", BOUNDARIES[1:])
 def test_euler_curves_of_other_boundaries(put, dtype, shape, boundary):
     image, mask = RNG.integers(0, 200, shape).astype(dtype), RNG.random(shape) < 0.9
-    device = put(image)
     for connectivity in {1, len(shape)}:
-        options = {"boundary": boundary, "connectivity": connectivity}
+        options = {"boundary": boundary, "connectivity": connectivity, "put": put}
         options |= {"superlevel": connectivity == 1}
         for thresholds in (64, np.array([-1.0, 3.5, 40, 201]), "exact"):
-            found = ecc.euler_curve(device, thresholds, **options)
-            expected = ecc.euler_curve(image, thresholds, **options)
-            assert_arrays_equal(found.values, expected.values, like=device)
-        found = ecc.euler_curve(device, 64, mask=put(mask), **options)
-        expected = ecc.euler_curve(image, 64, mask=mask, **options)
-        assert_arrays_equal(found.values, expected.values, like=device)
+            assert_same(ecc.euler_curve, image, thresholds, **options)
+        assert_same(ecc.euler_curve, image, 64, mask=mask, **options)
 
 
+@PUT
 @pytest.mark.parametrize("boundary", BOUNDARIES[1:])
 def test_other_boundaries_of_batches_with_nan(put, boundary):
     image = RNG.normal(size=(3, 20, 30)).astype(np.float32)
@@ -129,6 +108,4 @@ def test_other_boundaries_of_batches_with_nan(put, boundary):
     options = {"boundary": boundary, "axis": (1, 2)}
     with pytest.raises(ValueError, match="must not contain NaN"):
         ecc.euler_curve(put(image), [0.0], **options)
-    found = ecc.euler_curve(put(image), 20, nan="omit", range=(-2, 2), **options)
-    expected = ecc.euler_curve(image, 20, nan="omit", range=(-2, 2), **options)
-    assert_arrays_equal(found.values, expected.values, like=put(image))
+    assert_same(ecc.euler_curve, image, 20, put=put, nan="omit", range=(-2, 2), **options)

@@ -4,33 +4,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from gpu_helpers import PUT, assert_same, cupy, to_torch
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal
-
-cupy = pytest.importorskip("cupy")
-
-pytestmark = pytest.mark.gpu
 
 RNG = np.random.default_rng(7)
 VOLUME = RNG.integers(0, 200, (9, 20, 70))
 MASK = RNG.random(VOLUME.shape) < 0.8
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
-
-
-def to_torch(array):
-    torch = pytest.importorskip("torch")
-    return torch.from_numpy(np.asarray(array)).cuda()
-
-
-@pytest.fixture(params=["cupy", "torch"])
-def put(request):
-    return cupy.asarray if request.param == "cupy" else to_torch
-
-
-def assert_same(found, expected, like):
-    for array, desired in zip(found, expected, strict=True):
-        assert_arrays_equal(array, desired, like=like)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -40,43 +22,37 @@ def assert_same(found, expected, like):
 def test_curves(dtype, ndim, connectivity, superlevel):
     image = VOLUME.astype(dtype)[(0,) * (3 - ndim)]
     options = {"connectivity": connectivity, "superlevel": superlevel}
-    device = cupy.asarray(image)
     for thresholds in (np.array([-1.0, 0.5, 1.0, 77.0, 300.0]), 16, "exact"):
-        found = ecc.euler_curve(device, thresholds, **options)
-        expected = ecc.euler_curve(image, thresholds, **options)
-        assert_arrays_equal(found.values, expected.values, like=device)
-        thresholds_like = None if isinstance(thresholds, np.ndarray) else device
-        assert_arrays_equal(found.thresholds, expected.thresholds, like=thresholds_like)
+        assert_same(ecc.euler_curve, image, thresholds, **options)
 
 
+@PUT
 @pytest.mark.parametrize("true", [2, 254, 255])
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_booleans_whose_true_is_another_byte(put, true, ndim):
     part = (0,) * (3 - ndim)
     image, mask, labels = (VOLUME > 90)[part], MASK[part], (VOLUME // 50)[part]
-    odd, shown = (put((array * np.uint8(true)).view(np.bool_)) for array in (image, mask))
+
+    def odd(array):
+        stored = (array * np.uint8(true)).view(np.bool_) if array.dtype == bool else array
+        return put(stored)
+
     for superlevel in (False, True):
-        options = {"superlevel": superlevel}
-        for thresholds in (np.array([0.0, 0.5, 1.0]), 3, "exact"):
-            known = ecc.euler_curve(image, thresholds, mask=mask, **options)
-            found = ecc.euler_curve(odd, thresholds, mask=shown, **options)
-            assert_arrays_equal(found.values, known.values, like=odd)
-            known = ecc.euler_curve(image, thresholds, **options).values
-            assert_arrays_equal(ecc.euler_curve(odd, thresholds, **options).values, known, like=odd)
-        known = ecc.euler_coefficients(image, mask=mask, **options)
-        assert_arrays_equal(ecc.euler_coefficients(odd, mask=shown, **options), known, like=odd)
-    assert ecc.euler_number(odd) == ecc.euler_number(image)
-    assert_same(ecc.region_curves(odd, put(labels), 3), ecc.region_curves(image, labels, 3), odd)
-    assert_same(ecc.region_curves(put(labels), odd, 3), ecc.region_curves(labels, image, 3), odd)
+        options = {"superlevel": superlevel, "put": odd}
+        for shown in (None, mask):
+            for thresholds in (np.array([0.0, 0.5, 1.0]), 3, "exact"):
+                assert_same(ecc.euler_curve, image, thresholds, mask=shown, **options)
+        assert_same(ecc.euler_coefficients, image, mask=mask, **options)
+    assert ecc.euler_number(odd(image)) == ecc.euler_number(image)
+    assert_same(ecc.region_curves, (image, labels), 3, put=odd)
+    assert_same(ecc.region_curves, (labels, image), 3, put=odd)
     if ndim > 1:
         for weighted in (False, True):
-            known = ecc.euler_transform(image, 4, 9, weighted=weighted)
-            found = ecc.euler_transform(odd, 4, 9, weighted=weighted)
-            assert_arrays_equal(found.values, known.values, like=odd)
-        known = ecc.region_transforms(image, 4, 9)
-        assert_arrays_equal(ecc.region_transforms(odd, 4, 9).values, known.values, like=odd)
+            assert_same(ecc.euler_transform, image, 4, 9, put=odd, weighted=weighted)
+        assert_same(ecc.region_transforms, image, 4, 9, put=odd)
 
 
+@PUT
 @pytest.mark.parametrize("true", [1, 254, 255])
 def test_nan_under_a_mask_whose_true_is_another_byte(put, true):
     image = VOLUME.astype(np.float32)
@@ -86,33 +62,23 @@ def test_nan_under_a_mask_whose_true_is_another_byte(put, true):
         ecc.euler_curve(put(image), [1.0], mask=put(mask.view(np.bool_)))
 
 
+@PUT
 def test_every_function(put):
     image, labels = VOLUME.astype(np.float32), (VOLUME // 50).astype(np.int32)
-    device = put(image)
-    assert_same(ecc.euler_curve(device), ecc.euler_curve(image), device)
+    assert_same(ecc.euler_curve, image, put=put)
     assert ecc.euler_number(put(VOLUME > 90)) == ecc.euler_number(VOLUME > 90)
-    assert_arrays_equal(ecc.euler_coefficients(device), ecc.euler_coefficients(image), like=device)
-    found = ecc.region_curves(device, put(labels), 9)
-    assert_same(found, ecc.region_curves(image, labels, 9), device)
+    assert_same(ecc.euler_coefficients, image, put=put)
+    assert_same(ecc.region_curves, (image, labels), 9, put=put)
 
 
+@PUT
 def test_masks_batches_and_directions(put):
     image = VOLUME.astype(np.float64)
     image[0, 0, :5] = np.nan
-    options = {"axis": (0, 2), "nan": "omit"}
-    found = ecc.euler_curve(put(image), [3.0, 50.0], mask=put(MASK), **options)
-    expected = ecc.euler_curve(image, [3.0, 50.0], mask=MASK, **options)
-    assert_arrays_equal(found.values, expected.values, like=put(image))
+    options = {"axis": (0, 2), "nan": "omit", "mask": MASK}
+    assert_same(ecc.euler_curve, image, [3.0, 50.0], put=put, **options)
     tilted = {"direction": (1, 2, -1), "direction_scale": 0.7, "spacing": (2, 1, 1)}
-    found = ecc.euler_curve(put(VOLUME), 20, **tilted)
-    assert_same(found, ecc.euler_curve(VOLUME, 20, **tilted), put(VOLUME))
-
-
-def test_nan_is_refused(put):
-    image = VOLUME.astype(np.float32)
-    image[4, 4, 4] = np.nan
-    with pytest.raises(ValueError, match="`image` must not contain NaN"):
-        ecc.euler_curve(put(image), [1.0])
+    assert_same(ecc.euler_curve, VOLUME, 20, put=put, **tilted)
 
 
 def test_bfloat16():
@@ -120,11 +86,11 @@ def test_bfloat16():
     image = torch.from_numpy(VOLUME.astype(np.float32) * 1.01).to(torch.bfloat16)
     thresholds = np.linspace(0, 200, 33)
     found = ecc.euler_curve(image.cuda(), thresholds).values
-    assert_arrays_equal(
-        found, ecc.euler_curve(image.float().numpy(), thresholds).values, like=image.cuda()
-    )
+    known = ecc.euler_curve(image.float().numpy(), thresholds).values
+    assert_arrays_equal(found, known, like=image.cuda())
 
 
+@PUT
 def test_the_mask_must_be_on_the_same_device(put):
     with pytest.raises(ValueError, match="`mask` must be on the image's device"):
         ecc.euler_curve(put(VOLUME), [1.0], mask=MASK)
@@ -142,26 +108,10 @@ def test_the_current_stream_is_used():
     assert_arrays_equal(values, expected, like=image)
 
 
-def test_a_cuda_graph_captures_the_call():
-    image = cupy.asarray(VOLUME.astype(np.float32))
-    thresholds = np.linspace(0, 200, 50)
-    ecc.euler_curve(image, thresholds, nan="omit")
-    stream = cupy.cuda.Stream(non_blocking=True)
-    with stream:
-        stream.begin_capture()
-        values = ecc.euler_curve(image, thresholds, nan="omit").values
-        graph = stream.end_capture()
-        image[...] = cupy.asarray(VOLUME[::-1].astype(np.float32))
-        graph.launch(stream)
-        stream.synchronize()
-    expected = ecc.euler_curve(VOLUME[::-1].astype(np.float32), thresholds).values
-    assert_arrays_equal(values, expected, like=image)
-
-
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
 def test_torch_captures_the_call(mode):
     torch = pytest.importorskip("torch")
-    image = torch.from_numpy(RNG.normal(size=(300, 300)).astype(np.float32)).cuda()
+    image = to_torch(RNG.normal(size=(300, 300)).astype(np.float32))
     thresholds = np.linspace(-2, 2, 50)
     stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
@@ -283,11 +233,8 @@ def test_repeated_default_calls_and_numbers(shape):
     for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0, 1)):
         image = (RNG.normal(size=shape) * scale + offset).astype(np.float32)
         for superlevel in (False, True):
-            known = ecc.euler_curve(image, superlevel=superlevel)
             for _ in range(2):
-                found = ecc.euler_curve(cupy.asarray(image), superlevel=superlevel)
-                assert_arrays_equal(found.thresholds, known.thresholds, like=found.values)
-                assert_arrays_equal(found.values, known.values, like=found.thresholds)
+                assert_same(ecc.euler_curve, image, superlevel=superlevel)
     image.flat[5] = np.nan
     for _ in range(2):
         with pytest.raises(ValueError, match="NaN"):

@@ -1,11 +1,13 @@
 """Soft curves and transforms on a CUDA device, against plain PyTorch and the CPU."""
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
+import soft_helpers
 import torch
-from oracles import soft as reference
+from soft_helpers import check_transform, check_windows, gradients, leaves, plain_curve, relative
 from torch import Tensor
 
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
@@ -17,32 +19,7 @@ CASES = [
     for connectivity, superlevel in itertools.product(sorted({1, len(shape) - 1}), (False, True))
 ]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}
-
-
-def draw(shape: tuple[int, ...], dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
-    """Distinct values between 0 and 1."""
-    count = torch.Size(shape).numel()
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
-    return (order.to(dtype) / count).reshape(shape).cuda()
-
-
-def relative(found: Tensor, wanted: Tensor) -> float:
-    return ((found.double() - wanted).norm() / wanted.norm()).item()
-
-
-def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-    upstream = torch.linspace(0.5, 1.5, result.numel()).reshape(result.shape)
-    return torch.autograd.grad(result, inputs, upstream.to(result))
-
-
-def plain(numbers: list[Tensor], **options: Any) -> Tensor:
-    image, thresholds, sharpness = numbers[:3]
-    terms = None
-    if len(numbers) > 3:
-        unit = numbers[3] / numbers[3].norm()
-        places = [(torch.arange(n).cuda().double() - (n - 1) / 2) * 0.5 for n in image.shape[1:]]
-        terms = torch.cat([numbers[4] * u * x for u, x in zip(unit, places, strict=True)])
-    return reference.soft_curve(image, thresholds, sharpness, direction_terms=terms, **options)
+draw = partial(soft_helpers.draw, device="cuda")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -59,22 +36,13 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
             numbers += [torch.tensor([0.3, -1.0, 0.8][:ndim], dtype=dtype).cuda()]
             numbers += [torch.tensor(0.11, dtype=dtype).cuda()]
         mask = draw(shape, seed=1) < 0.85 if masked else None
-        found = [x.clone().requires_grad_() for x in numbers]
-        wanted = [x.double().requires_grad_() for x in numbers]
+        found, wanted = leaves(numbers)
         direction = {"direction": found[3], "direction_scale": found[4]} if directional else {}
+        options = {"mask": mask, "connectivity": connectivity, "superlevel": superlevel}
         curve = soft_euler_curve(
-            *found[:2],
-            sharpness=found[2],
-            **direction,
-            spacing=0.5,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            n_spatial=ndim,
+            *found[:2], sharpness=found[2], **direction, spacing=0.5, n_spatial=ndim, **options
         )
-        exact = plain(
-            wanted, mask=mask, connectivity=connectivity, superlevel=superlevel, ties="raster"
-        )
+        exact = plain_curve(*wanted, spacing=0.5, **options)
         assert relative(curve, exact) < TOLERANCE[dtype]
         slopes = gradients(exact, wanted)
         # Sharpness, direction and scale get sums over all points, of terms that cancel.
@@ -112,52 +80,17 @@ def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize("levels", [1, 64, 300])
 def test_windows_of_any_width(sharpness, offset, levels):
-    image = draw((2, 60, 90)) + offset
     thresholds = (draw((levels,), seed=3) + 0.5 / levels) * 1.2 - 0.1 + offset
-    found = [x.requires_grad_() for x in (image, thresholds)]
-    wanted = [x.detach().double().requires_grad_() for x in found]
-    curve = soft_euler_curve(*found, sharpness=sharpness)
-    options = {"mask": None, "superlevel": False, "connectivity": 2, "ties": "raster"}
-    exact = plain([*wanted, torch.tensor(sharpness).cuda().double()], **options)
-    assert relative(curve, exact) < 1e-5
-    for own, true in zip(gradients(curve, found), gradients(exact, wanted), strict=True):
-        # Steps so sharp that no value lies in them have no slope but rounding.
-        assert (own.double() - true).norm() <= 3e-5 * true.norm() + 1e-5 * sharpness
+    check_windows(draw((2, 60, 90)) + offset, thresholds, sharpness, 3e-5, 1e-5)
 
 
 @pytest.mark.parametrize("extension", ["max", "min"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", [(2, 33), (2, 30, 17), (2, 6, 7, 8)])
 def test_transform_equals_the_reference(shape, dtype, extension):
-    ndim = len(shape) - 1
-    for connectivity in sorted({1, ndim}):
-        weights = draw(shape, dtype) * (draw(shape, seed=1) < 0.7)
-        directions = torch.randn(5, ndim, generator=torch.Generator().manual_seed(2)).to(weights)
-        numbers = [weights, directions, torch.linspace(-6, 6, 9).to(weights)]
-        numbers.append(torch.tensor(1.5).to(weights))
-        found = [x.clone().requires_grad_() for x in numbers]
-        wanted = [x.double().requires_grad_() for x in numbers]
-        transform = soft_euler_transform(
-            *found[:3],
-            sharpness=found[3],
-            connectivity=connectivity,
-            n_spatial=ndim,
-            spacing=0.8,
-            extension=extension,
-        )
-        exact = reference.soft_transform(
-            wanted[0],
-            wanted[1] / wanted[1].norm(dim=1, keepdim=True),
-            *wanted[2:],
-            connectivity=connectivity,
-            spacing=(0.8,) * ndim,
-            extension=extension,
-        )
-        assert relative(transform, exact) < TOLERANCE[dtype]
-        pairs = zip(gradients(transform, found), gradients(exact, wanted), strict=True)
-        for name, (own, true) in zip(("weights", "u", "t", "l"), pairs, strict=True):
-            if not (ndim == 1 and name == "u"):
-                assert relative(own, true) < 10 * TOLERANCE[dtype], name
+    tolerances = TOLERANCE[dtype], 10 * TOLERANCE[dtype]
+    for connectivity in sorted({1, len(shape) - 1}):
+        check_transform(shape, connectivity, extension, dtype, "cuda", tolerances)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -2,42 +2,27 @@
 
 import numpy as np
 import pytest
+from gpu_helpers import PUT, assert_same, cupy
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal
 
-cupy = pytest.importorskip("cupy")
-
-pytestmark = pytest.mark.gpu
-
 RNG = np.random.default_rng(7)
 
 
-def to_torch(array):
-    torch = pytest.importorskip("torch")
-    return torch.from_numpy(np.asarray(array)).cuda()
-
-
-@pytest.fixture(params=["cupy", "torch"])
-def put(request):
-    return cupy.asarray if request.param == "cupy" else to_torch
-
-
+@PUT
 @pytest.mark.parametrize("shape", [(300,), (90, 130), (20, 33, 65), (200, 70, 60)])
 @pytest.mark.parametrize("connectivity", [1, None])
 @pytest.mark.parametrize("superlevel", [(False, True), (True, False)])
 def test_surfaces(put, shape, connectivity, superlevel):
     first = RNG.integers(0, 100, shape).astype(np.uint8)
     second = RNG.normal(size=shape).astype(np.float32)
-    options = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"range_second": (-2, 2)}
+    options = {"connectivity": connectivity, "superlevel": superlevel, "range_second": (-2, 2)}
     for counts in ((64, 64), (300, 50)):
-        found = ecc.euler_surface(put(first), put(second), *counts, **options)
-        expected = ecc.euler_surface(first, second, *counts, **options)
-        assert_arrays_equal(found.values, expected.values, like=put(first))
-        assert_arrays_equal(found.thresholds_second, expected.thresholds_second, like=put(first))
+        assert_same(ecc.euler_surface, (first, second), *counts, put=put, **options)
 
 
+@PUT
 def test_masks_nan_and_batches(put):
     first = RNG.normal(size=(5, 40, 50)).astype(np.float64)
     second = RNG.integers(-9, 9, (5, 40, 50)).astype(np.int64)
@@ -46,9 +31,7 @@ def test_masks_nan_and_batches(put):
     with pytest.raises(ValueError, match="must not contain NaN"):
         ecc.euler_surface(put(first), put(second), [0.0], [1], axis=(1, 2))
     options = {"axis": (2, 1), "nan": "omit", "range_first": (-2, 2)}
-    found = ecc.euler_surface(put(first), put(second), 9, 5, mask=put(mask.T), **options)
-    expected = ecc.euler_surface(first, second, 9, 5, mask=mask.T, **options)
-    assert_arrays_equal(found.values, expected.values, like=put(first))
+    assert_same(ecc.euler_surface, (first, second), 9, 5, put=put, mask=mask.T, **options)
 
 
 def test_chunks_of_cupy_arrays():

@@ -4,11 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from gpu_helpers import assert_same, cupy, to_torch
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal
-
-cupy = pytest.importorskip("cupy")
 
 SHAPES = [(7,), (130,), (9, 6), (1, 5), (5, 1), (33, 64), (3, 4, 5), (5, 3, 66), (1, 1, 40)]
 CUBE = np.random.default_rng(3).random((70, 90, 100)) < 0.5
@@ -36,13 +35,6 @@ def levels(shape):
     ]
 
 
-def assert_same(image, *arguments, function=ecc.euler_transform, **options):
-    device = cupy.asarray(image)
-    found, known = (function(array, *arguments, **options) for array in (device, image))
-    for array, expected in zip(found, known, strict=True):
-        assert_arrays_equal(array, expected, like=device)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
 def test_masks(shape, density):
@@ -50,9 +42,8 @@ def test_masks(shape, density):
     spacing = [1.0, 0.3, 1.7][: mask.ndim]
     for connectivity, steps in itertools.product({1, mask.ndim}, (None, spacing)):
         for heights in levels(shape):
-            assert_same(
-                mask, directions(mask.ndim), heights, connectivity=connectivity, spacing=steps
-            )
+            given = mask, directions(mask.ndim), heights
+            assert_same(ecc.euler_transform, *given, connectivity=connectivity, spacing=steps)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -62,7 +53,7 @@ def test_weights_whose_sums_are_exact(shape, unit):
     for connectivity in {1, weights.ndim}:
         for heights in levels(shape):
             options = {"connectivity": connectivity, "weighted": True}
-            assert_same(weights, directions(weights.ndim), heights, **options)
+            assert_same(ecc.euler_transform, weights, directions(weights.ndim), heights, **options)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
@@ -78,17 +69,15 @@ def test_sums_of_floats_are_as_good_as_those_of_the_cpu_and_the_same_in_every_ru
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f2", "f4"])
 def test_dtypes(dtype):
-    assert_same(CUBE[0].astype(dtype), 7, 30)
-    assert_same((CUBE[0] * 3).astype(dtype), 7, 30, weighted=True)
+    assert_same(ecc.euler_transform, CUBE[0].astype(dtype), 7, 30)
+    assert_same(ecc.euler_transform, (CUBE[0] * 3).astype(dtype), 7, 30, weighted=True)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_more_directions_points_and_heights_than_a_block_has_room_for(weighted):
     image = CUBE * np.arange(100) if weighted else CUBE
-    assert_same(image, 200, 40, weighted=weighted)
-    assert_same(image[:9], 5, 70_000, weighted=weighted)
-    assert_same(image[:3, :5], 600, 3, weighted=weighted)
-    assert_same(image, 1, 3, weighted=weighted)
+    for given in ((image, 200, 40), (image[:9], 5, 70_000), (image[:3, :5], 600, 3), (image, 1, 3)):
+        assert_same(ecc.euler_transform, *given, weighted=weighted)
 
 
 @pytest.mark.parametrize("shape", [(30,), (12, 15), (1, 7), (16, 7, 18)])
@@ -97,25 +86,24 @@ def test_more_directions_points_and_heights_than_a_block_has_room_for(weighted):
 def test_regions(shape, dtype, normalize):
     small = (np.random.default_rng(5).integers(0, 6, shape) * 7).astype(dtype)
     labels = np.kron(small, np.ones((2,) * small.ndim, dtype))
-    options = {"function": ecc.region_transforms, "normalize": normalize}
     for connectivity in {1, labels.ndim}:
+        options = {"connectivity": connectivity, "spacing": 0.3, "normalize": normalize}
         for heights in (20, *levels(shape)):
-            assert_same(labels, 7, heights, connectivity=connectivity, spacing=0.3, **options)
+            assert_same(ecc.region_transforms, labels, 7, heights, **options)
 
 
 def test_many_regions_and_none():
     ids = np.arange(40 * 50).reshape(40, 50)
     labels = np.kron(ids, np.ones((5, 5), np.int64)) * 10**12
-    assert_same(labels, 9, 33, function=ecc.region_transforms)
-    assert_same(np.zeros((4, 5), np.int32), 9, [0.0, 1.0], function=ecc.region_transforms)
+    assert_same(ecc.region_transforms, labels, 9, 33)
+    assert_same(ecc.region_transforms, np.zeros((4, 5), np.int32), 9, [0.0, 1.0])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_empty_results(weighted):
     for image in (np.zeros((0, 4), bool), CUBE[0]):
-        assert_same(image, 0, [0.0, 1.0], weighted=weighted)
-        assert_same(image, 3, [], weighted=weighted)
-        assert_same(image, 3, [0.0, 1.0], weighted=weighted)
+        for given in ((0, [0.0, 1.0]), (3, []), (3, [0.0, 1.0])):
+            assert_same(ecc.euler_transform, image, *given, weighted=weighted)
 
 
 def test_layouts():
@@ -127,16 +115,14 @@ def test_layouts():
 
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
-    mask, weights = torch.from_numpy(CUBE), torch.from_numpy(CUBE * 1.5).to(torch.bfloat16)
-    labels = torch.from_numpy(CUBE * 3)
-    for image, function, options in (
-        (mask, ecc.euler_transform, {}),
-        (weights, ecc.euler_transform, {"weighted": True}),
-        (labels, ecc.region_transforms, {}),
-    ):
-        found, known = (function(array, 9, 30, **options) for array in (image.cuda(), image))
-        for array, expected in zip(found, known, strict=True):
-            assert_arrays_equal(array, expected.numpy(), like=image.cuda())
+    assert_same(ecc.euler_transform, CUBE, 9, 30, put=to_torch)
+    assert_same(ecc.region_transforms, CUBE * 3, 9, 30, put=to_torch)
+    weights = torch.from_numpy(CUBE * 1.5).to(torch.bfloat16)
+    found, known = (
+        ecc.euler_transform(array, 9, 30, weighted=True) for array in (weights.cuda(), weights)
+    )
+    for array, expected in zip(found, known, strict=True):
+        assert_arrays_equal(array, expected.numpy(), like=weights.cuda())
 
 
 @pytest.mark.parametrize(
@@ -170,15 +156,13 @@ def test_the_current_stream_is_used():
 def test_another_device():
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs two devices")
+
+    def put(array):
+        with cupy.cuda.Device(1):
+            return cupy.asarray(array)
+
     labels = CUBE.astype(np.uint8)
-    with cupy.cuda.Device(1):
-        image = cupy.asarray(labels)
-    for function, options in (
-        (ecc.euler_transform, {}),
-        (ecc.euler_transform, {"weighted": True}),
-        (ecc.region_transforms, {}),
-    ):
-        found, known = (function(array, 9, 30, **options) for array in (image, labels))
-        for array, expected in zip(found, known, strict=True):
-            assert_arrays_equal(array, expected, like=image)
+    assert_same(ecc.euler_transform, labels, 9, 30, put=put)
+    assert_same(ecc.euler_transform, labels, 9, 30, put=put, weighted=True)
+    assert_same(ecc.region_transforms, labels, 9, 30, put=put)
     assert cupy.cuda.runtime.getDevice() == 0

@@ -1,12 +1,18 @@
 """Soft curves and transforms: values and gradients against plain PyTorch and the exact results."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from oracles import soft as reference
-from torch import Tensor
+from soft_helpers import (
+    check_transform,
+    check_windows,
+    draw,
+    gradients,
+    leaves,
+    plain_curve,
+    relative,
+)
 
 import ecc_core as ecc
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
@@ -18,41 +24,6 @@ CASES = [
     for connectivity in sorted({1, len(shape) - 1})
 ]
 SHARPNESS = 9.0
-
-
-def relative(found: Tensor, wanted: Tensor) -> float:
-    return ((found.double() - wanted).norm() / wanted.norm()).item()
-
-
-def draw(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> Tensor:
-    """Distinct values between 0 and 1: no ties."""
-    generator = torch.Generator().manual_seed(seed)
-    count = int(np.prod(shape))
-    return (torch.randperm(count, generator=generator).to(dtype) / count).reshape(shape)
-
-
-def plain_curve(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction: Tensor | None = None,
-    scale: Tensor | None = None,
-    spacing: float = 1.0,
-    **options: Any,
-) -> Tensor:
-    """The definition, through the reference."""
-    terms = None
-    if direction is not None and scale is not None:
-        unit = direction / direction.norm()
-        places = [(torch.arange(n).double() - (n - 1) / 2) * spacing for n in image.shape[1:]]
-        terms = torch.cat([scale * u * x for u, x in zip(unit, places, strict=True)])
-    options = {"mask": None, "superlevel": False, "ties": "raster", **options}
-    return reference.soft_curve(image, thresholds, sharpness, direction_terms=terms, **options)
-
-
-def gradients(result: Tensor, inputs: list[Tensor], seed: int = 0) -> tuple[Tensor, ...]:
-    upstream = torch.rand(result.shape, generator=torch.Generator().manual_seed(seed)) + 0.5
-    return torch.autograd.grad(result, inputs, upstream.to(result))
 
 
 @pytest.mark.parametrize("superlevel", [False, True], ids=["sub", "super"])
@@ -67,8 +38,7 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel):
         torch.tensor(0.11),
     ]
     mask = draw(shape, torch.float32, seed=1) < 0.85
-    found = [number.clone().requires_grad_() for number in numbers]
-    wanted = [number.double().requires_grad_() for number in numbers]
+    found, wanted = leaves(numbers)
     image, thresholds, sharpness, direction, scale = found
     curve = soft_euler_curve(
         image,
@@ -155,33 +125,7 @@ def test_transform_gradcheck(shape, connectivity):
 @pytest.mark.parametrize("extension", ["max", "min"])
 @pytest.mark.parametrize(("shape", "connectivity"), CASES)
 def test_transform_equals_the_reference(shape, connectivity, extension):
-    ndim = len(shape) - 1
-    weights = draw(shape, torch.float32) * (draw(shape, torch.float32, seed=1) < 0.7)
-    directions = torch.randn(5, ndim, generator=torch.Generator().manual_seed(2))
-    numbers = [weights, directions, torch.linspace(-6, 6, 9), torch.tensor(1.5)]
-    found = [number.clone().requires_grad_() for number in numbers]
-    wanted = [number.double().requires_grad_() for number in numbers]
-    transform = soft_euler_transform(
-        *found[:3],
-        sharpness=found[3],
-        connectivity=connectivity,
-        n_spatial=ndim,
-        spacing=0.8,
-        extension=extension,
-    )
-    plain = reference.soft_transform(
-        wanted[0],
-        wanted[1] / wanted[1].norm(dim=1, keepdim=True),
-        *wanted[2:],
-        connectivity=connectivity,
-        spacing=(0.8,) * ndim,
-        extension=extension,
-    )
-    assert relative(transform, plain) < 1e-5
-    pairs = zip(gradients(transform, found), gradients(plain, wanted), strict=True)
-    for name, (own, true) in zip(("weights", "u", "t", "l"), pairs, strict=True):
-        if not (ndim == 1 and name == "u"):
-            assert relative(own, true) < 1e-5, name
+    check_transform(shape, connectivity, extension)
 
 
 @pytest.mark.parametrize(
@@ -234,16 +178,8 @@ def test_transform_at_infinite_heights():
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_windows_of_any_width(sharpness, offset):
     """From one window for all thresholds to one apiece, finer than float32 can tell apart."""
-    image = (draw((2, 40, 50), torch.float32) + offset).requires_grad_()
-    thresholds = (draw((37,), torch.float32, seed=3) * 1.2 - 0.1 + offset).requires_grad_()
-    curve = soft_euler_curve(image, thresholds, sharpness=sharpness)
-    exact = [x.detach().double().requires_grad_() for x in (image, thresholds)]
-    plain = plain_curve(*exact, torch.tensor(sharpness).double(), connectivity=2)
-    assert relative(curve, plain) < 1e-5
-    for own, true in zip(
-        gradients(curve, [image, thresholds]), gradients(plain, exact), strict=True
-    ):
-        assert (own.double() - true).norm() <= 1e-5 * true.norm() + 1e-6 * sharpness
+    thresholds = draw((37,), torch.float32, seed=3) * 1.2 - 0.1 + offset
+    check_windows(draw((2, 40, 50)) + offset, thresholds, sharpness, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize(("shape", "connectivity"), CASES)
