@@ -108,16 +108,6 @@ def test_where_a_boundary_is_not_defined():
         np.testing.assert_array_equal(values, [0])
 
 
-def test_an_open_boundary_shows_in_the_result(tmp_path):
-    from ecc_core.io import read_result, write_result
-
-    curve = ecc.euler_curve(image_of((4, 5)), 5, boundary="half-open")
-    assert "boundary='half-open'" in repr(curve)
-    for suffix in ("csv", "npz"):
-        write_result(tmp_path / f"curve.{suffix}", curve)
-        assert read_result(tmp_path / f"curve.{suffix}") == curve
-
-
 @pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_blocks_of_large_images(shape, boundary):

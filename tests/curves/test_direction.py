@@ -66,14 +66,6 @@ def test_general_directions(backend, shape, dtype):
         assert_curves_equal(found, expected, thresholds=thresholds)
 
 
-def test_the_default_range_is_that_of_the_tilted_image(backend):
-    image = noise((19, 67))
-    tilted = reference.directional(image, (0, 1))
-    thresholds = np.linspace(tilted.min(), tilted.max(), 50)
-    found = ecc.euler_curve(backend.asarray(image), 50, direction=(0, 1))
-    assert_curves_equal(found, reference.euler_curve(tilted, thresholds), thresholds=thresholds)
-
-
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, reversed_view])
 @pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131), (2, 20_011)])
 def test_larger_than_a_block(shape, layout):

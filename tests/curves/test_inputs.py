@@ -296,23 +296,6 @@ def test_devices_need_cupy():
         ecc.euler_curve(VOLUME, [0], devices=[0])
 
 
-def test_dask_arrays():
-    da = pytest.importorskip("dask.array", reason="dask is not installed")
-    lazy = da.from_array(IMAGE, chunks=2)
-    for options, error, message in (
-        ({"direction_scale": 1.0}, ValueError, f"`direction_scale` {ALONE}"),
-        ({"spacing": 2}, ValueError, f"`spacing` {ALONE}"),
-        ({"superlevel": "no"}, TypeError, BOOLEAN),
-        ({"devices": [0]}, ValueError, "`devices` must be None for an image that is not in host"),
-    ):
-        with pytest.raises(error, match=message):
-            ecc.euler_curve(lazy, [0], **options)
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    lazy._meta = torch.zeros((0, 0))
-    with pytest.raises(TypeError, match="`image` must have chunks of NumPy or CuPy arrays, got th"):
-        ecc.euler_curve(lazy, [0])
-
-
 def test_ragged_sequences():
     for function in (ecc.euler_curve, ecc.euler_coefficients, ecc.euler_number):
         with pytest.raises(ValueError, match="`image` must be an array, got a ragged sequence"):
@@ -336,14 +319,6 @@ def test_ragged_sequences():
 def test_labels(labels, error, message):
     with pytest.raises(error, match=message):
         ecc.region_curves(IMAGE, labels)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_good_input_warns_of_nothing(function):
-    for dtype in ("bool", "uint8", "float16", "float32"):
-        FUNCTIONS[function](IMAGE.astype(dtype))
-    FUNCTIONS[function](np.array([[np.inf, -np.inf, 3.0]]))
 
 
 def test_infinite_values_with_a_direction_are_no_nan():

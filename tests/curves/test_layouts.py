@@ -55,17 +55,6 @@ def test_axes_in_any_order(dtype, shape):
         assert_arrays_equal(ecc.euler_coefficients(view), expected)
 
 
-@pytest.mark.parametrize(
-    "shape", [(70_001,), (2, 33_001), (33_001, 2), (9, 8_200), (500, 3, 3), (60, 50, 3)]
-)
-def test_thin_images(shape):
-    image = noise(shape, "float32")
-    for connectivity in {1, len(shape)}:
-        found = ecc.euler_curve(image, THRESHOLDS, connectivity=connectivity)
-        expected = reference.euler_curve(image, THRESHOLDS, connectivity=connectivity)
-        assert_curves_equal(found, expected)
-
-
 GUARDED = """
 import ctypes, itertools, mmap
 import numpy as np
@@ -169,15 +158,6 @@ def test_batches_larger_than_a_block(shape, axis, workers):
         expected = [reference.euler_curve(part, THRESHOLDS, **options) for part in stack]
         found = ecc.euler_curve(image, THRESHOLDS, axis=axis, workers=workers, **options)
         assert_curves_equal(found, expected)
-
-
-def test_one_range_for_the_whole_batch(backend):
-    image = noise((3, 9, 67), "float64")
-    image[1] /= 10
-    found = ecc.euler_curve(backend.asarray(image), 7, axis=(1, 2))
-    thresholds = np.linspace(image.min(), image.max(), 7)
-    expected = [reference.euler_curve(plane, thresholds) for plane in image]
-    assert_curves_equal(found, expected, thresholds=thresholds)
 
 
 def test_masks_and_nan_of_a_batch(backend):

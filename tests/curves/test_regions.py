@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
-from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategies
@@ -36,21 +35,6 @@ def test_equal_the_reference(backend, data):
     )
     np.testing.assert_array_equal(image, before[0])
     np.testing.assert_array_equal(labels, before[1])
-
-
-@pytest.mark.parametrize("connectivity", [1, 2])
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_equal_scikit_image(backend, dtype, connectivity):
-    rng = np.random.default_rng(0)
-    image = (rng.random((33, 70)) * 5).astype(dtype)
-    labels = rng.integers(4, size=(33, 70))
-    found = ecc.region_curves(
-        backend.asarray(image), backend.asarray(labels), [1, 2, 3], connectivity=connectivity
-    )
-    for row, label in enumerate((1, 2, 3)):
-        for column, t in enumerate((1, 2, 3)):
-            inside = (image <= t) & (labels == label)
-            assert found.values[row, column] == euler_number(inside, connectivity)
 
 
 @pytest.mark.parametrize("shape", [(300, 301), (25, 40, 67)])

@@ -54,13 +54,6 @@ def test_a_range_wider_than_the_largest_float(backend):
         np.testing.assert_array_equal(found.thresholds[[0, -1]], [-largest, largest])
 
 
-def test_default_is_256_thresholds(backend):
-    image = backend.asarray(noise((9, 67), "uint16"))
-    default, given = ecc.euler_curve(image), ecc.euler_curve(image, 256)
-    assert_curves_equal(default, given.values, thresholds=given.thresholds)
-    assert default.values.shape == (256,)
-
-
 def test_a_constant_image(backend):
     image = np.full((9, 67), 7, dtype=np.int16)
     found = ecc.euler_curve(backend.asarray(image), 4)

@@ -26,6 +26,7 @@ RESULTS = {
     "big-endian thresholds": ecc.euler_curve(IMAGE, np.array([1, 5], ">i2")),
     "repeated thresholds": ecc.euler_curve(IMAGE, [1.0, 1.0, np.inf]),
     "directional": ecc.euler_curve(IMAGE, 4, direction=[1, 2], direction_scale=1 / 3),
+    "window": ecc.euler_curve(IMAGE, 4, boundary="half-open"),
     "batch": ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2)),
     "no thresholds": ecc.euler_curve(IMAGE, []),
     "regions": ecc.region_curves(IMAGE, LABELS, 3),

@@ -232,6 +232,7 @@ class TestRepr:
     def test_long_ones_are_cut(self):
         curve = ecc.euler_curve(np.arange(256), 256)
         assert "thresholds=[0, 1, ..., 254, 255], values=[1, 1, ..., 1, 1]" in repr(curve)
+        assert "boundary='half-open'" in repr(ecc.euler_curve(IMAGE, 4, boundary="half-open"))
 
     @every_result
     def test_one_short_line(self, result):
