@@ -8,10 +8,6 @@ from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
 
 
-def connectivities(ndim):
-    return sorted({1, ndim})
-
-
 def counted(foreground, connectivity):
     """Components of a set, and those of its complement that do not reach the padded border."""
     ndim = foreground.ndim
@@ -31,8 +27,35 @@ def betti_numbers(foreground, connectivity):
     return [first, first + last - euler_number(foreground, connectivity), last]
 
 
+def intervals(image, connectivity, periodic=False):
+    """Births and deaths by GUDHI, for each dimension; classes that never die have infinity."""
+    name = "vertices" if connectivity == 1 and image.ndim > 1 else "top_dimensional_cells"
+    cells = {name: image.astype(float)}
+    if periodic:
+        cubical = gudhi.PeriodicCubicalComplex(**cells, periodic_dimensions=[True] * image.ndim)
+    else:
+        cubical = gudhi.CubicalComplex(**cells)
+    cubical.compute_persistence(homology_coeff_field=2)
+    found = map(cubical.persistence_intervals_in_dimension, range(image.ndim + periodic))
+    return [np.reshape(part, (-1, 2)) for part in found]
+
+
+def alive(parts, at, least=0.0):
+    """Numbers of the intervals of persistence `least` that contain each threshold."""
+    values = np.zeros((len(parts), len(at)), np.int64)
+    for row, part in zip(values, parts, strict=True):
+        births, deaths = part[part[:, 1] - part[:, 0] >= least].T
+        row[:] = [((births <= t) & (t < deaths)).sum() for t in at]
+    return values
+
+
+def assert_diagrams(found, parts):
+    for own, part in zip(found, parts, strict=True):
+        np.testing.assert_array_equal(sorted_pairs(*own.T), sorted_pairs(*part.T))
+
+
 def diagram(image, shown, connectivity, superlevel, dimension, periodic=False):
-    """Births and deaths by GUDHI, sorted, and the number of classes that never die.
+    """Births and deaths by GUDHI, sorted, and the births of classes that never die.
 
     GUDHI computes with float64, which does not hold all integers. So it gets the ranks of the
     values, and for points that are not shown the rank behind all others.
@@ -42,14 +65,7 @@ def diagram(image, shown, connectivity, superlevel, dimension, periodic=False):
     entry = np.full(image.shape, never)
     entry[shown] = never - 1 - ranks if superlevel else ranks
     levels = levels[::-1] if superlevel else levels
-    name = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    cells = {name: entry.astype(float)}
-    if periodic:
-        cubical = gudhi.PeriodicCubicalComplex(**cells, periodic_dimensions=[True] * image.ndim)
-    else:
-        cubical = gudhi.CubicalComplex(**cells)
-    cubical.compute_persistence(homology_coeff_field=2)
-    found = np.reshape(cubical.persistence_intervals_in_dimension(dimension), (-1, 2))
+    found = intervals(entry, connectivity, periodic)[dimension]
     born, died = np.minimum(found[found[:, 0] < never], never).astype(int).T
     ends = died < never
     return sorted_pairs(levels[born[ends]], levels[died[ends]]), np.sort(levels[born[~ends]])

@@ -3,6 +3,7 @@
 import numpy as np
 import plain
 import pytest
+from filtrations import any_side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -31,10 +32,7 @@ def test_curves(library, data):
     image = data.draw(strategies.images(dtypes=[d for d in DTYPES if library.supports(d)]))
     thresholds = data.draw(strategies.thresholds(image))
     mask = data.draw(st.none() | strategies.masks(image.shape))
-    options = {
-        "connectivity": data.draw(st.sampled_from((None, 1, image.ndim))),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(image.ndim))
     before = image.copy()
     kept = {} if mask is None else {"mask": library.asarray(mask)}
     found = ecc.euler_curve(library.asarray(image), thresholds, **options, **kept)

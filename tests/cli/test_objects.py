@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-import gudhi
 import numpy as np
 import pytest
 import tifffile
 from io_helpers import rows_of
 from scipy import ndimage
+from topology_helpers import alive, intervals
 
 from ecc_core.cli import main
 
@@ -26,9 +26,7 @@ def paths(tmp_path):
 
 def lifetimes(image, least, sign=1):
     """Intervals of the components of persistence `least`, the oldest first."""
-    cubical = gudhi.CubicalComplex(top_dimensional_cells=sign * image.astype(np.float64))
-    cubical.compute_persistence(homology_coeff_field=2)
-    found = cubical.persistence_intervals_in_dimension(0)
+    found = intervals(sign * image.astype(np.float64), image.ndim)[0]
     return sign * found[found[:, 1] - found[:, 0] >= least]
 
 
@@ -95,19 +93,10 @@ def test_objects_over_opposite_sides(tmp_path):
 
 def test_filtered_curves(paths, tmp_path):
     out = str(tmp_path / "c.csv")
-    command = [
-        "curve",
-        paths["plane"],
-        "--betti",
-        "--persistence",
-        "40",
-        "--thresholds",
-        "10,50,90",
-    ]
-    assert main([*command, "--out", out]) == 0
-    intervals = lifetimes(IMAGE[0], 40)
-    alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
-    np.testing.assert_array_equal(read(out)["b0"], alive)
+    options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90", "--out", out]
+    assert main(["curve", paths["plane"], *options]) == 0
+    expected = alive([lifetimes(IMAGE[0], 40)], (10, 50, 90))[0]
+    np.testing.assert_array_equal(read(out)["b0"], expected)
 
 
 def test_filtered_curves_of_regions(paths, tmp_path):
@@ -119,6 +108,6 @@ def test_filtered_curves_of_regions(paths, tmp_path):
     assert main([*command, *options]) == 0
     found = read(out)
     for label in (1, 5):
-        intervals = lifetimes(np.where(labels == label, IMAGE[0], np.float32(1e9)), 40)
-        alive = [((intervals[:, 0] <= t) & (t < intervals[:, 1])).sum() for t in (10, 50, 90)]
-        np.testing.assert_array_equal(found["b0"][found["label"] == label], alive)
+        region = np.where(labels == label, IMAGE[0], np.float32(1e9))
+        expected = alive([lifetimes(region, 40)], (10, 50, 90))[0]
+        np.testing.assert_array_equal(found["b0"][found["label"] == label], expected)

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import connectivities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -16,10 +17,6 @@ from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
 SHAPES = [(7,), (1,), (4, 5), (1, 4), (2, 2), (3, 4, 2), (1, 1, 1)]
-
-
-def connectivities(ndim):
-    return (1,) if ndim == 1 else (1, ndim)
 
 
 def image_of(shape, dtype="float32", seed=0):

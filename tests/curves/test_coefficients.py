@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import any_side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -20,10 +21,7 @@ def test_equal_the_reference(backend, data):
     dtypes = [d for d in EVERY_DTYPE if backend.supports(d)]
     image = data.draw(strategies.images(dtypes=dtypes, nan=data.draw(st.booleans())))
     mask = data.draw(st.none() | strategies.masks(image.shape))
-    options = {
-        "connectivity": data.draw(st.sampled_from((None, 1, image.ndim))),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(image.ndim))
     before = image.copy()
     found = ecc.euler_coefficients(
         backend.asarray(image),

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import connectivities, sides
 from oracles import euler as reference
 from skimage.measure import euler_number as skimage_euler_number
 
@@ -12,10 +13,6 @@ from ecc_core.testing import assert_curves_equal, known_shapes, strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SHAPES = {1: (301,), 2: (19, 131), 3: (4, 18, 67)}
-
-
-def connectivities(ndim):
-    return (1,) if ndim == 1 else (1, ndim)
 
 
 def few_levels(shape, dtype, seed=0):
@@ -180,8 +177,7 @@ def test_omitted_nan_never_enters(backend, ndim, dtype):
     rng = np.random.default_rng(7)
     image = rng.random(SHAPES[ndim]).astype(dtype)
     image[rng.random(image.shape) < 0.2] = np.nan
-    for connectivity, superlevel in itertools.product(connectivities(ndim), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
+    for options in sides(ndim):
         thresholds = np.linspace(np.nanmin(image).item(), np.nanmax(image).item(), 256)
         found = ecc.euler_curve(backend.asarray(image), nan="omit", **options)
         expected = reference.euler_curve(image, thresholds, **options)
@@ -201,10 +197,7 @@ def test_masked_points_never_enter(backend, dtype):
         mask = rng.random(shape) < 0.8
         mask[..., :2] = True  # the extremes are outside the mask, not inside
         image[~mask] = rng.choice(np.array([0, 1, 90], dtype), int((~mask).sum()))
-        for connectivity, superlevel in itertools.product(
-            connectivities(len(shape)), (False, True)
-        ):
-            options = {"connectivity": connectivity, "superlevel": superlevel}
+        for options in sides(len(shape)):
             found = ecc.euler_curve(backend.asarray(image), mask=backend.asarray(mask), **options)
             kept = image[mask].astype(float)
             thresholds = np.linspace(kept.min(), kept.max(), 256)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import connectivities
 from oracles import euler as reference
 from stored_arrays import reversed_view
 
@@ -18,10 +19,6 @@ GENERAL = {1: [(0.3,)], 2: [(1, 2), (-0.3, 1e-3)], 3: [(1, 2, -3), (-0.1, 0.7, 0
 
 def noise(shape, dtype="uint8", top=20, seed=0):
     return (np.random.default_rng(seed).random(shape) * top).astype(dtype)
-
-
-def connectivities(ndim):
-    return (1,) if ndim == 1 else (1, ndim)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "float32", ">f8"])

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from filtrations import sides
 from oracles import euler as reference
 from stored_arrays import WAYS
 
@@ -127,8 +128,7 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
     batch = [a for a in range(len(shape)) if a not in spatial]
     stack = image.transpose(*batch, *spatial)
     leading = tuple(shape[a] for a in batch)
-    for connectivity, superlevel in itertools.product((1, None), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
+    for options in sides(len(spatial)):
         expected = np.empty((*leading, THRESHOLDS.size), np.int64)
         for index in np.ndindex(leading):
             expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)

@@ -1,9 +1,8 @@
 """Curves at a single level, whose set the CPU backend counts without finding coefficients."""
 
-import itertools
-
 import numpy as np
 import pytest
+from filtrations import sides
 from oracles import euler as reference
 
 import ecc_core as ecc
@@ -33,8 +32,7 @@ def test_curves_at_one_level(shape, dtype):
     image = (rng.random(shape) * 100).astype(dtype)
     mask = rng.random(shape) < 0.8
     for at in ([40], [40, 40, 40], [-5], [300], [-5, 40], [99, 300]):
-        for superlevel, connectivity in itertools.product((False, True), (1, len(shape))):
-            options = {"connectivity": connectivity, "superlevel": superlevel}
+        for options in sides(len(shape)):
             for shown in (None, mask):
                 found = ecc.euler_curve(image, at, mask=shown, **options)
                 expected = reference.euler_curve(image, at, mask=shown, **options)

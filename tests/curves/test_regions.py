@@ -1,9 +1,8 @@
 """`region_curves`: every label as if it were alone."""
 
-import itertools
-
 import numpy as np
 import pytest
+from filtrations import sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -110,8 +109,7 @@ def test_dtypes_of_labels(backend, dtype):
     image = rng.integers(9, size=(17, 67)).astype(np.uint8)
     top = 1 if dtype == "bool" else np.iinfo(dtype).max
     labels = rng.choice(np.array([0, 1, top - 1 if dtype != "bool" else 1, top], dtype), (17, 67))
-    for connectivity, superlevel in itertools.product((1, 2), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
+    for options in sides(2):
         assert_right(backend, image, labels, np.arange(9), **options)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from filtrations import any_side
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,10 +23,7 @@ def splits(draw, length):
 def test_parts_add_up(data, ndim, dtype):
     image = VOLUME.astype(dtype)[(slice(None), *(0,) * (3 - ndim))]
     cuts = data.draw(splits(len(image)))
-    options = {
-        "connectivity": data.draw(st.sampled_from([1, ndim])),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(ndim))
     parts = np.split(image, cuts)
     for thresholds in (LEVELS, 5):
         found = ecc.euler_curve_shards(parts, thresholds, **options)

@@ -1,11 +1,11 @@
 """Thresholds of every kind: counted, given, exact, beyond the dtype, many."""
 
-import itertools
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from filtrations import sides
 from oracles import euler as reference
 
 import ecc_core as ecc
@@ -19,8 +19,7 @@ def noise(shape, dtype, top=200, seed=0):
 def assert_right(backend, image, thresholds):
     """Compare both constructions and orders with the reference; thresholds come back as given."""
     thresholds = np.asarray(thresholds)
-    for connectivity, superlevel in itertools.product((1, image.ndim), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
+    for options in sides(image.ndim):
         like = backend.asarray(image)
         found = ecc.euler_curve(like, backend.asarray(thresholds), **options)
         expected = reference.euler_curve(image, thresholds, **options)

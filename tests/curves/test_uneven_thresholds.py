@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import sides
 from oracles import euler as reference
 
 import ecc_core as ecc
@@ -58,21 +59,18 @@ def images(shape, dtype, thresholds):
 def test_uneven_thresholds(dtype):
     for (_, thresholds), shape in itertools.product(uneven(dtype), SHAPES):
         for image in images(shape, dtype, thresholds):
-            for connectivity, superlevel in itertools.product({1, len(shape)}, (False, True)):
-                options = {"connectivity": connectivity, "superlevel": superlevel}
+            for options in sides(len(shape)):
                 found = ecc.euler_curve(image, thresholds, **options)
                 assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
             holes = image.copy()
             never = np.random.default_rng(3).random(shape) < 0.2
-            options["mask"] = ~never
+            shown = {"mask": ~never}
             if holes.dtype.kind == "f":
                 holes[never] = np.nan
-                found = ecc.euler_curve(
-                    holes, thresholds, connectivity=connectivity, superlevel=True, nan="omit"
-                )
+                found = ecc.euler_curve(holes, thresholds, nan="omit", **options)
             else:
-                found = ecc.euler_curve(holes, thresholds, **options)
-            assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
+                found = ecc.euler_curve(holes, thresholds, **options, **shown)
+            assert_curves_equal(found, reference.euler_curve(image, thresholds, **options, **shown))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dask.order import diagnostics
 from dask_helpers import noise
+from filtrations import any_side
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,10 +37,7 @@ def test_any_chunks(data):
     image = data.draw(strategies.images(nan=False))
     chunks = data.draw(strategies.chunkings(image.shape))
     at = data.draw(strategies.thresholds(image))
-    options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(image.ndim))
     expected = ecc.euler_curve(image, at, **options)
     assert_same(ecc.euler_curve(in_chunks(image, chunks), at, **options), expected)
 

@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
+from filtrations import any_side, sides
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -24,10 +25,7 @@ def test_any_chunks(data):
     image = data.draw(strategies.images(nan=False))
     chunks = data.draw(strategies.chunkings(image.shape))
     at = data.draw(strategies.thresholds(image))
-    options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(image.ndim))
     lazy = ecc.betti_curves(da.from_array(image, chunks=chunks), at, **options)
     assert isinstance(lazy.values, da.Array)
     known = ecc.betti_curves(image, at, **options)
@@ -116,8 +114,7 @@ def test_classes_that_last(data):
     shown = data.draw(st.none() | strategies.masks(image.shape))
     assume(shown is None or image.dtype.kind not in "iu" or image.itemsize < 8)
     options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
+        **data.draw(any_side(image.ndim)),
         "mask": shown,
         "nan": "omit",
         "min_persistence": data.draw(st.sampled_from([1e-30, 1, 2, 50, 1e4])),
@@ -129,8 +126,8 @@ def test_classes_that_last(data):
 
 def test_classes_that_last_in_many_blocks():
     image = np.random.default_rng(7).random((90, 110)).astype(np.float32)
-    for connectivity, superlevel in itertools.product((1, 2), (False, True)):
-        options = {"connectivity": connectivity, "superlevel": superlevel, "min_persistence": 0.4}
+    for side in sides(2):
+        options = {**side, "min_persistence": 0.4}
         at = np.linspace(0, 1, 30)
         lazy = ecc.betti_curves(da.from_array(image, chunks=17), at, **options)
         assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)

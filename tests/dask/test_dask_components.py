@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+from filtrations import any_side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -23,8 +24,7 @@ def test_any_chunks(data):
     chunks = data.draw(strategies.chunkings(image.shape))
     at = data.draw(strategies.thresholds(image))
     options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
+        **data.draw(any_side(image.ndim)),
         "mask": data.draw(st.none() | strategies.masks(image.shape)),
         "nan": "omit",
     }

@@ -5,6 +5,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask_helpers import noise
+from filtrations import any_side
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,10 +33,7 @@ def test_regions_that_cross_chunks(data):
     image = data.draw(strategies.images(nan=False))
     labels = data.draw(strategies.labels(image.shape))
     at = data.draw(strategies.thresholds(image))
-    options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(image.ndim))
     expected = ecc.region_curves(image, labels, at, **options)
     array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
     if data.draw(st.booleans()):
@@ -106,8 +104,7 @@ def test_coefficients(data):
     image = data.draw(strategies.images(nan=True))
     mask = data.draw(st.none() | strategies.masks(image.shape))
     options = {
-        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
-        "superlevel": data.draw(st.booleans()),
+        **data.draw(any_side(image.ndim)),
         "mask": mask,
         "nan": "omit",
     }

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from filtrations import connectivities
 from oracles.euler import minkowski_functionals
 
 import ecc_core as ecc
@@ -23,10 +24,6 @@ THRESHOLDS = np.arange(7)
 
 def image_of(shape, dtype="float32", seed=0):
     return np.random.default_rng(seed).integers(0, 6, shape).astype(dtype)
-
-
-def connectivities(ndim):
-    return (1,) if ndim == 1 else (1, ndim)
 
 
 def estimators(ndim):

@@ -5,6 +5,7 @@ More cases: `pytest tests/request/test_stored_arrays.py --hypothesis-profile=man
 
 import numpy as np
 import pytest
+from filtrations import any_side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -148,9 +149,6 @@ CHECKS = [curve, masked, exact, even, coefficients, regions, shards, blocks, tra
 def test_stored_arrays(check, data):
     plain, image = data.draw(images())
     before = np.array(plain)
-    options = {
-        "connectivity": data.draw(st.sampled_from((None, 1, plain.ndim))),
-        "superlevel": data.draw(st.booleans()),
-    }
+    options = data.draw(any_side(plain.ndim))
     check(data, plain, image, options)
     assert_array_equal(np.asarray(image), before)

@@ -6,8 +6,9 @@ import cripser
 import numpy as np
 import pytest
 import torch
+from filtrations import connectivities
 from numpy.testing import assert_array_equal
-from topology_helpers import connectivities, counted
+from topology_helpers import counted
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch

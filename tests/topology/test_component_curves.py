@@ -6,11 +6,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from filtrations import any_side, connectivities
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import ndimage
-from topology_helpers import connectivities
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import growth, launch
@@ -59,8 +59,7 @@ def cases(draw):
         image,
         draw(strategies.thresholds(image)),
         {
-            "connectivity": draw(st.sampled_from(connectivities(ndim))),
-            "superlevel": draw(st.booleans()),
+            **draw(any_side(ndim)),
             "mask": draw(st.none() | strategies.masks(image.shape)),
             "nan": "omit",
         },

@@ -1,10 +1,10 @@
 """Betti curves of the classes that last, against GUDHI's diagrams."""
 
-import gudhi
 import numpy as np
 import pytest
+from filtrations import connectivities
 from numpy.testing import assert_array_equal
-from topology_helpers import connectivities
+from topology_helpers import alive, intervals
 
 import ecc_core as ecc
 
@@ -12,18 +12,9 @@ DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, 
 
 
 def known(image, at, least, connectivity, superlevel):
-    """Count intervals of persistence `least` that contain each threshold."""
     sign = -1 if superlevel else 1
-    name = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    cubical = gudhi.CubicalComplex(**{name: sign * image.astype(np.float64)})
-    cubical.compute_persistence(homology_coeff_field=2)
-    values = np.zeros((image.ndim, len(at)), np.int64)
-    for k in range(image.ndim):
-        intervals = np.reshape(cubical.persistence_intervals_in_dimension(k), (-1, 2))
-        births, deaths = intervals[intervals[:, 1] - intervals[:, 0] >= least].T
-        for i, t in enumerate(at):
-            values[k, i] = ((births <= sign * t) & (sign * t < deaths)).sum()
-    return values
+    parts = intervals(sign * image.astype(np.float64), connectivity)
+    return alive(parts, sign * np.asarray(at, float), least)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

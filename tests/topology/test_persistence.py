@@ -6,10 +6,11 @@ More cases: `pytest tests/topology/test_persistence.py --hypothesis-profile=many
 import numpy as np
 import pytest
 import torch
+from filtrations import any_side
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from topology_helpers import betti_numbers, connectivities, diagram, sorted_pairs
+from topology_helpers import betti_numbers, diagram, sorted_pairs
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
@@ -58,10 +59,7 @@ def partly_excluded(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray
     shapes = st.tuples(*sides, st.sampled_from(WIDTHS))
     image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
     shown = draw(st.just(np.ones(image.shape, bool)) | strategies.masks(image.shape))
-    options: Options = {
-        "connectivity": draw(st.sampled_from(connectivities(ndim))),
-        "superlevel": draw(st.booleans()),
-    }
+    options: Options = draw(any_side(ndim))
     passed = image
     if draw(st.booleans()):
         passed = np.ma.array(image, mask=~shown)

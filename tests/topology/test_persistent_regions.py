@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from filtrations import any_side
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import ndimage
 from skimage.morphology import h_maxima
-from topology_helpers import connectivities, diagram
+from topology_helpers import diagram
 
 import ecc_core as ecc
 from ecc_core.testing import strategies
@@ -64,8 +65,7 @@ def cases(draw):
     image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=SHAPES[ndim], nan=True))
     mask = draw(st.none() | strategies.masks(image.shape))
     options = {
-        "connectivity": draw(st.sampled_from(connectivities(ndim))),
-        "superlevel": draw(st.booleans()),
+        **draw(any_side(ndim)),
         "boundary": draw(st.sampled_from(["closed", "periodic"])),
         "nan": "omit",
         "mask": mask,
