@@ -26,13 +26,6 @@ def images():
     return np.random.default_rng(3).normal(size=(6, 20, 17)).round(2)
 
 
-def fine(function, low=-10.0, high=10.0, count=200_001):
-    """The midpoint rule: another way to integrate."""
-    at = np.linspace(low, high, count)
-    at = (at[1:] + at[:-1]) / 2
-    return float(np.mean(function(at)) * (high - low))
-
-
 def step(curve, at):
     """Value of a sublevel curve: that of the last threshold reached."""
     thresholds, values = map(np.asarray, curve)
@@ -137,23 +130,6 @@ def test_aligned_curves_keep_what_they_share(images):
     assert align_curves(curves).superlevel
 
 
-def test_areas_are_those_of_the_step_function(images):
-    curve = ecc.euler_curve(images[1], "exact")
-    low, high = curve.thresholds[[0, -1]]
-    found = curve_descriptors(curve)
-    assert_allclose(found.area, fine(lambda t: step(curve, t), low, high), rtol=2e-3)
-    assert_allclose(found.absolute_area, fine(lambda t: abs(step(curve, t)), low, high), rtol=2e-3)
-
-
-def test_the_area_is_that_of_each_cell():
-    # A cell that enters at v adds (-1)**dim * (high - v) to the area.
-    image = np.array([0.0, 5.0, 1.0])
-    curve = ecc.euler_curve(image, "exact", connectivity=1)
-    cells = [(0, 1), (5, 1), (1, 1), (5, -1), (5, -1)]
-    high = curve.thresholds[-1]
-    assert curve_descriptors(curve).area == sum(sign * (high - v) for v, sign in cells)
-
-
 def test_a_batch_is_its_curves_one_by_one(images):
     batch = ecc.euler_curve(images.reshape(2, 3, 20, 17), 40, axis=(2, 3))
     found = curve_descriptors(batch)
@@ -245,27 +221,6 @@ def test_distances_are_the_integrals_they_claim_to_be(metric):
     assert_allclose(curve_distance(a, b, metric=metric), expected[metric], rtol=1e-5)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_metric(metric, images):
-    curves = ecc.euler_curve(images, 50, axis=(1, 2))
-    matrix = distance_matrix(curves, metric=metric)
-    assert_array_equal(matrix, matrix.T)
-    assert_array_equal(np.diag(matrix), 0)
-    assert (matrix[~np.eye(6, dtype=bool)] > 0).all()
-    through = matrix[:, :, None] + matrix[None, :, :]  # from i through j to k
-    assert (matrix[:, None, :] <= through * (1 + 1e-12)).all()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_more_thresholds_change_no_exact_distance(metric, images):
-    a, b = (ecc.euler_curve(image, "exact") for image in images[:2])
-    union = np.union1d(a.thresholds, b.thresholds)
-    shared = [ecc.euler_curve(image, union) for image in images[:2]]
-    assert_allclose(
-        curve_distance(a, b, metric=metric), curve_distance(*shared, metric=metric), rtol=1e-12
-    )
-
-
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_aligned_curves_are_those_of_the_images_at_the_union(superlevel, images):
     curves = [ecc.euler_curve(image, "exact", superlevel=superlevel) for image in images[:3]]
@@ -296,18 +251,6 @@ def test_wasserstein_of_curves_is_scipys_for_equal_areas():
     assert_allclose(curve_distance((t, a), (t, b), metric="W1"), expected, rtol=1e-3)
 
 
-def test_l1_is_the_wasserstein_distance_of_the_changes():
-    stats = pytest.importorskip("scipy.stats")
-    rng = np.random.default_rng(1)
-    t = np.sort(rng.random(12))
-    a, b = rng.integers(-5, 6, (2, 12))
-    a[-1] = b[-1] = 1
-    change = np.diff(a - b, prepend=0)  # what a adds beyond b, to be moved to where b has more
-    up, down = np.maximum(change, 0), np.maximum(-change, 0)
-    expected = stats.wasserstein_distance(t, t, up, down) * up.sum()
-    assert_allclose(curve_distance((t, a), (t, b), metric="L1"), expected)
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_superlevel_distances_mirror_those_of_sublevels(metric, images):
     down = [ecc.euler_curve(image, "exact") for image in images[:2]]
@@ -317,20 +260,6 @@ def test_superlevel_distances_mirror_those_of_sublevels(metric, images):
     bare = [tuple(curve) for curve in up]
     assert_allclose(curve_distance(*bare, metric=metric, superlevel=True), expected, rtol=1e-12)
     assert curve_distance(*bare, metric=metric) != pytest.approx(expected, rel=1e-6)
-
-
-def test_matrix_of_two_sets_and_of_lists(images):
-    a = ecc.euler_curve(images[:4], 33, axis=(1, 2))
-    b = [ecc.euler_curve(image, 21) for image in images[4:]]
-    matrix = distance_matrix(a, b, metric="L1")
-    assert matrix.shape == (4, 2)
-    for i, j in np.ndindex(4, 2):
-        single = curve_distance((a.thresholds, a.values[i]), b[j], metric="L1")
-        # The matrix runs over the thresholds of all: here the ends may lie further out.
-        assert matrix[i, j] >= single - 1e-9
-    assert_allclose(
-        distance_matrix(b, metric="L2")[0, 1], curve_distance(*b, metric="L2"), rtol=1e-12
-    )
 
 
 # What is refused

@@ -51,15 +51,6 @@ def test_the_mean_and_the_thresholds_are_those_of_the_group():
     assert (band.upper > band.lower).all()
 
 
-def test_a_band_widens_with_the_level_and_narrows_with_the_group():
-    rng = np.random.default_rng(3)
-    t, values = group(rng, 40)
-    half, most = (mean_band((t, values), level=level, rng=0) for level in (0.5, 0.99))
-    few = mean_band((t, values[:10]), level=0.5, rng=0)
-    assert (most.upper > half.upper).all()
-    assert (few.upper - few.lower).mean() > 1.4 * (half.upper - half.lower).mean()
-
-
 def test_curves_that_agree_have_no_width():
     values = np.tile([3, 5, 1], (4, 1))
     values[:, 1] += [0, 1, 2, 3]
@@ -91,31 +82,6 @@ def test_superlevel_bands_mirror_sublevel_ones():
 # The permutation test
 
 
-def test_p_values_are_uniform_under_the_null_hypothesis():
-    trials, permutations = 600, 39
-    counts = np.zeros(permutations + 1, int)
-    for trial in np.random.SeedSequence(10).spawn(trials):
-        rng = np.random.default_rng(trial)
-        result = permutation_test(
-            group(rng, 6), group(rng, 9), n_permutations=permutations, rng=rng
-        )
-        counts[round(result.pvalue * (permutations + 1)) - 1] += 1
-    # 40 equally likely p-values, taken in 10 bins: chi-square of 9 degrees, 27.9 at 0.001.
-    bins = counts.reshape(10, -1).sum(axis=1)
-    assert ((bins - trials / 10) ** 2 / (trials / 10)).sum() < 27.9
-
-
-def test_p_values_are_small_where_groups_differ():
-    found = []
-    for trial in np.random.SeedSequence(11).spawn(40):
-        rng = np.random.default_rng(trial)
-        result = permutation_test(
-            group(rng, 15), group(rng, 15, shift=3), n_permutations=199, rng=rng
-        )
-        found.append(result.pvalue)
-    assert np.mean(np.array(found) <= 0.05) > 0.8
-
-
 @pytest.mark.parametrize("metric", ["L1", "L2", "W1"])
 def test_the_statistic_is_the_distance_of_the_means(metric):
     rng = np.random.default_rng(12)
@@ -124,11 +90,6 @@ def test_the_statistic_is_the_distance_of_the_means(metric):
     expected = curve_distance((t, a.mean(axis=0)), (t, b.mean(axis=0)), metric=metric)
     assert_allclose(result.statistic, expected, rtol=1e-12)
     assert result.null.shape == (20,)
-
-
-def test_identical_groups_have_a_p_value_of_one():
-    values = np.tile([4.0, 2.0, 1.0], (5, 1))
-    assert permutation_test((T[:3], values), (T[:3], values), n_permutations=99, rng=0).pvalue == 1
 
 
 def test_groups_on_different_thresholds():

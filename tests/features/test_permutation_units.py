@@ -104,67 +104,6 @@ def test_groups_that_differ_by_rounding_only(paired):
     assert found.pvalue >= 2 / found.null.size
 
 
-# P-values under the null hypothesis: strong effects of wells, none of the treatment. The possible
-# p-values are equally likely, and fall into bins of equal probability.
-
-
-def p_values(draw, trials, **options):
-    found = []
-    for seed in np.random.SeedSequence(20).spawn(trials):
-        first, second, units = draw(np.random.default_rng(seed))
-        found.append(permutation_test((T, first), (T, second), units=units, **options).pvalue)
-    return np.array(found)
-
-
-def chi_square(pvalues, bins):
-    counts = np.bincount(np.ceil(pvalues * bins - 1e-9).astype(int) - 1, minlength=bins)
-    return stats.chisquare(counts).pvalue
-
-
-def wells(rng):
-    """Four wells each, of 2 to 14 nuclei."""
-    groups, units = [], []
-    for group in range(2):
-        sizes = rng.integers(2, 15, 4)
-        well = np.repeat(np.arange(4), sizes)
-        groups.append(3 * noise(rng, 4)[well] + noise(rng, sizes.sum()))
-        units.append(10 * group + well)
-    return *groups, units
-
-
-def animals(rng):
-    """Two wells of 3 to 7 nuclei of each of 6 animals: one of the control, one treated."""
-    animal, groups, units = 10 * noise(rng, 6), [], []
-    for _ in range(2):
-        of = np.repeat(rng.permutation(6), rng.integers(3, 8, 6))
-        groups.append(animal[of] + 3 * noise(rng, 6)[of] + noise(rng, of.size))
-        units.append(of)
-    return *groups, units
-
-
-def test_p_values_of_wells_are_uniform_and_those_of_nuclei_are_not():
-    assert chi_square(p_values(wells, 600), 7) > 0.001
-    nuclei = p_values(
-        lambda rng: (*wells(rng)[:2], None), 60, n_permutations=99, rng=np.random.default_rng(0)
-    )
-    assert np.mean(nuclei <= 0.05) > 0.5
-
-
-def test_p_values_of_pairs_are_uniform_and_find_what_groups_do_not():
-    assert chi_square(p_values(animals, 600, paired=True), 8) > 0.001
-
-    def treated(rng):
-        first, second, units = animals(rng)
-        return first, second + 12, units
-
-    def apart(rng):
-        first, second, (control, treatment) = treated(rng)
-        return first, second, (control, 10 + treatment)
-
-    assert np.mean(p_values(treated, 60, paired=True) <= 0.05) > 0.6
-    assert np.mean(p_values(apart, 60) <= 0.05) < 0.3
-
-
 @pytest.mark.parametrize(
     ("units", "paired", "error", "message"),
     [
