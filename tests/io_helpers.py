@@ -25,6 +25,8 @@ from ecc_core.errors import InputFileError
 from ecc_core.io import read_image
 
 LEVELS = [0, 64, 128, 255]
+FACTS = {"connectivity", "superlevel", "boundary", "direction", "direction_scale", "estimator"}
+FACTS |= {"unit"}
 LIF_AXES = {"X": 1, "Y": 2, "Z": 3, "T": 4}
 
 
@@ -39,6 +41,13 @@ def rows_of(table: Path | str) -> list[dict[str, str]]:
     """The rows of a CSV table, of a file or as printed."""
     text = table if isinstance(table, str) else table.read_text()
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def columns(table: Path) -> dict[str, list[float]]:
+    """The numbers of a CSV table, without those that say how curves were computed."""
+    rows = rows_of(table)
+    names = [name for name in rows[0] if name not in FACTS]
+    return {name: [float(row[name]) for row in rows] for name in names}
 
 
 def curve_at_levels(image: np.ndarray) -> list[int]:
@@ -63,35 +72,40 @@ def assert_refused(path: Path, *words: str, **options: Any) -> None:
         assert word in message
 
 
-def write_zarr(path: Path, image: np.ndarray, **options: Any) -> None:
-    store: Any = zarr.storage.ZipStore(path, mode="w") if path.suffix == ".zip" else path
-    chunks = (8,) * image.ndim
-    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, chunks=chunks, **options)
+def write_zarr(path: Any, image: np.ndarray, **options: Any) -> Any:
+    """Write an array at a path or an address, which is returned; chunks have sides of 4 points."""
+    packed = str(path).endswith(".zip")
+    store: Any = zarr.storage.ZipStore(path, mode="w") if packed else path
+    options = {"chunks": (4,) * image.ndim, **options}
+    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, **options)
     array[...] = image
-    if path.suffix == ".zip":
+    if packed:
         store.close()
+    return path
 
 
 def write_ome_zarr(
-    path: Path,
+    path: Any,
     levels: Sequence[np.ndarray],
     axes: str,
     steps: Sequence[Sequence[float]] = (),
     zarr_format: int = 2,
-) -> None:
+    chunk: int = 4,
+) -> Any:
     """Write resolutions of an image; steps are those of each resolution, in nanometers."""
     group = zarr.create_group(path, zarr_format=zarr_format)
     for number, image in enumerate(levels):
-        options = {"shape": image.shape, "dtype": image.dtype, "chunks": (2,) * image.ndim}
+        options = {"shape": image.shape, "dtype": image.dtype, "chunks": (chunk,) * image.ndim}
         group.create_array(str(number), **options)[...] = image
     kinds = {"c": {"type": "channel"}, "t": {"type": "time"}}
     length = {"type": "space", "unit": "nanometer"}
     datasets: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(levels))]
     for dataset, step in zip(datasets, steps, strict=False):
         dataset["coordinateTransformations"] = [{"type": "scale", "scale": list(step)}]
-    named = [{"name": axis, **kinds.get(axis, length)} for axis in axes]
+    named = [{"name": axis, **kinds.get(axis, length)} for axis in axes.lower()]
     described = {"multiscales": [{"axes": named, "datasets": datasets}]}
     group.attrs.update(described if zarr_format == 2 else {"ome": {"version": "0.5", **described}})
+    return path
 
 
 def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) -> None:

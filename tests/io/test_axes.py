@@ -60,8 +60,7 @@ class TestOrder:
     def test_files_of_chunks(self, tmp_path):
         """Each part is stamped by its own file."""
         image = noise(5, 4, 3)
-        write_ome_zarr(tmp_path / "a.zarr", [image], "xyz")
-        opened = open_image(tmp_path / "a.zarr")
+        opened = open_image(write_ome_zarr(tmp_path / "a.zarr", [image], "xyz", chunk=2))
         assert opened.chunks == (2, 2, 2)
         chunks = opened._chunks_of((slice(2, 3), slice(0, 2), slice(4, 5)))
         assert [Path(opened.file_of(chunk)).name for chunk in chunks] == ["2.0.1"]

@@ -23,7 +23,9 @@ class TestZeroIsWhite:
         np.testing.assert_array_equal(skimage.io.imread(path), image)
         assert_reads(path, image)
         part = (slice(1, 3), slice(2, 19), slice(0, 5))
-        np.testing.assert_array_equal(open_image(path)[part], image[part])
+        opened = open_image(path)
+        np.testing.assert_array_equal(opened[part], image[part])
+        assert opened.notes == ("0 is white and the largest value black; values are as stored",)
 
     def test_masks_of_tifffile(self, tmp_path, capsys, monkeypatch):
         """It writes them so that 0 is white, of which the image that was written knows nothing."""
@@ -38,15 +40,6 @@ class TestZeroIsWhite:
             assert main(["curve", "a.npy", "--thresholds", "0,20,63", "--mask", name]) == 0
             curves.append(capsys.readouterr().out)
         assert curves[0] == curves[1]
-
-    def test_it_is_said(self, tmp_path, capsys):
-        path = str(tmp_path / "a.tif")
-        tifffile.imwrite(path, noise(5, 6), photometric="miniswhite")
-        note = "0 is white and the largest value black; values are as stored\n"
-        assert main(["info", path]) == 0
-        assert f"  note    {note}" in capsys.readouterr().out
-        assert main(["curve", path, "--thresholds", "9,99"]) == 0
-        assert capsys.readouterr().err == f"ecc: {path}: {note}"
 
 
 class TestPlanar:

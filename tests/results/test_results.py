@@ -371,14 +371,3 @@ class TestUnits:
         curves = ecc.minkowski_curves(np.zeros((2, 2, 2)), [0], boundary="periodic")
         densities = dataclasses.replace(curves, spacing_units="um").densities()
         assert densities.measure_units == ("", "um^-1", "um^-2", "um^-3")
-
-    def test_scaling_confirms_the_powers(self):
-        """Lengths of twice the unit have half the number."""
-        image = np.random.default_rng(0).integers(0, 9, (6, 7, 5))
-        once = ecc.minkowski_curves(image, [4], spacing=2.0)
-        twice = ecc.minkowski_curves(image, [4], spacing=4.0)
-        once = dataclasses.replace(once, spacing_units="mm")
-        powers = [int(unit.partition("^")[2] or bool(unit)) for unit in once.measure_units]
-        assert powers == [3, 2, 1, 0]
-        expected = once.values * np.array([2.0**power for power in powers])[:, None]
-        np.testing.assert_array_equal(twice.values, expected)

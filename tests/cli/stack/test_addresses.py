@@ -8,6 +8,8 @@ from typing import Any
 import fsspec
 import numpy as np
 import pytest
+from io_helpers import columns, write_ome_zarr, write_zarr
+from stack_helpers import LEVELS, assert_curve, noise
 
 import ecc_core as ecc
 from ecc_core._blocks.work import Work
@@ -24,30 +26,28 @@ def bucket(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_arrays(stack, bucket, image, write_zarr, assert_curve, levels, zarr_format):
+def test_arrays(stack, bucket, image, zarr_format):
     address = write_zarr(f"{bucket}/a.zarr", image, zarr_format=zarr_format)
-    assert_curve(stack(address, "--thresholds", levels), image)
+    assert_curve(stack(address, "--thresholds", LEVELS), image)
 
 
-def test_levels_and_labels(stack, bucket, image, assert_curve, levels, write_zarr, write_ome):
-    address = write_ome(f"{bucket}/a.zarr", [image, image[::2, ::2, ::2]], "ZYX")
-    assert_curve(stack(address, "--thresholds", levels, "--level", 1), image[::2, ::2, ::2])
+def test_levels_and_labels(stack, bucket, image):
+    address = write_ome_zarr(f"{bucket}/a.zarr", [image, image[::2, ::2, ::2]], "ZYX")
+    assert_curve(stack(address, "--thresholds", LEVELS, "--level", 1), image[::2, ::2, ::2])
     labels = (image > 3).astype(np.uint8)
     write_zarr(f"{address}/labels/cells", labels)
-    table = stack(address, "--thresholds", levels, "--labels", "{input}/labels/cells")
+    table = stack(address, "--thresholds", LEVELS, "--labels", "{input}/labels/cells")
     known = ecc.region_curves(image, labels, np.arange(9)).values
     assert table["euler_number"] == known.ravel().tolist()
 
 
 @pytest.mark.parametrize("change", ["none", "other", "removed"])
-def test_resuming(
-    bucket, noise, tmp_path, columns, assert_curve, levels, write_zarr, monkeypatch, change
-):
+def test_resuming(bucket, tmp_path, monkeypatch, change):
     """Groups whose chunks have changed behind the address are computed again, and no others."""
     image = noise(160, 8, 8)
     address = write_zarr(f"{bucket}/a.zarr", image, chunks=(4, 8, 8))
     out = tmp_path / "a.csv"
-    command = ["stack", address, "--out", str(out), "--thresholds", levels, "--resume"]
+    command = ["stack", address, "--out", str(out), "--thresholds", LEVELS, "--resume"]
     command += ["--max-memory", "3K", "--workers", "2"]
     with monkeypatch.context() as patch:
         patch.setattr(Parts, "clear", lambda _: None)
@@ -69,15 +69,15 @@ def test_resuming(
     assert len(read) == (0 if change == "none" else 17)  # a group of 16, and the block beside it
 
 
-def test_batch(bucket, tmp_path, image, levels, write_zarr):
+def test_batch(bucket, tmp_path, image):
     for name, array in (("b", image), ("a", image[:5])):
         write_zarr(f"{bucket}/{name}.zarr", array)
     out = tmp_path / "a.json"
-    assert main(["batch", f"{bucket}/*.zarr", "--out", str(out), "--thresholds", levels]) == 0
+    assert main(["batch", f"{bucket}/*.zarr", "--out", str(out), "--thresholds", LEVELS]) == 0
     table = json.loads(out.read_text())["columns"]
     assert [address.rpartition("/")[2] for address in table["input"]] == ["a.zarr", "b.zarr"]
     for row, array in enumerate((image[:5], image)):
-        found = [table[level][row] for level in levels.split(",")]
+        found = [table[level][row] for level in LEVELS.split(",")]
         assert found == ecc.euler_curve(array, np.arange(9)).values.tolist()
 
 
@@ -100,7 +100,7 @@ def test_errors(tmp_path, capsys, address, message):
     assert capsys.readouterr().err == f"ecc: error: {message}\n"
 
 
-def test_a_corrupt_chunk(bucket, tmp_path, image, write_zarr, capsys):
+def test_a_corrupt_chunk(bucket, tmp_path, image, capsys):
     address = write_zarr(f"{bucket}/a.zarr", image)
     fsspec.filesystem("memory").pipe(f"/{tmp_path.name}/a.zarr/c/1/2/3", b"damaged")
     assert main(["stack", address, "--out", str(tmp_path / "a.csv")]) == 2

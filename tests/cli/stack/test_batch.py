@@ -9,24 +9,12 @@ import h5py
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
-import zarr
-from io_helpers import rows_of
+from io_helpers import rows_of, write_ome_zarr, write_zarr
+from stack_helpers import LEVELS, noise
 
 import ecc_core as ecc
 from ecc_core._blocks import window
 from ecc_core.cli import main
-
-LEVELS = "0,1,2,3,4,5"
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 6, shape, dtype=np.uint8)
-
-
-def write(path: Path, image: np.ndarray) -> Path:
-    array = zarr.create_array(path, shape=image.shape, chunks=(4,) * image.ndim, dtype=image.dtype)
-    array[...] = image
-    return path
 
 
 @pytest.fixture
@@ -35,12 +23,8 @@ def plates(tmp_path: Path) -> dict[str, np.ndarray]:
     (tmp_path / "plates").mkdir()
     images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1), "c": noise(6, 6, 6, seed=2)}
     for name, image in images.items():
-        write(tmp_path / "plates" / f"{name}.zarr", image)
+        write_zarr(tmp_path / "plates" / f"{name}.zarr", image)
     return images
-
-
-def table(path: Path) -> list[dict[str, Any]]:
-    return rows_of(path)
 
 
 def curve_in(row: dict[str, Any]) -> list[int]:
@@ -48,19 +32,18 @@ def curve_in(row: dict[str, Any]) -> list[int]:
 
 
 def curve_of(image: np.ndarray, **options: Any) -> list[int]:
-    return ecc.euler_curve(image, np.arange(6), **options).values.tolist()
+    return ecc.euler_curve(image, np.arange(9), **options).values.tolist()
 
 
 def batch(tmp_path: Path, *arguments: str, out: str = "table.csv") -> int:
     pattern = str(tmp_path / "plates" / "*.zarr")
-    return main(
-        ["batch", pattern, "--out", str(tmp_path / out), "--thresholds", LEVELS, *arguments]
-    )
+    flags = ["--out", str(tmp_path / out), "--thresholds", LEVELS]
+    return main(["batch", pattern, *flags, *arguments])
 
 
 def test_one_row_an_image(tmp_path, plates):
     assert batch(tmp_path) == 0
-    rows = table(tmp_path / "table.csv")
+    rows = rows_of(tmp_path / "table.csv")
     assert [Path(row["input"]).stem for row in rows] == ["a", "b", "c"]
     for row, image in zip(rows, plates.values(), strict=True):
         assert curve_in(row) == curve_of(image)
@@ -75,7 +58,7 @@ def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "ThreadPoolExecutor", None)
     arguments = ["--out", str(tmp_path / "table.csv"), "--thresholds", LEVELS]
     assert main(["batch", str(tmp_path / "*.npy"), *arguments]) == 0
-    assert len(table(tmp_path / "table.csv")) == 3
+    assert len(rows_of(tmp_path / "table.csv")) == 3
     assert len(flushed) == 2  # the table and its folder
 
 
@@ -87,16 +70,16 @@ def test_settings_reach_the_curves_and_the_file(tmp_path, plates):
         assert curve_in(row) == curve_of(image, connectivity=1, superlevel=True)
     metadata = json.loads(found.schema.metadata[b"ecc"])
     assert metadata["settings"]["connectivity"] == 1
-    assert metadata["settings"]["thresholds"] == list(range(6))
+    assert metadata["settings"]["thresholds"] == list(range(9))
     assert metadata["failed"] == []
 
 
 def test_one_row_a_channel(tmp_path, plates):
     image = noise(2, 5, 6, 7, seed=3)
-    path = write(tmp_path / "d.zarr", image)
+    path = write_zarr(tmp_path / "d.zarr", image)
     arguments = ["--axes", "CZYX", "--thresholds", LEVELS, "--out", str(tmp_path / "d.csv")]
     assert main(["batch", str(path), *arguments]) == 0
-    rows = table(tmp_path / "d.csv")
+    rows = rows_of(tmp_path / "d.csv")
     assert [row["c"] for row in rows] == ["0", "1"]
     assert [curve_in(row) for row in rows] == [curve_of(channel) for channel in image]
 
@@ -110,7 +93,7 @@ def test_one_row_a_label(tmp_path, plates):
     expected = [
         (name, *row)
         for name, image in plates.items()
-        for row in zip(*ecc.region_curves(image, labels[name], np.arange(6))[::2], strict=True)
+        for row in zip(*ecc.region_curves(image, labels[name], np.arange(9))[::2], strict=True)
     ]
     assert len(rows) == len(expected) > 3
     for row, (name, label, values) in zip(rows, expected, strict=True):
@@ -119,19 +102,19 @@ def test_one_row_a_label(tmp_path, plates):
         assert curve_in(row) == values.tolist()
 
 
-def test_labels_of_channels(tmp_path, write_ome):
+def test_labels_of_channels(tmp_path):
     """A column for the channel and one for the label; images without channels have -1."""
-    image, labels = noise(2, 5, 6, seed=3), noise(5, 6, seed=4) // 3
+    image, labels = noise(2, 5, 6, seed=3), (noise(5, 6, seed=4) > 3).astype(np.uint8)
     np.save(tmp_path / "labels.npy", labels)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["plane"] = image[0]
-    write_ome(tmp_path / "b.zarr", [image], "CYX")
+    write_ome_zarr(tmp_path / "b.zarr", [image], "CYX")
     inputs = [str(tmp_path / "*.h5/plane"), str(tmp_path / "b.zarr")]
     arguments = ["--labels", str(tmp_path / "labels.npy"), "--thresholds", LEVELS]
     assert main(["batch", *inputs, *arguments, "--out", str(tmp_path / "d.csv")]) == 0
-    rows = table(tmp_path / "d.csv")
+    rows = rows_of(tmp_path / "d.csv")
     assert [(row["c"], row["label"]) for row in rows] == [("-1", "1"), ("0", "1"), ("1", "1")]
-    expected = [ecc.region_curves(plane, labels, np.arange(6)).values[0] for plane in image]
+    expected = [ecc.region_curves(plane, labels, np.arange(9)).values[0] for plane in image]
     assert [curve_in(row) for row in rows] == [expected[i].tolist() for i in (0, 0, 1)]
 
 
@@ -155,7 +138,7 @@ def test_unreadable_metadata_end_no_batch(tmp_path, plates, capsys):
     (damaged / "zarr.json").write_text('{"zarr_format": 3,')
     assert batch(tmp_path) == 1
     assert capsys.readouterr().err.startswith(f"ecc: failed: {damaged}")
-    assert [Path(row["input"]).stem for row in table(tmp_path / "table.csv")] == ["a", "c"]
+    assert [Path(row["input"]).stem for row in rows_of(tmp_path / "table.csv")] == ["a", "c"]
 
 
 def test_all_fail(tmp_path, capsys):

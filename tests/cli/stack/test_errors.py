@@ -7,12 +7,14 @@ import h5py
 import pytest
 import zarr
 from dask_helpers import local_cluster
+from io_helpers import write_ome_zarr, write_zarr
+from stack_helpers import noise
 
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 
-def test_bad_images(refused, tmp_path, image, write_zarr):
+def test_bad_images(refused, tmp_path, image):
     assert "no such file or folder" in refused(tmp_path / "none.zarr")
     (tmp_path / "empty").mkdir()
     assert "holds neither a Zarr image nor image files" in refused(tmp_path / "empty")
@@ -26,17 +28,17 @@ def test_bad_images(refused, tmp_path, image, write_zarr):
     assert "the image must have a boolean, integer or real floating dtype" in refused(path)
 
 
-def test_levels(refused, tmp_path, image, write_zarr, write_ome):
-    path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
+def test_levels(refused, tmp_path, image):
+    path = write_ome_zarr(tmp_path / "a.zarr", [image], "ZYX")
     assert "has levels 0 to 0, got level 3" in refused(path, "--level", 3)
     plain = write_zarr(tmp_path / "plain.zarr", image)
     assert "has levels 0 to 0, got level 1" in refused(plain, "--level", 1)
 
 
 @pytest.mark.parametrize("escape", ["../secret", "/secret", "0/../../secret"])
-def test_paths_stay_inside(refused, tmp_path, image, escape, write_zarr, write_ome):
+def test_paths_stay_inside(refused, tmp_path, image, escape):
     write_zarr(tmp_path / "secret", image)
-    path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
+    path = write_ome_zarr(tmp_path / "a.zarr", [image], "ZYX", zarr_format=3)
     group = zarr.open_group(path)
     described = group.attrs["ome"]
     described["multiscales"][0]["datasets"][0]["path"] = escape
@@ -53,18 +55,18 @@ def test_truncated_hdf5(refused, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
-def test_no_cuda(refused, tmp_path, image, write_zarr):
+def test_no_cuda(refused, tmp_path, image):
     message = refused(write_zarr(tmp_path / "a.zarr", image), "--device", "cuda")
     assert "--device cuda needs cupy: pip install 'napari-ecc[cuda12]'" in message
 
 
-def test_no_cluster(refused, tmp_path, image, write_zarr):
+def test_no_cluster(refused, tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image)
     with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
         assert "127.0.0.1:1" in refused(path, "--scheduler", "tcp://127.0.0.1:1")
 
 
-def test_a_lost_cluster(tmp_path, noise, write_zarr, capsys, monkeypatch):
+def test_a_lost_cluster(tmp_path, capsys, monkeypatch):
     """Parts that are done stay, and the log of dask is not shown."""
     path = write_zarr(tmp_path / "a.zarr", noise(40, 40, 40), chunks=(8, 8, 8))
     out = tmp_path / "curve.csv"

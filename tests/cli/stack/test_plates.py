@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import zarr
 from dask_helpers import local_cluster
-from io_helpers import rows_of
+from io_helpers import rows_of, write_ome_zarr
+from stack_helpers import noise
 
 import ecc_core as ecc
 from ecc_core._cli import batch
@@ -23,7 +24,7 @@ FIELDS = ("0", "1")
 
 
 @pytest.fixture
-def images(tmp_path: Path, noise: Any, write_ome: Any) -> dict[tuple[str, str], np.ndarray]:
+def images(tmp_path: Path) -> dict[tuple[str, str], np.ndarray]:
     """A plate of four wells with two fields of two channels each."""
     plate = zarr.create_group(tmp_path / "p.zarr")
     described = [{"path": well} for well in WELLS]
@@ -34,7 +35,7 @@ def images(tmp_path: Path, noise: Any, write_ome: Any) -> dict[tuple[str, str], 
         group.attrs["ome"] = {"version": "0.5", "well": {"images": [{"path": f} for f in FIELDS]}}
         for field in FIELDS:
             image = noise(2, 30, 20, seed=10 * number + int(field))
-            write_ome(tmp_path / "p.zarr" / well / field, [image], "CYX")
+            write_ome_zarr(tmp_path / "p.zarr" / well / field, [image], "CYX", zarr_format=3)
             found[well, field] = image
     return found
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stack_helpers import run_until_killed
+from io_helpers import columns, write_zarr
+from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_killed
 
 import ecc_core as ecc
 from ecc_core._blocks.work import Work
@@ -24,15 +25,15 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def large(tmp_path: Path, noise: Any, write_zarr: Any) -> tuple[Path, np.ndarray]:
+def large(tmp_path: Path) -> tuple[Path, np.ndarray]:
     """An image of 768 blocks in two columns: --max-memory makes them small."""
     image = noise(96, 128, 32)
     return write_zarr(tmp_path / "large.zarr", image, chunks=(8, 8, 8)), image
 
 
 @pytest.fixture
-def arguments(large: Any, out: Path, levels: str) -> list[str]:
-    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", levels]  # blocks of a chunk
+def arguments(large: Any, out: Path) -> list[str]:
+    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", LEVELS]  # blocks of a chunk
     return ["stack", str(large[0]), "--out", str(out), "--resume", *small]
 
 
@@ -56,7 +57,7 @@ def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return read
 
 
-def test_killed_at_any_moment(large, out, arguments, columns, assert_curve):
+def test_killed_at_any_moment(large, out, arguments):
     """It ends with the right numbers, and computes no part twice."""
     context = multiprocessing.get_context("forkserver")  # its children need no imports
     context.set_forkserver_preload(
@@ -86,22 +87,13 @@ def test_killed_at_any_moment(large, out, arguments, columns, assert_curve):
 @pytest.fixture
 def interrupted(arguments: list[str], out: Path, capsys: Any) -> Any:
     """Leave 7 parts behind, as on a disk that is full."""
-    keep, kept = Parts.keep, []
-
-    def fail(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
-        if len(kept) == 7:
-            raise OSError(28, os.strerror(28), str(out))
-        kept.append(number)
-        keep(self, number, stamp, values)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Parts, "keep", fail)
+    with failing_after(7, OSError(28, os.strerror(28), str(out))):
         assert main(arguments) == 2
     assert len(parts_of(out)) == 7
     return capsys.readouterr().err
 
 
-def test_a_full_disk(interrupted, arguments, large, out, columns, assert_curve):
+def test_a_full_disk(interrupted, arguments, large, out):
     assert interrupted == f"ecc: error: {out}: No space left on device\n"
     assert not out.exists()
     assert main(arguments) == 0
@@ -113,7 +105,7 @@ def test_what_is_there_is_not_read_again(interrupted, arguments, blocks_read):
     assert len(set(blocks_read)) == 768 - 7 * 16
 
 
-def test_damaged_parts(interrupted, arguments, large, out, columns, assert_curve):
+def test_damaged_parts(interrupted, arguments, large, out):
     first, second, third, *_ = parts_of(out)
     first.write_bytes(first.read_bytes()[:100])
     np.save(second, np.zeros(3))
@@ -124,7 +116,7 @@ def test_damaged_parts(interrupted, arguments, large, out, columns, assert_curve
     assert_curve(columns(out), large[1])
 
 
-def test_files_of_others(interrupted, arguments, large, out, columns, assert_curve):
+def test_files_of_others(interrupted, arguments, large, out):
     folder = out.with_name("curve.csv.parts")
     job = parts_of(out)[0].name.split("-")[0]
     foreign = {f"{job}-x-y.npy", "notes.txt", "1-2-3.npy"}
@@ -135,7 +127,7 @@ def test_files_of_others(interrupted, arguments, large, out, columns, assert_cur
     assert {path.name for path in folder.iterdir()} == foreign
 
 
-def test_one_run_at_a_time(interrupted, arguments, large, out, columns, assert_curve, capsys):
+def test_one_run_at_a_time(interrupted, arguments, large, out, capsys):
     parts = Parts(out.with_name("curve.csv.parts"))
     before = parts_of(out)
     with parts.locked():
@@ -148,12 +140,12 @@ def test_one_run_at_a_time(interrupted, arguments, large, out, columns, assert_c
     assert_curve(columns(out), large[1])
 
 
-def test_other_settings(interrupted, arguments, large, out, columns, assert_curve):
+def test_other_settings(interrupted, arguments, large, out):
     assert main([*arguments, "--superlevel"]) == 0
     assert_curve(columns(out), large[1], superlevel=True)
 
 
-def test_without_resume(interrupted, arguments, large, out, columns, assert_curve):
+def test_without_resume(interrupted, arguments, large, out):
     for part in parts_of(out):
         content = np.load(part)
         parts = Parts(part.parent, part.name.split("-")[0])
@@ -162,9 +154,7 @@ def test_without_resume(interrupted, arguments, large, out, columns, assert_curv
     assert_curve(columns(out), large[1])
 
 
-def test_changed_points(
-    interrupted, arguments, large, out, columns, assert_curve, blocks_read, write_zarr
-):
+def test_changed_points(interrupted, arguments, large, out, blocks_read):
     """Groups whose files have changed are computed again, and no others."""
     path, image = large
     image[:8, :8, :8] = 8 - image[:8, :8, :8]
@@ -176,7 +166,7 @@ def test_changed_points(
     assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
 
 
-def test_a_removed_chunk(interrupted, arguments, large, out, columns, assert_curve):
+def test_a_removed_chunk(interrupted, arguments, large, out):
     path, image = large
     (path / "c/0/0/0").unlink()
     image[:8, :8, :8] = 0
@@ -184,11 +174,11 @@ def test_a_removed_chunk(interrupted, arguments, large, out, columns, assert_cur
     assert_curve(columns(out), image)
 
 
-def test_a_changed_file(tmp_path, out, levels, noise, columns, assert_curve):
+def test_a_changed_file(tmp_path, out):
     """The parts of an image in a single file all depend on it."""
     path, image = tmp_path / "a.npy", noise(160, 16, 16)
     np.save(path, image)
-    command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", levels]
+    command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", LEVELS]
     command += ["--max-memory", "6K", "--workers", "2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Parts, "clear", lambda _: None)
@@ -199,9 +189,7 @@ def test_a_changed_file(tmp_path, out, levels, noise, columns, assert_curve):
     assert_curve(columns(out), 8 - image)
 
 
-def test_a_corrupt_chunk_spoils_its_groups_only(
-    large, out, arguments, columns, assert_curve, blocks_read, capsys
-):
+def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_read, capsys):
     path, image = large
     chunk = path / "c/5/4/3"
     good = chunk.read_bytes()
@@ -219,20 +207,11 @@ def test_a_corrupt_chunk_spoils_its_groups_only(
     assert len(set(blocks_read)) < 500
 
 
-def test_regions(tmp_path, out, arguments, large, columns, write_zarr):
+def test_regions(tmp_path, out, arguments, large):
     labels = np.indices(large[1].shape).sum(axis=0).astype(np.uint16) // 40
     path = write_zarr(tmp_path / "labels.zarr", labels, chunks=(16, 16, 16))
     command = [*arguments, "--labels", str(path), "--max-memory", "20K"]
-    keep, kept = Parts.keep, []
-
-    def stop(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
-        if len(kept) == 4:
-            raise OSError(28, os.strerror(28), str(out))
-        kept.append(number)
-        keep(self, number, stamp, values)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Parts, "keep", stop)
+    with failing_after(4, OSError(28, os.strerror(28), str(out))):
         assert main(command) == 2
     assert main(command) == 0
     ids, _, values = ecc.region_curves(large[1], labels, np.arange(9))
