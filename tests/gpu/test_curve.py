@@ -54,14 +54,46 @@ def check(images, thresholds, cubes, superlevel, mask=None, nan="omit", **given)
     np.testing.assert_array_equal(values.get(), expected)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-def test_float32_of_every_shape(draw, shape, cubes, superlevel):
+def check_drawn(draw, batch, dtype, levels, cubes, superlevel):
+    """Check any values and few ones, and floats with NaN, too."""
     rng = np.random.default_rng(1)
     for few in (False, True):
-        images = draw(rng, (3, *shape), "f4", few)
-        check(images, np.linspace(-2.5, 2.5, 256), cubes, superlevel, nan="raise")
-        check(images, np.linspace(-2.5, 2.5, 256), cubes, superlevel)
+        images = draw(rng, batch, dtype, few)
+        check(images, levels, cubes, superlevel, nan="raise")
+        if images.dtype.kind == "f":
+            images[rng.random(images.shape) < 0.1] = np.nan
+            check(images, levels, cubes, superlevel)
+
+
+def batches():
+    """Shapes of batches, dtypes and levels."""
+    even, few, uneven = np.linspace(-2.5, 2.5, 256), np.array([-100, 0, 3]), np.linspace(-2, 2, 50)
+    for shape in SHAPES:
+        yield (3, *shape), "f4", even
+    # Bytes that are compared bit by bit; 2-D images of fewer samples are scanned in pairs.
+    yield (4, 1030, 1036), "i1", few
+    yield (1, 2081, 2064), "i1", np.arange(-128, 128)
+    yield (2, 3, 62, 132), "i1", few
+    for shape in ((2, 40, 260, 2), (1, 62, 132, 3), (1, 17, 260, 4)):  # channels
+        yield shape, "u1", np.arange(256)
+        yield shape, "i1", few
+        yield shape, "u2", np.linspace(0, 65_535, 256)
+        for levels in (even, np.linspace(-2, 2, 4096), np.sinh(uneven)):
+            yield shape, "f4", levels
+    for shape in ((2, 33, 140), (2, 7, 20, 140)):
+        yield shape, "u2", np.arange(1 << 16)
+        yield shape, "u2", np.arange(-3, 40)
+    for sides in ((1, 1), (1, 700), (700, 1), (15, 127), (16, 128), (17, 129), (250, 301)):
+        yield (2, *sides), "f4", even
+        yield (2, *sides), "u1", np.linspace(0, 255, 30)
+        yield (2, *sides), "i8", np.linspace(-(2.0**63), 2.0**63, 4096)
+    yield (2000, 9, 11), "f4", np.linspace(-2, 2, 16)
+
+
+@pytest.mark.parametrize(("batch", "dtype", "levels"), batches())
+@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
+def test_batches(draw, batch, dtype, levels, cubes, superlevel):
+    check_drawn(draw, batch, dtype, levels, cubes, superlevel)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -120,36 +152,7 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
     ]:
         prepared = bins.prepare(levels, np.dtype(dtype).name, superlevel, 0)
         assert rule is None or prepared.rules.pair == rule
-        for few in (False, True):
-            images = draw(rng, (2, *shape), dtype, few)
-            check(images, levels, cubes, superlevel, nan="raise")
-            if images.dtype.kind == "f":
-                images[rng.random(images.shape) < 0.1] = np.nan
-                check(images, levels, cubes, superlevel)
-
-
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-def test_bytes_compared_bit_by_bit(draw, cubes, superlevel):
-    """2-D images of fewer samples are scanned in pairs."""
-    rng = np.random.default_rng(12)
-    few, every = np.array([-100, 0, 3]), np.arange(-128, 128)
-    for shape, levels in [((4, 1030, 1036), few), ((1, 2081, 2064), every), ((2, 3, 62, 132), few)]:
-        check(draw(rng, shape, "i1", False), levels, cubes, superlevel, nan="raise")
-
-
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-@pytest.mark.parametrize("shape", [(2, 40, 260, 2), (1, 62, 132, 3), (1, 17, 260, 4)])
-def test_channels(draw, cubes, superlevel, shape):
-    rng = np.random.default_rng(14)
-    for dtype, levels in [
-        ("u1", np.arange(256)),
-        ("i1", np.array([-100, 0, 3])),
-        ("u2", np.linspace(0, 65_535, 256)),
-        ("f4", np.linspace(-2, 2, 256)),
-        ("f4", np.linspace(-2, 2, 4096)),
-        ("f4", np.sinh(np.linspace(-2, 2, 50))),
-    ]:
-        check(draw(rng, shape, dtype, False), levels, cubes, superlevel, nan="raise")
+        check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4"])
@@ -179,16 +182,6 @@ def test_more_blocks_or_images_than_a_grid_has_rows(shape):
         host = images[i].get()
         known = ecc_core.euler_curve(host, np.arange(256), connectivity=1).values
         np.testing.assert_array_equal(found[i], known)
-
-
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-@pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
-def test_all_values_of_uint16(draw, cubes, superlevel, shape):
-    rng = np.random.default_rng(4)
-    for few in (False, True):
-        images = draw(rng, (2, *shape), "u2", few)
-        check(images, np.arange(1 << 16), cubes, superlevel)
-        check(images, np.arange(-3, 40), cubes, superlevel)
 
 
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
@@ -303,12 +296,6 @@ def test_layouts(draw):
             check(view.get(), levels, cubes, superlevel, mask.get(), device_image=view)
 
 
-def test_thousands_of_small_images(draw):
-    rng = np.random.default_rng(8)
-    images = draw(rng, (2000, 9, 11), "f4")
-    check(images, np.linspace(-2, 2, 16), True, False)
-
-
 def test_repeats_give_the_same():
     images = cupy.asarray(np.random.default_rng(9).random((1, 64, 64, 200), np.float32))
     filtration = filtration_of(images, True, nan="raise")
@@ -316,16 +303,6 @@ def test_repeats_give_the_same():
     first = launch.curve(images, levels, filtration)
     for _ in range(50):
         assert bool((launch.curve(images, levels, filtration) == first).all())
-
-
-def test_images_of_any_shape(draw):
-    rng = np.random.default_rng(13)
-    for height, width in [(1, 1), (1, 700), (700, 1), (15, 127), (16, 128), (17, 129), (250, 301)]:
-        for dtype, count in (("f4", 256), ("u1", 30), ("i8", 4096)):
-            images = draw(rng, (2, height, width), dtype, few=True)
-            levels = np.linspace(images.min(), images.max(), count)
-            for cubes, superlevel in SIDES:
-                check(images, levels, cubes, superlevel)
 
 
 @pytest.mark.parametrize("shape", [(90, 140), (700, 700), (20, 40, 300)])
