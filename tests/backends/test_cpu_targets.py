@@ -2,10 +2,10 @@
 
 import os
 import platform
-import subprocess
 import sys
 
 import pytest
+from processes import run_python
 
 # The package, wherever it is imported from here, and the oracles.
 PATH = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -57,11 +57,5 @@ print("done")
 def test_cpu_target(name, tmp_path):
     if name == "haswell" and platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("haswell is an x86 machine")
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK],
-        env={**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CACHE_DIR": str(tmp_path)} | PATH,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(CHECK, NUMBA_CPU_NAME=name, NUMBA_CACHE_DIR=str(tmp_path), **PATH)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

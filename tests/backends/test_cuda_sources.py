@@ -18,13 +18,7 @@ SHORT = ("unsigned char", "signed char", "unsigned short", "short")
 ELEMENTS = (*SHORT, "unsigned int", "int", "unsigned long long", "long long", *FLOATS)
 BLOCK = {"THREADS": (256,), "BLOCKS": (1,)}
 FILTRATION = {"DOWN": (0, 1), "CUBES": (0, 1), "SUPER": (0, 1)}
-FLAGS = {
-    "MASK": (0,),
-    "DIRECTIONAL": (0,),
-    "VECTOR": (0, 1),
-    "SHARED_TABLE": (0,),
-    "BATCH": (0,),
-}
+FLAGS = {"MASK": (0,), "DIRECTIONAL": (0,), "VECTOR": (0, 1), "SHARED_TABLE": (0,), "BATCH": (0,)}
 FLAGS |= BLOCK
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(8)
 COUNTS = ("int", "long long")

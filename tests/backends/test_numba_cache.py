@@ -6,6 +6,7 @@ import sys
 
 import numba
 import pytest
+from processes import run_python
 
 import ecc_core as ecc
 from ecc_core._backends.cpu import compiling
@@ -156,24 +157,20 @@ assert "File too large" in str(found[0].message)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
 def test_a_full_disk(environment, tmp_path):
-    command = [sys.executable, "-B", "-c", FULL_DISK]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_python(FULL_DISK, options=("-B",), **environment)
     assert done.returncode == 0, done.stderr
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_kernels_are_in_one_folder(tmp_path):
     """Of an empty cache, `ecc warmup` tells the size; a second process compiles nothing."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     program = (
         "import numpy as np, ecc_core as ecc; from ecc_core._warmup import steps; "
         "next(steps())[1](); from ecc_core.cli import main; main(['info', '--system'])"
     )
     sizes = []
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
-        )
+        done = run_python(program, NUMBA_CACHE_DIR=str(tmp_path))
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("kernels")]
         assert line.endswith(f"MB in {tmp_path}")
         sizes.append(float(line.split()[1]))
@@ -189,11 +186,10 @@ def test_steps_tell_what_they_compile():
 
 def test_no_compiler_is_one_clear_line():
     program = "from ecc_core.cli import main; raise SystemExit(main(['warmup']))"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    done = run_python(program, NUMBA_DISABLE_JIT="1")
     assert done.returncode == 2
-    assert done.stderr.startswith(b"ecc: error: NUMBA_DISABLE_JIT must be 0 or unset")
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith("ecc: error: NUMBA_DISABLE_JIT must be 0 or unset")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("writable", [True, False])

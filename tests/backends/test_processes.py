@@ -2,23 +2,15 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from processes import run_python
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 
-def run(script: str, *arguments: str, timeout: int = 240, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env={**os.environ, **environment},
-    )
+def run(script: str, *arguments: str, **environment: str) -> str:
+    done = run_python(script, *arguments, options=("-W", "ignore"), **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

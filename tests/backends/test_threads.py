@@ -33,14 +33,6 @@ def test_workers_change_nothing(shape, dtype):
             assert_curves_equal(found, expected, thresholds=thresholds)
 
 
-def test_workers_of_a_batch():
-    image = noise((5, 40, 131))
-    expected = ecc.euler_curve(image, [50, 99], axis=(1, 2), workers=1)
-    for workers in (2, 17, None):
-        found = ecc.euler_curve(image, [50, 99], axis=(1, 2), workers=workers)
-        assert_curves_equal(found, expected.values)
-
-
 def test_workers_share_masks_and_nan():
     image = noise((70, 80, 131), "float32")
     image[image < 20] = np.nan

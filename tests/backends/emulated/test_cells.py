@@ -55,8 +55,7 @@ def test_counts(emulator, case):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "shape", "superlevel"),
-    [("uint8", (2, 9, 24), False), ("int8", (1, 5, 4, 140), True)],
+    ("dtype", "shape", "superlevel"), [("uint8", (2, 9, 24), False), ("int8", (1, 5, 4, 140), True)]
 )
 def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
     image = np.random.default_rng(3).integers(0, 256, shape).astype(np.uint8).view(dtype)

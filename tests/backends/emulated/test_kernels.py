@@ -21,6 +21,10 @@ PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linsp
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
+DENSE_ON_ONE_SIDE, FAR_FROM_ZERO = np.geomspace(1e-3, 1, 100), 1000 + CROWDED[:100]
+INFINITE = np.array([-np.inf, -1, 0.3, np.inf])
+CROWDED_AND_INFINITE = np.array([-np.inf, *CROWDED[:200], np.inf])
+SUBNORMAL = np.arange(-9, 10) * 1.1e-39
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
     "1-D": ("counts", (1, 40_003), "float32", EVEN),
@@ -39,6 +43,11 @@ CASES = {
     "2-D random many": ("coefficients2d", (2, 90, 1030), "float32", CROWDED_SINGLE),
     "2-D small": ("coefficients2d counts", (1, 130, 260), "float32", np.linspace(-2, 2, 5000)),
     "2-D random": ("pairs2d", (1, 130, 260), "float32", CROWDED),
+    "2-D dense on one side": ("pairs2d", (1, 70, 260), "float32", DENSE_ON_ONE_SIDE),
+    "2-D far from zero": ("pairs2d", (1, 70, 260), "float32", FAR_FROM_ZERO),
+    "2-D infinite": ("pairs2d", (1, 70, 260), "float32", INFINITE),
+    "2-D random and infinite": ("pairs2d", (1, 70, 260), "float32", CROWDED_AND_INFINITE),
+    "2-D subnormal": ("pairs2d", (1, 70, 260), "float32", SUBNORMAL),
     "2-D float64": ("pairs2d", (2, 70, 150), "float64", EVEN),
     "2-D int64": ("pairs2d", (1, 70, 152), "int64", np.linspace(-(2.0**63), 2.0**63, 200)),
     "2-D int32": ("pairs2d", (1, 70, 152), "int32", np.linspace(-(2.0**31), 2.0**31, 200)),
@@ -102,11 +111,25 @@ def filtration_of(ndim, side, **more):
     return Filtration(ndim, ndim if cubes else 1, superlevel, **more)
 
 
-def check(emulator, images, levels, side, kernel, known=None):
-    found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
-    assert emulator.launched == kernel.split()
-    for image, curve in zip(images if known is None else known, found, strict=True):
-        np.testing.assert_array_equal(curve, known_curve(image, levels, side))
+def check(emulator, images, levels, side, kernel=None, known=None, mask=None, **more):
+    """Compare the curves of a batch, and the kernels where they are given."""
+    found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side, **more), mask)
+    assert kernel is None or emulator.launched == kernel.split()
+    known = images if known is None else known
+    for i, (image, curve) in enumerate(zip(known, found, strict=True)):
+        shown = None if mask is None else mask[i] != 0
+        np.testing.assert_array_equal(curve, known_curve(image, levels, side, shown))
+
+
+def check_regions(emulator, image, labels, levels, side):
+    cubes, superlevel = side
+    given = guarded(image), guarded(labels), levels, filtration_of(image.ndim, side)
+    ids, values = emulator.launch.region_curves(*given)
+    options = {"connectivity": image.ndim if cubes else 1, "superlevel": superlevel}
+    known = ecc_core.region_curves(image, labels, levels, **options)
+    assert (ids.dtype, values.dtype) == (labels.dtype, np.int64)
+    np.testing.assert_array_equal(ids, known.labels)
+    np.testing.assert_array_equal(values, known.values)
 
 
 def test_sums_beyond_those_of_a_block(emulator):
@@ -123,6 +146,11 @@ def test_sums_beyond_those_of_a_block(emulator):
 def test_curves(emulator, case, side):
     kernel, shape, dtype, levels = CASES[case]
     for images in fields(shape, dtype):
+        check(emulator, images, levels, side, kernel)
+    if dtype == "float32" and np.prod(shape) < 1 << 16:  # values at and next to levels
+        near = np.float32(levels)[np.isfinite(levels)]
+        near = [near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf))]
+        images = np.random.default_rng(15).choice(np.ravel(near), shape)
         check(emulator, images, levels, side, kernel)
 
 
@@ -156,10 +184,8 @@ def test_samples_that_are_apart(emulator, shape, dtype):
     levels = EVEN if dtype == "float32" else np.linspace(0, 65535, 300)
     images = next(fields(shape, dtype))
     for view in (images[..., ::2], images[..., 1::2], images[..., ::-3]):
-        found = emulator.curve(view, levels, filtration_of(view.ndim - 1, SIDES[1]))
+        check(emulator, view, levels, SIDES[1])
         assert emulator.launched[0] in ("recode", "counts")
-        for image, curve in zip(view, found, strict=True):
-            np.testing.assert_array_equal(curve, known_curve(image, levels, SIDES[1]))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +201,6 @@ def test_samples_that_are_apart(emulator, shape, dtype):
 def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
     rng = np.random.default_rng(6)
     levels = np.linspace(0, 65535, 100) if dtype == "uint16" else EVEN
-    filtration = filtration_of(len(shape) - 1, side, nan="omit")
     shown = rng.integers(0, 4, shape, dtype=np.uint8)
     for images in fields(shape, dtype):
         if dtype != "uint16":
@@ -185,23 +210,16 @@ def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
             image, mask = (
                 np.ascontiguousarray(a.transpose(back)).transpose(order) for a in (images, shown)
             )
-            found = emulator.curve(image, levels, filtration, mask.view(np.bool_))
+            check(emulator, image, levels, side, mask=mask.view(np.bool_), nan="omit")
             aligned = mask.strides[-1] == 1
             assert emulator.launched == [kernel] or (not aligned and "recode" in emulator.launched)
-            for one, kept, curve in zip(image, mask != 0, found, strict=True):
-                np.testing.assert_array_equal(curve, known_curve(one, levels, side, kept))
 
 
 def test_masks_whose_rows_are_not_words(emulator):
     """Rows of 16 bytes in the image, but not of 4 bytes in the mask."""
     image, shown = np.random.default_rng(7).normal(size=(2, 1, 40, 130))
-    mask = shown > 0
-    found = emulator.curve(
-        image[..., :128], EVEN, filtration_of(2, SIDES[0], nan="omit"), mask[..., :128]
-    )
+    check(emulator, image[..., :128], EVEN, SIDES[0], mask=(shown > 0)[..., :128], nan="omit")
     assert emulator.launched[0] == "recode"
-    known = known_curve(image[0, :, :128], EVEN, SIDES[0], mask[0, :, :128])
-    np.testing.assert_array_equal(found[0], known)
 
 
 def test_rows_that_are_far_apart(emulator, monkeypatch):
@@ -272,13 +290,9 @@ def test_recoded_images(emulator, case):
     side = SIDES[len(case) % 2]
     shape, dtype, levels, kernel = RECODED[case]
     for images in fields(shape, dtype):
-        found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
-        assert emulator.launched in (
-            ["recode", kernel],
-            ["recode", kernel.replace("pairs", "bytes")],
-        )
-        for image, curve in zip(images, found, strict=True):
-            np.testing.assert_array_equal(curve, known_curve(image, levels, side))
+        check(emulator, images, levels, side)
+        assert emulator.launched[0] == "recode"
+        assert emulator.launched[1:] in ([kernel], [kernel.replace("pairs", "bytes")])
 
 
 @pytest.mark.parametrize(
@@ -291,14 +305,10 @@ def test_masks_infinities_and_strides(emulator, shape, side):
     images[rng.random(shape) < 0.1] = np.nan
     mask = rng.random(shape) < 0.8
     levels = np.array([-np.inf, -1, 0, 0.5, np.inf])
-    filtration = filtration_of(len(shape) - 1, side, nan="omit")
     for view, shown in ((images, mask), (images[..., ::-3], mask[..., ::-3])):
         for hidden in (None, shown):
-            found = emulator.curve(view, levels, filtration, hidden)
+            check(emulator, view, levels, side, mask=hidden, nan="omit")
             assert emulator.launched[0] == "recode"
-            for i, image in enumerate(view):
-                known = known_curve(image, levels, side, None if hidden is None else hidden[i])
-                np.testing.assert_array_equal(found[i], known)
     with pytest.raises(ValueError, match="NaN"):
         emulator.curve(images, levels, filtration_of(len(shape) - 1, side), mask | np.isnan(images))
 
@@ -316,9 +326,7 @@ def test_booleans_whose_true_is_any_byte(emulator, shape, kernel, side):
     )
     levels = np.array([0.0, 0.5, 1.0])
     check(emulator, odd, levels, side, kernel, known=images)
-    found = emulator.curve(odd, levels, filtration_of(len(shape) - 1, side), shown)
-    for image, kept, curve in zip(images, mask, found, strict=True):
-        np.testing.assert_array_equal(curve, known_curve(image, levels, side, kept))
+    check(emulator, odd, levels, side, known=images, mask=shown)
 
 
 @pytest.mark.parametrize(("shape", "side"), list(zip([(50, 150), (8, 30, 70)], SIDES, strict=True)))
@@ -423,18 +431,8 @@ def test_regions(emulator, monkeypatch, shape, dtype):
         labels[labels == 7] = 1 << 40
     levels = np.linspace(-1, 1, 9)
     for side in SIDES:
-        cubes, superlevel = side
         emulator.clear()
-        ids, values = emulator.launch.region_curves(
-            guarded(image), guarded(labels), levels, filtration_of(len(shape), side)
-        )
-        connectivity = len(shape) if cubes else 1
-        known = ecc_core.region_curves(
-            image, labels, levels, connectivity=connectivity, superlevel=superlevel
-        )
-        assert ids.dtype == labels.dtype
-        np.testing.assert_array_equal(ids, known.labels)
-        np.testing.assert_array_equal(values, known.values)
+        check_regions(emulator, image, labels, levels, side)
     if dtype == "i8":
         labels[2, 3, 4] = -2
         with pytest.raises(ValueError, match="`labels` must not be negative, got -2"):
@@ -469,13 +467,7 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 4 * 4 * 3000)
     levels = np.linspace(-1, 1, 3)
     emulator.clear()
-
-    def curves():
-        given = guarded(image), guarded(labels)
-        return emulator.launch.region_curves(*given, levels, Filtration(len(shape), 1))
-
-    labels = np.ones(shape, np.int32)
-    curves()
+    check_regions(emulator, image, np.ones(shape, np.int32), levels, SIDES[0])
     # The largest label, the step from label to label, and how often they are counted.
     cases = (2, 1, 1), (150, 1, 2), (170, 1, 1), (200, 1, 2), (90, 30, 1), (9000, 1, 2), (9, 1, 1)
     for most, step, times in cases:
@@ -484,16 +476,11 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
         labels *= step
         labels.flat[-1] = most
         emulator.launched.clear()
-        ids, values = curves()
-        known = ecc_core.region_curves(image, labels, levels, connectivity=1)
-        assert ids.dtype == labels.dtype
-        assert values.dtype == np.int64
-        np.testing.assert_array_equal(ids, known.labels)
-        np.testing.assert_array_equal(values, known.values)
+        check_regions(emulator, image, labels, levels, SIDES[0])
         assert sum(source.startswith("points") for source in emulator.launched) == times
     labels.flat[0] = -4
     with pytest.raises(ValueError, match="`labels` must not be negative, got -4"):
-        curves()
+        check_regions(emulator, image, labels, levels, SIDES[0])
 
 
 def test_thresholds_that_change_in_place(emulator):
@@ -630,12 +617,7 @@ def test_lines_with_masks_and_nan(emulator, superlevel, levels):
     images[rng.random(images.shape) < 0.1] = np.nan
     mask = rng.random(images.shape) < 0.8
     for shown in (None, mask):
-        filtration = Filtration(1, 1, superlevel, nan="omit")
-        found = emulator.curve(images, levels, filtration, shown)
-        assert emulator.launched == ["counts"]
-        for i, image in enumerate(images):
-            kept = None if shown is None else shown[i]
-            known = known_curve(image, levels, (False, superlevel), kept)
-            np.testing.assert_array_equal(found[i], known)
+        side = False, superlevel
+        check(emulator, images, levels, side, "counts", mask=shown, nan="omit")
     with pytest.raises(ValueError, match="NaN"):
         emulator.curve(images, levels, Filtration(1, 1, superlevel), mask)
