@@ -145,15 +145,18 @@ def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
 
 
 def write_nifti(
-    path: Path, image: np.ndarray, steps: Sequence[float] = (1, 1, 1), unit: str = "", kind: int = 1
-) -> None:
-    """Write NIfTI-1 or NIfTI-2; the first axis of the image is the slowest of the file."""
-    stored = (nibabel.Nifti1Image if kind == 1 else nibabel.Nifti2Image)(
-        image.T, np.diag([*steps, 1])
-    )
+    path: Path, image: np.ndarray, steps: Any = (1, 1, 1), unit: str = "", kind: int = 1
+) -> str:
+    """Write NIfTI-1 or NIfTI-2; the first axis of the image is the slowest of the file.
+
+    Steps are those along x, y and z, or an affine.
+    """
+    affine = np.diag([*steps, 1]) if np.ndim(steps) == 1 else steps
+    stored = (nibabel.Nifti1Image if kind == 1 else nibabel.Nifti2Image)(image.T, affine)
     if unit:
         stored.header.set_xyzt_units(unit)
     nibabel.save(stored, path)
+    return str(path)
 
 
 def write_nrrd(path: Path, image: np.ndarray, encoding: str = "gzip", **header: Any) -> None:

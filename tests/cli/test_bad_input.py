@@ -9,17 +9,6 @@ from io_helpers import noise
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("command", ["curve", "info"])
-    def test_not_an_image(self, refuse, tmp_path, command):
-        (tmp_path / "text.png").write_text("no image")
-        (tmp_path / "folder.png").mkdir()
-        np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
-        assert "not a PNG image" in refuse(command, tmp_path / "text.png")
-        assert "neither a Zarr image nor image files" in refuse(command, tmp_path / "folder.png")
-        assert "no such file" in refuse(command, tmp_path / "none.png")
-        assert "Python objects" in refuse(command, tmp_path / "pickled.npy")
-        assert "type not supported" in refuse(command, __file__)
-
     def test_colours(self, refuse, tmp_path):
         imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
         assert "choose one with --channel: 0 to 2, r, g, b, gray" in refuse(

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import tifffile
 import zarr
 from io_helpers import rows_of
+from processes import run_python
 from pyarrow.csv import read_csv
 from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 from skimage.measure import euler_number
@@ -200,8 +200,8 @@ def peak(*arguments: str) -> int:
         "print(*(line for line in lines if line.startswith('VmHWM')), file=sys.stderr); "
         "sys.exit(code)"
     )
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_python(code, *arguments)
+    assert done.returncode == 0, done.stderr
     return int(done.stderr.split()[-2]) * 1024
 
 
@@ -356,16 +356,6 @@ class TestPairs:
 
 
 class TestMeasures:
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_betti_and_minkowski(self, columns, tmp_path, command):
-        image = noise(18, 17, 16)
-        path = write(tmp_path / "a.zarr", image, 8)
-        found = columns(command, path, "--betti", "--minkowski", "crofton-13")
-        assert found["euler_number"] == [euler(image)]
-        assert found["b0"] == [components(image)]
-        assert found["volume"] == [[np.count_nonzero(image <= t) for t in AT]]
-        assert list(found) == ["euler_number", "b0", "b1", "b2", *list(found)[4:]]
-
     @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_of_labels(self, columns, tmp_path, command):
         image, labels = noise(20, 22), noise(20, 22, seed=3) // 100

@@ -69,22 +69,6 @@ class TestCurve:
         expected = ecc.euler_curve(image, connectivity=connectivity, superlevel=superlevel)
         assert_rows_are(run(image_file, *flags), expected, image_file)
 
-    @pytest.mark.parametrize("masked", [False, True])
-    def test_labels(self, run, image_file, image, tmp_path, masked):
-        labels = noise(12, 9, seed=1) // 60
-        mask = noise(12, 9, seed=2) > 60
-        np.save(tmp_path / "labels.npy", labels)
-        np.save(tmp_path / "mask.npy", mask)
-        flags = ["--labels", tmp_path / "labels.npy", "--thresholds", "10,100,255"]
-        flags += ["--mask", tmp_path / "mask.npy"] if masked else []
-        rows = run(image_file, *flags)
-        assert list(rows[0]) == ["input", "label", "threshold", "euler_number"]
-        for label in (1, 2, 3, 4):
-            own = (labels == label) & (mask if masked else True)
-            expected = ecc.euler_curve(image, [10, 100, 255], mask=own)
-            assert_rows_are([r for r in rows if r["label"] == str(label)], expected, image_file)
-        assert len(rows) == 12
-
     @pytest.mark.parametrize("labelled", [False, True])
     def test_nan(self, run, refuse, tmp_path, labelled):
         image = noise(12, 9).astype(np.float32)

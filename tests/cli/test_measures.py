@@ -113,14 +113,6 @@ def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix):
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
-def test_the_help_says_what_suits_natural_objects(capsys, command):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "For natural objects, whose surface is smooth, use crofton-4 (2-D) or crofton-13" in said
-
-
-@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_densities(tmp_path, command, suffix):
     image = np.random.default_rng(3).integers(0, 9, (6, 8, 7), np.uint8)

@@ -39,44 +39,16 @@ class TestOutput:
         assert columns["euler_number"] == expected.values.tolist()
         (found,) = metadata["inputs"]
         assert found.pop("result")["facts"] == json.loads(json.dumps(expected.facts))
+        given = {"thresholds": [1.0, 2.5, "inf"], "connectivity": 1, "boundary": "closed"}
+        given |= {"nan": "raise", "level": 0}
+        given |= dict.fromkeys(("superlevel", "betti", "components", "density"), False)
+        absent = "range direction direction_scale minkowski spacing unit labels mask persistence"
+        absent += " smooth series axes channel time roi"
+        described = {"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}
         assert metadata == {
             "software": f"napari-ecc {version('napari-ecc')}",
-            "settings": {
-                "thresholds": [1.0, 2.5, "inf"],
-                "range": None,
-                "connectivity": 1,
-                "superlevel": False,
-                "boundary": "closed",
-                "direction": None,
-                "direction_scale": None,
-                "betti": False,
-                "components": False,
-                "minkowski": None,
-                "spacing": None,
-                "unit": None,
-                "labels": None,
-                "mask": None,
-                "nan": "raise",
-                "persistence": None,
-                "density": False,
-                "smooth": None,
-                "series": None,
-                "level": 0,
-                "axes": None,
-                "channel": None,
-                "time": None,
-                "roi": None,
-            },
-            "inputs": [
-                {
-                    "path": image_file,
-                    "axes": "YX",
-                    "shape": [12, 9],
-                    "dtype": "uint8",
-                    "spacing": None,
-                    "unit": None,
-                }
-            ],
+            "settings": given | dict.fromkeys(absent.split()),
+            "inputs": [described | {"spacing": None, "unit": None}],
         }
 
     @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])

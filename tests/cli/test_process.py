@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from io_helpers import noise
+from processes import run_python
 
 from ecc_core._cli.curve import _read as read
 from ecc_core._cli.version import version as package_version
@@ -58,9 +59,7 @@ class TestProcess:
             "try: main(['curve', '--help'])\n"
             f"finally: assert not (loaded := sys.modules.keys() & {set(heavy)}), loaded"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
+        done = run_python(code)
         assert (done.returncode, done.stderr) == (0, "")
         for option in ("--out", "--plot", "--labels", "--mask", "--channel", "gaussian_filter"):
             assert option in done.stdout
@@ -106,17 +105,9 @@ class TestProcess:
             "sys.exit(main(sys.argv[1:]))"
         )
         flags = [image_file, "--out", str(tmp_path / "c.csv")]
-        done = subprocess.run(
-            [sys.executable, "-c", code, "curve", *flags],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (
-            128 + signal.SIGINT,
-            "",
-            "ecc: interrupted\n",
-        )
+        done = run_python(code, "curve", *flags)
+        assert (done.returncode, done.stdout) == (128 + signal.SIGINT, "")
+        assert done.stderr == "ecc: interrupted\n"
         assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
@@ -136,12 +127,7 @@ class TestProcess:
             "from ecc_core._command import main\n"
             "sys.exit(main())"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code, "curve", image_file, "--thresholds", "2"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python(code, "curve", image_file, "--thresholds", "2")
         assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "ecc: interrupted\n")
 
     @pytest.mark.skipif(sys.platform != "linux", reason="such names are possible on Linux")

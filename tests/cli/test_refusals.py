@@ -65,10 +65,7 @@ STACK = [
     ("--betti --labels x", "must not be given together with --labels"),
     ("--betti --device cuda", "given with --device cpu, got cuda"),
     ("--betti --boundary periodic", "must be closed together with"),
-    (
-        "--boundary periodic --direction 1,0,0 --range 0,9",
-        "heights differ on opposite sides",
-    ),
+    ("--boundary periodic --direction 1,0,0 --range 0,9", "heights differ on opposite sides"),
     ("--minkowski crofton-4", "'exact', 'crofton-3' or 'crofton-13'"),
 ]
 TRANSFORM = [
@@ -92,6 +89,8 @@ OTHERS = [
     ("", "COMMAND"),
     ("curve", "INPUT"),
     ("frob", "invalid choice: 'frob'"),
+    ("info {out}.png", "no such file or folder"),
+    ("stack {out}.zarr --out {out}.csv", "no such file or folder"),
     ("batch {plane} --out {out}.csv --thresholds 5", "--range must be given, so that all images"),
     ("batch {plane} --out {out}.csv --thresholds 1,1", "--thresholds must differ"),
     ("batch {out}*.zarr --out {out}.csv --thresholds 1,", "*.zarr: no such file or folder"),
@@ -111,10 +110,7 @@ OTHERS = [
     ("surface {plane} {plane}", "nothing to write: give --out, --plot or both"),
     ("surface {plane} {volume} --axes CYX --out {out}.npz", "--axes must be one letter"),
     ("surface {volume} {volume} --axes CYX --out {out}.npz", "choose one with --channel"),
-    (
-        "surface {plane} {plane} --out {out}.npz --thresholds-first exact",
-        "--thresholds-first must",
-    ),
+    ("surface {plane} {plane} --out {out}.npz --thresholds-first exact", "--thresholds-first must"),
     ("surface {plane} {volume} --out {out}.npz", "second image must have the same shape"),
 ]
 LINES = [

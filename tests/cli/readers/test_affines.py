@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import io_helpers
 import nibabel
 import nrrd
 import numpy as np
@@ -19,10 +20,7 @@ LABELS = (IMAGE % 3).astype(np.uint8)
 
 
 def write_nifti(path: Path, values: np.ndarray, affine: Any = AFFINE, unit: str = "mm") -> str:
-    stored = nibabel.Nifti1Image(values, affine)
-    stored.header.set_xyzt_units(unit)
-    nibabel.save(stored, path)
-    return str(path)
+    return io_helpers.write_nifti(path, values.T, affine, unit)
 
 
 def write_nrrd(path: Path, values: np.ndarray, affine: np.ndarray, space: str) -> str:

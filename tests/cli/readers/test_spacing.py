@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import nibabel
+import io_helpers
 import numpy as np
 import pytest
 import tifffile
@@ -71,10 +71,7 @@ STEPS = (2.0, 0.5, 0.25)
 
 def write_nifti(path: Path, unit: str, factor: float = 1.0) -> str:
     """Write a volume whose spacing, times a factor, has a unit."""
-    stored = nibabel.Nifti1Image(VOLUME.T, np.diag([*(factor * s for s in STEPS[::-1]), 1]))
-    stored.header.set_xyzt_units(unit)
-    nibabel.save(stored, path)
-    return str(path)
+    return io_helpers.write_nifti(path, VOLUME, [factor * step for step in STEPS[::-1]], unit)
 
 
 def volume_of(path: Path, command: str) -> list[tuple[float, str]]:

@@ -14,16 +14,7 @@ from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 
-def test_bad_images(refused, tmp_path, image):
-    assert "no such file or folder" in refused(tmp_path / "none.zarr")
-    (tmp_path / "empty").mkdir()
-    assert "holds neither a Zarr image nor image files" in refused(tmp_path / "empty")
-    (tmp_path / "a.txt").write_text("text")
-    assert "type not supported, got .txt; ecc info --help lists" in refused(tmp_path / "a.txt")
-    (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
-    assert str(tmp_path / "a.tif") in refused(tmp_path / "a.tif")
-    zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
-    assert "is no OME-Zarr image; arrays in this group: x" in refused(tmp_path / "group.zarr")
+def test_complex_numbers(refused, tmp_path, image):
     path = write_zarr(tmp_path / "complex.zarr", image.astype("complex64"))
     assert "the image must have a boolean, integer or real floating dtype" in refused(path)
 

@@ -12,14 +12,6 @@ from ecc_core._io.views import View, grown_chunks
 from ecc_core.io import open_image
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_zarr(stack, tmp_path, zarr_format, dtype):
-    image = noise(9, 20, 17, dtype=dtype)
-    path = write_zarr(tmp_path / "a.zarr", image, zarr_format=zarr_format)
-    assert_curve(stack(path, "--thresholds", LEVELS), image)
-
-
 def test_zarr_shards(stack, tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
     assert_curve(stack(path, "--thresholds", LEVELS), image)

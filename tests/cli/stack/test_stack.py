@@ -60,14 +60,8 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image):
     metadata = json.loads(out.read_text())["metadata"]
     assert metadata["settings"]["thresholds"] == list(range(9))
     assert metadata["settings"]["roi"] == [[None, None], [None, None], [2, 9]]
-    described = {
-        "axes": "ZYX",
-        "shape": [9, 20, 7],
-        "dtype": "uint8",
-        "spacing": None,
-        "unit": None,
-    }
-    assert metadata["inputs"] == [{"path": str(path), **described}]
+    described = {"path": str(path), "axes": "ZYX", "shape": [9, 20, 7], "dtype": "uint8"}
+    assert metadata["inputs"] == [{**described, "spacing": None, "unit": None}]
     assert plot.stat().st_size > 0
 
 
@@ -78,14 +72,8 @@ def test_a_direction(stack, tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image)
     given = ["--direction", "-1,0.5,2", "--direction-scale", 0.25, "--spacing", "2,1,0.5"]
     table = stack(path, *given, "--range", "-5,12", "--thresholds", 30, "--roi", ":,3:,:")
-    at, values = ecc.euler_curve(
-        image[:, 3:],
-        30,
-        range=(-5, 12),
-        direction=(-1, 0.5, 2),
-        direction_scale=0.25,
-        spacing=(2, 1, 0.5),
-    )
+    tilt = {"direction": (-1, 0.5, 2), "direction_scale": 0.25, "spacing": (2, 1, 0.5)}
+    at, values = ecc.euler_curve(image[:, 3:], 30, range=(-5, 12), **tilt)
     assert table["threshold"] == at.tolist()
     assert table["euler_number"] == values.tolist()
 
