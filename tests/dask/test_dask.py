@@ -10,7 +10,7 @@ import pytest
 from dask.order import diagnostics
 from dask_helpers import noise
 from filtrations import any_side
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ecc_core as ecc
@@ -32,28 +32,22 @@ def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:
     np.testing.assert_array_equal(lazy.thresholds, expected.thresholds)
 
 
+@pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.component_curves])
+@settings(max_examples=100)
 @given(st.data())
-def test_any_chunks(data):
-    image = data.draw(strategies.images(nan=False))
-    chunks = data.draw(strategies.chunkings(image.shape))
+def test_any_chunks(function, data):
+    image = data.draw(strategies.images(nan=True))
+    array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
     at = data.draw(strategies.thresholds(image))
-    options = data.draw(any_side(image.ndim))
-    expected = ecc.euler_curve(image, at, **options)
-    assert_same(ecc.euler_curve(in_chunks(image, chunks), at, **options), expected)
-
-
-@given(st.data())
-def test_any_chunks_with_masks_and_nan(data):
-    image = data.draw(strategies.images(dtypes=("float32", "uint8"), nan=True))
-    chunks = data.draw(strategies.chunkings(image.shape))
-    mask = data.draw(strategies.masks(image.shape))
-    options = {"connectivity": data.draw(st.sampled_from([1, image.ndim])), "nan": "omit"}
-    expected = ecc.euler_curve(image, LEVELS, mask=mask, **options)
-    array = in_chunks(image, chunks)
-    given_mask = mask
-    if data.draw(st.booleans()):
+    options = {**data.draw(any_side(image.ndim)), "nan": "omit"}
+    mask = given_mask = data.draw(st.none() | strategies.masks(image.shape))
+    if mask is not None and data.draw(st.booleans()):
         given_mask = in_chunks(mask, data.draw(strategies.chunkings(image.shape)))
-    assert_same(ecc.euler_curve(array, LEVELS, mask=given_mask, **options), expected)
+    lazy = function(array, at, mask=given_mask, **options)
+    assert isinstance(lazy.values, da.Array)
+    known = function(image, at, mask=mask, **options)
+    assert lazy.values.shape == known.values.shape
+    assert lazy.to_numpy() == known
 
 
 @given(st.data())
@@ -69,26 +63,26 @@ def test_any_batch_axes(data):
     assert_same(ecc.euler_curve(in_chunks(image, chunks), LEVELS, axis=axis, mask=mask), expected)
 
 
-@pytest.mark.parametrize("axis", [(0, 1), (1, 0), (2, 1)])
-def test_direction(axis):
-    image = noise(7, 6, 5)
-    options = {"axis": axis, "direction": (1.0, -0.3), "direction_scale": 0.7, "spacing": (1, 2.5)}
-    lazy = ecc.euler_curve(da.from_array(image, chunks=3), LEVELS, **options)
-    assert_same(lazy, ecc.euler_curve(image, LEVELS, **options))
+TILT = {"direction": (1.0, -0.3), "direction_scale": 0.7, "spacing": (1, 2.5)}
+MASKED = np.ma.masked_equal(noise(9, 8, 7), 3)
 
 
-def test_an_int_with_a_range():
-    image = noise(5, 6)
-    lazy = ecc.euler_curve(da.from_array(image, chunks=2), 7, range=(0, 5))
-    assert_same(lazy, ecc.euler_curve(image, 7, range=(0, 5)))
-
-
-def test_masked_chunks():
-    image = np.ma.masked_equal(noise(9, 8, 7), 3)
-    mask = noise(9, 8, 7, seed=1) > 0
-    for given_mask in (None, mask):
-        lazy = ecc.euler_curve(da.from_array(image, chunks=4), LEVELS, mask=given_mask)
-        assert_same(lazy, ecc.euler_curve(image, LEVELS, mask=given_mask))
+@pytest.mark.parametrize(
+    ("image", "thresholds", "options"),
+    [
+        *[(noise(7, 6, 5), LEVELS, {"axis": axis, **TILT}) for axis in ((0, 1), (1, 0), (2, 1))],
+        (noise(5, 6), 7, {"range": (0, 5)}),
+        (MASKED, LEVELS, {}),
+        (MASKED, LEVELS, {"mask": noise(9, 8, 7, seed=1) > 0}),
+        *[(np.zeros(shape, np.uint8), LEVELS, {}) for shape in ((0,), (0, 4), (3, 0, 2))],
+        (np.zeros((0, 4, 5), np.uint8), LEVELS, {"axis": (1, 2)}),
+        (np.zeros((4, 4)), [], {}),
+    ],
+)
+def test_as_in_memory(image, thresholds, options):
+    """Directions, ranges, masked chunks, and images and thresholds of which there are none."""
+    lazy = ecc.euler_curve(da.from_array(image, chunks=3), thresholds, **options)
+    assert_same(lazy, ecc.euler_curve(image, thresholds, **options))
 
 
 def test_masked_float16_without_a_warning():
@@ -98,22 +92,6 @@ def test_masked_float16_without_a_warning():
     assert image.fill_value > np.finfo(np.float16).max
     lazy = ecc.euler_curve(da.from_array(image, chunks=4), LEVELS)
     assert_same(lazy, ecc.euler_curve(image, LEVELS))
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0, 2)])
-def test_empty_images(shape):
-    image = np.zeros(shape, np.uint8)
-    assert_same(ecc.euler_curve(da.from_array(image), LEVELS), ecc.euler_curve(image, LEVELS))
-
-
-def test_an_empty_batch():
-    image = np.zeros((0, 4, 5), np.uint8)
-    lazy = ecc.euler_curve(da.from_array(image), LEVELS, axis=(1, 2))
-    assert_same(lazy, ecc.euler_curve(image, LEVELS, axis=(1, 2)))
-
-
-def test_no_thresholds():
-    assert ecc.euler_curve(da.zeros((4, 4), chunks=2), []).values.compute().shape == (0,)
 
 
 class Counted:
@@ -297,22 +275,10 @@ ZEROS = da.zeros((4, 4), chunks=2)
         (ZEROS, [2, 1], {}, ValueError, "`thresholds` must be increasing"),
         (ZEROS, [1], {"workers": 2}, ValueError, "`workers` must be None for a dask array"),
         (ZEROS, [1], {"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
-        (
-            ZEROS,
-            [1],
-            {"direction_scale": 1.0},
-            ValueError,
-            "`direction_scale` must be None",
-        ),
+        (ZEROS, [1], {"direction_scale": 1.0}, ValueError, "`direction_scale` must be None"),
         (ZEROS, [1], {"spacing": 2}, ValueError, "`spacing` must be None without `direction`"),
         (ZEROS, [1], {"superlevel": "no"}, TypeError, "`superlevel` must be True or False"),
-        (
-            ZEROS,
-            [1],
-            {"devices": [0]},
-            ValueError,
-            "`devices` must be None for an image",
-        ),
+        (ZEROS, [1], {"devices": [0]}, ValueError, "`devices` must be None for an image"),
         (ZEROS, [1], {"nan": "drop"}, ValueError, '`nan` must be "raise" or "omit"'),
         (ZEROS, [1], {"mask": np.ones(3, bool)}, ValueError, "`mask` must have the image's shape"),
         (ZEROS, [1], {"mask": np.ones((4, 4))}, TypeError, "`mask` must be boolean"),

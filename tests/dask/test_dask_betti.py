@@ -19,20 +19,6 @@ from ecc_core.testing import strategies
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@settings(max_examples=40)
-@given(st.data())
-def test_any_chunks(data):
-    image = data.draw(strategies.images(nan=False))
-    chunks = data.draw(strategies.chunkings(image.shape))
-    at = data.draw(strategies.thresholds(image))
-    options = data.draw(any_side(image.ndim))
-    lazy = ecc.betti_curves(da.from_array(image, chunks=chunks), at, **options)
-    assert isinstance(lazy.values, da.Array)
-    known = ecc.betti_curves(image, at, **options)
-    assert lazy.values.shape == known.values.shape
-    assert lazy.to_numpy() == known
-
-
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("levels", [1, 2, 256])
@@ -96,14 +82,6 @@ def test_equal_calls_give_equal_graphs():
     first, second = (ecc.betti_curves(image, [0, 1]).values for _ in range(2))
     assert first.name == second.name
     assert ecc.betti_curves(image, [0, 1], superlevel=True).values.name != first.name
-
-
-def test_arguments():
-    image = da.from_array(np.eye(6), chunks=3)
-    with pytest.raises(ValueError, match="`workers`"):
-        ecc.betti_curves(image, [0, 1], workers=2)
-    with pytest.raises(ValueError, match="`range`"):
-        ecc.betti_curves(image, 4)
 
 
 @settings(max_examples=150)

@@ -3,37 +3,11 @@
 import dask.array as da
 import numpy as np
 import pytest
-from filtrations import any_side
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import size_pieces
-from ecc_core._blocks.betti import Components
-from ecc_core.testing import strategies
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@settings(max_examples=200)
-@given(st.data())
-def test_any_chunks(data):
-    image = data.draw(strategies.images(nan=True))
-    chunks = data.draw(strategies.chunkings(image.shape))
-    at = data.draw(strategies.thresholds(image))
-    options = {
-        **data.draw(any_side(image.ndim)),
-        "mask": data.draw(st.none() | strategies.masks(image.shape)),
-        "nan": "omit",
-    }
-    lazy = ecc.component_curves(da.from_array(image, chunks=chunks), at, **options)
-    assert isinstance(lazy.values, da.Array)
-    known = ecc.component_curves(image, at, **options)
-    assert lazy.values.shape == known.values.shape
-    assert_array_equal(lazy.values, known.values)
-    assert_array_equal(lazy.porosity, known.porosity)
 
 
 @pytest.mark.parametrize("connectivity", [1, 3])
@@ -69,12 +43,3 @@ def test_batches_spacing_and_errors():
         ecc.component_curves(lazy * np.nan, [1.0]).values.compute()
     with pytest.raises(ValueError, match="`spacing`"):
         ecc.component_curves(lazy, [1.0], spacing=-1)
-
-
-def test_packed_pieces():
-    image = np.random.default_rng(3).random((5, 6, 7))
-    at = np.linspace(0, 1, 5)
-    quantity = Components(at, ecc._request.filtration.Filtration(3, 1), image.dtype, False)
-    (piece,) = quantity.pieces(image, None, ((0, 1), (2, 0)))
-    again = size_pieces.unpack_piece(size_pieces.pack_piece(piece))
-    np.testing.assert_equal(again, piece)

@@ -3,21 +3,17 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import dask.array as da
 import numpy as np
 import pytest
-import zarr
 from dask_helpers import local_cluster
 from distributed import Client
+from io_helpers import rows_of, write_zarr
 
 import ecc_core as ecc
 from ecc_core._blocks import window
-from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.window import Work, sums_of_groups
-from ecc_core._request.filtration import Filtration
+from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 SECONDS = 60
@@ -26,10 +22,7 @@ SHAPE, CHUNK = (16, 16, 128), 8
 
 @pytest.fixture
 def client():
-    with (
-        local_cluster() as cluster,
-        Client(cluster) as client,
-    ):
+    with local_cluster() as cluster, Client(cluster) as client:
         yield client
 
 
@@ -67,41 +60,23 @@ def test_a_killed_worker(client, image, tmp_path):
     assert victim not in client.run(os.getpid).values()
 
 
-def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
+def test_a_worker_killed_while_a_stack_is_computed(client, image, tmp_path, monkeypatch):
     """The blocks that it held are read again."""
     monkeypatch.setattr(window, "AHEAD_ON_CLUSTER", 2)
     monkeypatch.setattr(window, "ASKED_ON_CLUSTER", 2)
-    folder, killed = str(tmp_path), []
+    keep, killed = Parts.keep, []
 
-    def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
-        Path(folder, os.urandom(8).hex()).touch()
-        return (image[box],)
+    def keep_and_kill(self, *part):
+        keep(self, *part)
+        if not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
 
-    def numbers(count: int) -> Iterator[int]:
-        for number in range(count):
-            if len(tuple(tmp_path.iterdir())) >= 32 and not killed:
-                killed.extend(client.run(os.getpid).values())
-                os.kill(killed[0], signal.SIGKILL)
-            yield number
-
-    at = np.arange(99)
-    chunks = tuple((CHUNK,) * (n // CHUNK) for n in (128, 16, 16))
-    image = image.transpose(2, 0, 1)
-    work = Work(read, chunks, Curve(at, Filtration(3, 3)))
-    groups = work.groups(4, side=9)
-    address = client.scheduler.address
-    sums = dict(sums_of_groups(work, groups, numbers(len(groups)), scheduler=address))
-    assert killed
+    monkeypatch.setattr(Parts, "keep", keep_and_kill)
+    path, out = write_zarr(tmp_path / "a.zarr", image, chunks=(CHUNK,) * 3), tmp_path / "curve.csv"
+    arguments = ["--thresholds", "99", "--range", "0,98", "--max-memory", "6K"]
+    arguments += ["--out", str(out), "--scheduler", client.scheduler.address]
+    assert main(["stack", str(path), *arguments]) == 0
     assert killed[0] not in client.run(os.getpid).values()
-    np.testing.assert_array_equal(sum(sums.values()), ecc.euler_curve(image, at).values)
-
-
-def test_stack_on_a_cluster(client, image, tmp_path):
-    path, out = tmp_path / "a.zarr", tmp_path / "curve.csv"
-    shape, chunks = image.shape, (CHUNK,) * 3
-    zarr.create_array(path, shape=shape, chunks=chunks, dtype=image.dtype)[...] = image
-    address = client.scheduler.address
-    arguments = ["--thresholds", "99", "--range", "0,98", "--scheduler", address]
-    assert main(["stack", str(path), "--out", str(out), "--max-memory", "6K", *arguments]) == 0
-    values = [int(line.split(",")[1]) for line in out.read_text().splitlines()[1:]]
+    values = [int(row["euler_number"]) for row in rows_of(out)]
     assert values == ecc.euler_curve(image, 99, range=(0, 98)).values.tolist()

@@ -103,11 +103,7 @@ def test_nothing_is_computed_early():
 def test_coefficients(data):
     image = data.draw(strategies.images(nan=True))
     mask = data.draw(st.none() | strategies.masks(image.shape))
-    options = {
-        **data.draw(any_side(image.ndim)),
-        "mask": mask,
-        "nan": "omit",
-    }
+    options = {**data.draw(any_side(image.ndim)), "mask": mask, "nan": "omit"}
     chunks = data.draw(strategies.chunkings(image.shape))
     lazy = ecc.euler_coefficients(in_chunks(image, chunks), **options)
     assert isinstance(lazy, da.Array)

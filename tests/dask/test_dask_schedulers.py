@@ -27,10 +27,7 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             yield {"scheduler": "processes", "pool": pool}
     else:
-        with (
-            local_cluster() as cluster,
-            Client(cluster) as client,
-        ):
+        with local_cluster() as cluster, Client(cluster) as client:
             yield {"scheduler": client}
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import ecc_core as ecc
 from ecc_core._blocks import window
 from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.regions import add_tables
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Group, Work
 from ecc_core._request.filtration import Filtration, check_boundary
@@ -75,20 +74,6 @@ def test_any_blocks_groups_and_windows(data):
     np.testing.assert_array_equal(total, expected)
 
 
-@given(st.data())
-def test_any_blocks_of_regions(data):
-    shape = tuple(data.draw(st.integers(1, 8)) for _ in range(data.draw(st.integers(1, 3))))
-    image, labels = noise(*shape), noise(*shape, seed=1)
-    curve = Curve(LEVELS, Filtration(len(shape), 1, superlevel=True))
-    read = lambda box: (image[box], labels[box])  # noqa: E731
-    work = Work(read, chunks_of(data, shape), curve, regions=True)
-    groups = work.groups(2, side=2)
-    table = add_tables(list(sums_of(work, groups, list(range(len(groups)))).values()))
-    expected = ecc.region_curves(image, labels, LEVELS, connectivity=1, superlevel=True)
-    np.testing.assert_array_equal(table[:, 0], expected.labels)
-    np.testing.assert_array_equal(table[:, 1:], expected.values)
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("across", [6, 18])
 def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers):
@@ -128,21 +113,3 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
         near = (window.AHEAD + window.ASKED + 1) * workers
         assert most <= 7 + 2 + near + 1  # a layer, and the first two blocks of the next
     assert alive == 0
-
-
-def test_errors_spoil_their_groups_only():
-    image, done = noise(12, 2, 2), []
-
-    def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
-        if box[0].start == 5:
-            raise OSError("damaged")
-        return (image[box],)
-
-    work = Work(read, ((1,) * 12, (2,), (2,)), Curve(LEVELS, Filtration(3, 3)))
-    groups = work.groups(2, side=1)
-    with pytest.raises(OSError, match="damaged"):
-        done.extend(
-            number
-            for number, _ in sums_of_groups(work, groups, range(6), workers=2, spoiling=OSError)
-        )
-    assert sorted(done) == [0, 1, 3, 4, 5]
