@@ -67,10 +67,6 @@ def read_pillow(path: Path) -> Array:
         return np.asarray(image.convert("RGB") if image.mode == "P" else image)
 
 
-def read_nifti(path: Path) -> Array:
-    return np.asanyarray(nibabel.load(path).dataobj).T
-
-
 def read_nrrd(path: Path) -> Array:
     return nrrd.read(str(path), index_order="C")[0]
 
@@ -78,10 +74,6 @@ def read_nrrd(path: Path) -> Array:
 def read_mrc(path: Path) -> Array:
     with mrcfile.open(path) as file:
         return file.data
-
-
-def read_dicom(path: Path) -> Array:
-    return pydicom.dcmread(path).pixel_array
 
 
 def read_zarr(path: Path) -> Array:
@@ -98,25 +90,17 @@ def read_czi(path: Path) -> Array:
         return np.stack([file.read(plane={"Z": z})[..., 0] for z in planes])
 
 
-def read_lif(path: Path) -> Array:
-    return pytest.importorskip("liffile").imread(path)
-
-
 def read_nd2(path: Path) -> Array:
     pytest.importorskip("bioio_nd2")
     return pytest.importorskip("nd2").imread(path)
 
 
-def read_jpeg_2000(path: Path) -> Array:
-    return imagecodecs.jpeg2k_decode(path.read_bytes())
+def liffile(path: Path) -> Array:
+    return pytest.importorskip("liffile").imread(path)
 
 
-def write_jpeg_2000(path: Path, image: Array) -> None:
-    path.write_bytes(imagecodecs.jpeg2k_encode(image, reversible=True, level=0))
-
-
-def write_deep_png(path: Path, image: Array) -> None:
-    path.write_bytes(imagecodecs.png_encode(image.astype(np.uint16)))
+def writing(encode: Callable[[Array], bytes]) -> Callable[[Path, Array], object]:
+    return lambda path, image: path.write_bytes(encode(image))
 
 
 class Format(NamedTuple):
@@ -130,15 +114,16 @@ def tiff(shape: tuple[int, ...] = PLANE, **options: Any) -> Format:
     return Format(shape, partial(tifffile.imwrite, **options), tifffile.imread)
 
 
+jpeg_2000 = partial(imagecodecs.jpeg2k_encode, reversible=True, level=0)
 write_gzip_h5 = partial(write_hdf5, chunks=(4, 4, 4), compression="gzip", fletcher32=True)
 FORMATS = {
     "a.png": Format(PLANE, imageio.imwrite),
-    "deep.png": Format(COLOURS, write_deep_png),
+    "deep.png": Format(COLOURS, writing(lambda i: imagecodecs.png_encode(i.astype(np.uint16)))),
     "a.jpg": Format(PLANE, write_picture, read_pillow),
     "a.gif": Format(COLOURS, write_picture, read_pillow),
     "a.bmp": Format(COLOURS, write_picture, read_pillow),
     "a.webp": Format(COLOURS, write_picture, read_pillow),
-    "a.jp2": Format(PLANE, write_jpeg_2000, read_jpeg_2000),
+    "a.jp2": Format(PLANE, writing(jpeg_2000), lambda p: imagecodecs.jpeg2k_decode(p.read_bytes())),
     "raw.tif": tiff(),
     "zlib.tif": tiff(compression="zlib", rowsperstrip=8),
     "lzw.tif": tiff(compression="lzw", rowsperstrip=8),
@@ -151,7 +136,7 @@ FORMATS = {
     "compressed.npz": Format(VOLUME, np.savez_compressed),
     "a.h5": Format(VOLUME, write_hdf5, read_hdf5),
     "gzip.h5": Format(VOLUME, write_gzip_h5, read_hdf5),
-    "a.nii": Format(VOLUME, write_nifti, read_nifti),
+    "a.nii": Format(VOLUME, write_nifti, lambda p: np.asanyarray(nibabel.load(p).dataobj).T),
     "a.nii.gz": Format(VOLUME, write_nifti),
     "raw.nrrd": Format(VOLUME, partial(write_nrrd, encoding="raw"), read_nrrd),
     "a.nrrd": Format(VOLUME, write_nrrd, read_nrrd),
@@ -161,9 +146,9 @@ FORMATS = {
     "zlib.mhd": Format(VOLUME, partial(write_itk, compressed=True)),
     "a.mrc": Format(VOLUME, write_mrc, read_mrc),
     "a.mrc.gz": Format(VOLUME, partial(write_mrc, compression="gzip"), read_mrc),
-    "a.dcm": Format(VOLUME, write_dicom, read_dicom),
+    "a.dcm": Format(VOLUME, write_dicom, lambda p: pydicom.dcmread(p).pixel_array),
     "a.czi": Format(VOLUME, write_czi, read_czi),
-    "a.lif": Format(VOLUME, lambda p, i: write_lif(p, [i], "ZYX", {}), read_lif),
+    "a.lif": Format(VOLUME, lambda p, i: write_lif(p, [i], "ZYX", {}), liffile),
     "a.nd2": Format(VOLUME, lambda p, i: write_nd2(p, i[:, None]), read_nd2),
     "a.zarr.zip": Format(VOLUME, write_zarr),
     "2.zarr": Format(VOLUME, partial(write_zarr, zarr_format=2), read_zarr),

@@ -5,14 +5,7 @@ import nibabel
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import (
-    assert_reads,
-    assert_refused,
-    noise,
-    write_hdf5,
-    write_picture,
-    write_zarr,
-)
+from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_picture, write_zarr
 from PIL import Image
 from skimage.color import rgb2gray
 from skimage.util import img_as_float

@@ -40,6 +40,8 @@ RESULTS = {
     "Betti numbers of regions": ecc.region_betti_curves(IMAGE, LABELS, 3),
     "components": ecc.component_curves(FLOATS, 4, spacing=(2, 0.1), superlevel=True),
     "components of a batch": ecc.component_curves(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2)),
+    "functionals": ecc.minkowski_curves(IMAGE, 5, spacing=2, boundary="half-open"),
+    "functionals of regions": ecc.region_minkowski(IMAGE, LABELS, 5, estimator="crofton-2"),
     "surface": ecc.euler_surface(IMAGE, FLOATS, 4, [0.1, 0.5], superlevel=(False, True)),
     "surfaces": ecc.euler_surface(*np.stack([IMAGE, -IMAGE])[:, None], 3, 2, axis=(1, 2)),
     "pairs": ecc.persistence_pairs(FLOATS, 1, superlevel=True, connectivity=1),

@@ -126,25 +126,6 @@ class TestAtomicity:
 
             write_figure(path, Figure(figsize=(1, 1)))
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
-    @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
-    def test_no_write_succeeds(self, tmp_path, monkeypatch, suffix):
-        path = tmp_path / f"t{suffix}"
-        path.write_text("old")
-        open_really = Path.open
-
-        def open_full(self: Path, mode: str = "r", *rest: object, **named: object) -> object:
-            if "x" in mode:
-                open_really(self, mode).close()
-                return open_really(Path("/dev/full"), "wb")
-            return open_really(self, mode, *rest, **named)
-
-        monkeypatch.setattr(Path, "open", open_full)
-        with pytest.raises(OSError, match="No space left on device"):
-            self.write(path)
-        assert path.read_text() == "old"
-        assert [p.name for p in tmp_path.iterdir()] == [path.name]
-
     @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
     def test_what_a_killed_process_has_left(self, tmp_path):
         """It goes with the next write of that file; what is being written stays."""
