@@ -10,10 +10,7 @@ from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 
 def draw(
-    shape: tuple[int, ...],
-    dtype: torch.dtype = torch.float32,
-    seed: int = 0,
-    device: str = "cpu",
+    shape: tuple[int, ...], dtype: torch.dtype = torch.float32, seed: int = 0, device: str = "cpu"
 ) -> Tensor:
     """Distinct values between 0 and 1: no ties."""
     count = torch.Size(shape).numel()

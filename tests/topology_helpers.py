@@ -7,6 +7,8 @@ import numpy as np
 from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
 
+import ecc_core as ecc
+
 
 def counted(foreground, connectivity):
     """Components of a set, and those of its complement that do not reach the padded border."""
@@ -117,3 +119,27 @@ def reduced_pairs(order, connectivity, periodic=False):
     found = [(cells[i][1], points[cells[i][0]], points[cells[j][0]]) for i, j in pairs]
     found = [pair for pair in found if pair[1] != pair[2]]
     return found + [(cells[i][1], points[cells[i][0]], -1) for i in births]
+
+
+def check_points(image, shown, connectivity, superlevel, periodic=False):
+    """Compare the points of the pairs of all dimensions with those of a reduced matrix."""
+    axis, boundary = tuple(range(image.ndim)), "periodic" if periodic else "closed"
+    options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown, "axis": axis}
+    pairs = ecc.persistence_pairs(image, boundary=boundary, **options)
+    values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
+    values = np.where(shown, -values if superlevel else values, image.size)  # excluded: the last
+    order = np.empty(image.size, int)
+    order[np.argsort(values, axis=None, kind="stable")] = np.arange(image.size)
+    flat, never, expected = image.ravel(), ~shown.ravel(), []
+    for dim, born, died in reduced_pairs(order.reshape(image.shape), connectivity, periodic):
+        end = -1 if died < 0 or never[died] else died
+        if not never[born] and (end < 0 or flat[born] != flat[end]):
+            expected.append((dim, flat[born], born, end))
+    places = [
+        np.where(points[:, 0] < 0, -1, np.ravel_multi_index(np.maximum(points.T, 0), image.shape))
+        for points in (pairs.birth_points, pairs.death_points)
+    ]
+    found = zip(pairs.dimensions.tolist(), pairs.births.tolist(), *places, strict=True)
+    if periodic and 1 in image.shape:  # the product with a circle has its classes in another order
+        found, expected = ([row[:2] for row in part] for part in (found, expected))
+    assert sorted(found) == sorted(expected)

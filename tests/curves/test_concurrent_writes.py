@@ -1,9 +1,7 @@
 """Arrays that another thread changes during a call: the numbers may differ, nothing else may."""
 
-import subprocess
-import sys
-
 import pytest
+from processes import run_python
 
 PAINTED = """
 import threading, time
@@ -119,6 +117,5 @@ print("done")
 def test_painted_arrays():
     """A process of its own: corrupted memory shows as a crash, at the latest when it exits."""
     pytest.importorskip("torch", reason="torch is not installed")
-    command = [sys.executable, "-X", "faulthandler", "-c", PAINTED]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    ended = run_python(PAINTED, options=("-X", "faulthandler"))
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr

@@ -1,13 +1,13 @@
 """Memory layouts and batch axes: the same numbers, and the input is never written."""
 
 import itertools
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from filtrations import sides
 from oracles import euler as reference
+from processes import run_python
 from stored_arrays import WAYS
 
 import ecc_core as ecc
@@ -95,9 +95,7 @@ print("done")
 @pytest.mark.skipif(sys.platform == "win32", reason="uses mprotect")
 def test_nothing_is_read_outside_the_arrays():
     """A read outside of an array that lies between two guard pages ends the process."""
-    done = subprocess.run(
-        [sys.executable, "-c", GUARDED], capture_output=True, text=True, check=False
-    )
+    done = run_python(GUARDED)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
@@ -165,11 +163,7 @@ def test_masks_and_nan_of_a_batch(backend):
     image[1, 2:4, 5:30] = np.nan
     for mask in (masks, masks[0], np.ones((9, 67), bool)):
         found = ecc.euler_curve(
-            backend.asarray(image),
-            THRESHOLDS,
-            axis=(1, 2),
-            mask=backend.asarray(mask),
-            nan="omit",
+            backend.asarray(image), THRESHOLDS, axis=(1, 2), mask=backend.asarray(mask), nan="omit"
         )
         each = zip(image, np.broadcast_to(mask, image.shape), strict=True)
         expected = [reference.euler_curve(plane, THRESHOLDS, mask=kept) for plane, kept in each]

@@ -48,10 +48,7 @@ def test_two_thousand_labels(backend, shape):
     image = rng.integers(6, size=shape).astype(np.uint8)
     for connectivity in (1, len(shape)):
         cells = ecc.region_curves(
-            backend.asarray(image),
-            backend.asarray(labels),
-            np.arange(6),
-            connectivity=connectivity,
+            backend.asarray(image), backend.asarray(labels), np.arange(6), connectivity=connectivity
         )
         some = rng.choice(cells.labels.size, 25, replace=False)
         assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))

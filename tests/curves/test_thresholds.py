@@ -1,12 +1,10 @@
 """Thresholds of every kind: counted, given, exact, beyond the dtype, many."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from filtrations import sides
 from oracles import euler as reference
+from processes import run_python
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal, assert_curves_equal
@@ -228,12 +226,7 @@ print(extra / thresholds.nbytes)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY.format(dtype=dtype)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(MEMORY.format(dtype=dtype))
     assert done.returncode == 0, done.stderr
     # In arrays of that length, of which the result is one, however many workers there are.
     assert float(done.stdout) < 12

@@ -51,11 +51,7 @@ EULER = {
         curve(direction=(0, 1), direction_scale=2),
         "1.0 in .* and 2.0 in",
     ),
-    "ndim": (
-        curve(connectivity=1),
-        ecc.euler_curve(IMAGES, T, connectivity=1),
-        "2 in .* and 3 in",
-    ),
+    "ndim": (curve(connectivity=1), ecc.euler_curve(IMAGES, T, connectivity=1), "2 in .* and 3 in"),
     "units": (replace(curve(), units="HU"), replace(curve(), units="keV"), "'HU' in .* and 'keV'"),
     "spacing_units": (
         replace(curve(direction=(0, 1)), spacing_units="millimeter"),

@@ -1,12 +1,10 @@
 """The scikit-learn transformers."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from processes import run_python
 from skimage.measure import euler_number
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -180,10 +178,7 @@ def test_lists_that_are_refused(images, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"image_shape": (5, 5)},
-            r"`image_shape` must fit the rows of `X`, got \(5, 5\) for",
-        ),
+        ({"image_shape": (5, 5)}, r"`image_shape` must fit the rows of `X`, got \(5, 5\) for"),
         ({"connectivity": 3}, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
         ({"thresholds": [1, 0]}, "`thresholds`"),
         ({"range": (1, 0)}, "`range`"),
@@ -212,9 +207,7 @@ def test_features_load_no_scikit_learn_before_the_transformer_does():
         "ecc.features.EulerCurveTransformer\n"
         "print('sklearn' in sys.modules, hasattr(ecc.features, 'nothing'))\n"
     )
-    command = [sys.executable, "-c", code]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert output.split() == ["False", "False", "True", "False"]
+    assert run_python(code).stdout.split() == ["False", "False", "True", "False"]
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])

@@ -1,9 +1,9 @@
 """The scikit-learn transformer of curves of regions."""
 
-import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from io_helpers import write_nifti
 from numpy.testing import assert_array_equal
 from skimage.measure import euler_number
 
@@ -101,18 +101,13 @@ def test_masks_and_whole_images_are_region_1():
     )
 
 
-def write_nifti(path, array, affine):
-    nibabel.save(nibabel.Nifti1Image(array.T, affine), path)
-    return str(path)
-
-
 @pytest.fixture
 def table(tmp_path):
     """Paths of volumes and their labels, by subject."""
     rows = [
         (
-            write_nifti(tmp_path / f"{i}_T1w.nii.gz", image.astype(np.int16), np.eye(4)),
-            write_nifti(tmp_path / f"{i}_dseg.nii.gz", labels, np.eye(4)),
+            write_nifti(tmp_path / f"{i}_T1w.nii.gz", image.astype(np.int16)),
+            write_nifti(tmp_path / f"{i}_dseg.nii.gz", labels),
         )
         for i, (image, labels) in enumerate(VOLUMES)
     ]

@@ -215,9 +215,7 @@ def test_a_backend_without_cell_counts():
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 3)])
-def test_results_keep_their_names_and_facts(shape, tmp_path):
-    from ecc_core.io import read_result, write_result
-
+def test_results_keep_their_names_and_facts(shape):
     curves = ecc.minkowski_curves(image_of(shape), 5, spacing=2, boundary="half-open")
     thresholds, values = curves
     np.testing.assert_array_equal(np.stack([getattr(curves, n) for n in NAMES[len(shape)]]), values)
@@ -235,19 +233,6 @@ def test_results_keep_their_names_and_facts(shape, tmp_path):
     table = curves.to_pandas()
     assert list(table) == ["measure", "threshold", "functional"]
     assert curves.to_xarray().sel(measure="euler").shape == thresholds.shape
-    for suffix in ("csv", "npz", "json"):
-        write_result(tmp_path / f"curves.{suffix}", curves)
-        assert read_result(tmp_path / f"curves.{suffix}") == curves
-
-
-def test_region_results_make_round_trips(tmp_path):
-    from ecc_core.io import read_result, write_result
-
-    image = image_of((4, 5))
-    regions = ecc.region_minkowski(image, (image > 2) + (image > 4), 5, estimator="crofton-2")
-    for suffix in ("csv", "npz"):
-        write_result(tmp_path / f"regions.{suffix}", regions)
-        assert read_result(tmp_path / f"regions.{suffix}") == regions
 
 
 def test_bad_arguments():

@@ -2,11 +2,12 @@
 
 import itertools
 
-import gudhi
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from topology_helpers import intervals  # noqa: E402
+
 from ecc_core.nn import PersistenceLoss  # noqa: E402
 
 
@@ -17,14 +18,8 @@ def draw(*shape, seed=0, dtype=torch.float64):
 
 def diagrams(image, connectivity):
     """Births and deaths (k, 2) of superlevel sets by dimension; what never dies dies at 0."""
-    kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    cells = gudhi.CubicalComplex(**{kind: -np.asarray(image, float)})
-    cells.compute_persistence(min_persistence=0)
-    found = []
-    for dimension in range(image.ndim):
-        pairs = cells.persistence_intervals_in_dimension(dimension).reshape(-1, 2)
-        found.append(-np.where(np.isinf(pairs), 0, pairs))
-    return found
+    found = intervals(-np.asarray(image, float), connectivity)
+    return [-np.where(np.isinf(pairs), 0, pairs) for pairs in found]
 
 
 def error_of(image, target, connectivity, least=0.0):

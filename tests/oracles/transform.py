@@ -57,11 +57,7 @@ def vertex_heights(
 
 
 def euler_transform(
-    weights: Array,
-    directions: Floats,
-    heights: Floats,
-    connectivity: int,
-    spacing: Array,
+    weights: Array, directions: Floats, heights: Floats, connectivity: int, spacing: Array
 ) -> Array:
     """Return the transform (directions, heights) of weights, or of a mask as weights 0 and 1."""
     coordinates, values = cells(weights, connectivity)

@@ -1,6 +1,5 @@
 """Figures: they show the curve's own numbers, and leave no state behind."""
 
-import subprocess
 import sys
 from typing import Any
 
@@ -10,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from processes import run_python
 
 import ecc_core as ecc
 from ecc_core.plotting import (
@@ -95,7 +95,7 @@ class TestPlotCurve:
             "ax = plot_curve(([0, 1], [1, 1])); ax.figure.canvas.draw()\n"
             "assert 'matplotlib.pyplot' not in sys.modules"
         )
-        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+        done = run_python(code)
         assert done.returncode == 0, done.stderr
 
     def test_matplotlib_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,21 +1,14 @@
 """`import ecc_core` loads NumPy and nothing heavier, and takes less time than NumPy itself."""
 
-import subprocess
-import sys
+from processes import run_python
 
 HEAVY = {"cupy", "dask", "imageio", "matplotlib", "napari", "numba", "pyarrow", "qtpy", "scipy"}
 HEAVY |= {"pandas", "skimage", "sklearn", "tifffile", "torch", "tqdm"}
 REPEATS = 5
 
 
-def run_fresh(code: str) -> str:
-    """Return what the code prints in an interpreter of its own."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def heavy_modules_after(statement: str) -> set[str]:
-    names = run_fresh(f"{statement}\nimport sys\nprint(*sys.modules)").split()
+    names = run_python(f"{statement}\nimport sys\nprint(*sys.modules)").stdout.split()
     return HEAVY.intersection(names)
 
 
@@ -29,7 +22,7 @@ loaded = time.process_time()
 {statement}
 print(loaded - start, time.process_time() - loaded)
 """
-    times = [map(float, run_fresh(code).split()) for _ in range(REPEATS)]
+    times = [map(float, run_python(code).stdout.split()) for _ in range(REPEATS)]
     numpy, more = map(min, zip(*times, strict=True))
     return numpy, more
 
@@ -46,4 +39,4 @@ def test_import_is_quick():
 
 def test_submodules_are_there_when_they_are_used():
     code = "import ecc_core as ecc\nprint(ecc.plotting.__name__, hasattr(ecc, 'nothing'))"
-    assert run_fresh(code).split() == ["ecc_core.plotting", "False"]
+    assert run_python(code).stdout.split() == ["ecc_core.plotting", "False"]

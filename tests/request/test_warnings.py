@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import run_python
 from skimage.data import astronaut
 
 import ecc_core as ecc
@@ -78,10 +79,7 @@ def test_one_warning_for_a_line_which_is_the_callers():
         "for _ in range(3):\n"
         "    ecc.minkowski_curves(image)\n"
     )
-    outcome = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    (line,) = [line for line in outcome.stderr.splitlines() if "Warning" in line]
+    (line,) = [line for line in run_python(code).stderr.splitlines() if "Warning" in line]
     assert line.startswith("<string>:5: UserWarning: `image` of shape (20, 30, 3) is taken")
 
 

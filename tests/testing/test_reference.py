@@ -46,11 +46,7 @@ def test_curve_equals_scikit_image(data, ndim):
         compare = np.greater_equal if superlevel else np.less_equal
         expected = [euler_number(compare(image, t) & kept, connectivity) for t in thresholds]
         found = reference.euler_curve(
-            image,
-            thresholds,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
+            image, thresholds, connectivity=connectivity, superlevel=superlevel, mask=mask
         )
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, expected)
@@ -121,6 +117,5 @@ def test_large_integers_are_not_rounded():
     np.testing.assert_array_equal(reference.euler_curve(image, thresholds), [1, 2, 2, 1])
     # 2.0**53 + 2 is the next double; 2.0**63 lies above everything
     np.testing.assert_array_equal(
-        reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])),
-        [1, 2, 1],
+        reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])), [1, 2, 1]
     )

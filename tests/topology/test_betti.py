@@ -2,7 +2,6 @@
 
 import itertools
 
-import cripser
 import numpy as np
 import pytest
 import torch
@@ -116,18 +115,6 @@ def test_many_thresholds(count):
     check(ecc.betti_curves(image, curves.thresholds[:: count // 7]), image)
     few = ecc.betti_curves(image, curves.thresholds[:: count // 7])
     assert_array_equal(curves.values[:, :: count // 7], few.values)
-
-
-def test_equals_cripser():
-    image = np.random.default_rng(9).integers(0, 30, (10, 11, 12), np.uint8)
-    at = np.arange(30)
-    for connectivity, name in ((1, "V"), (3, "T")):
-        found = cripser.compute_ph(image.astype(float), filtration=name, maxdim=2)
-        alive = [
-            [np.sum((found[:, 0] == k) & (found[:, 1] <= t) & (found[:, 2] > t)) for t in at]
-            for k in range(3)
-        ]
-        assert_array_equal(ecc.betti_curves(image, at, connectivity=connectivity).values, alive)
 
 
 def test_layouts_and_batches():

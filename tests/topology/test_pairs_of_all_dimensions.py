@@ -5,69 +5,36 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from filtrations import connectivities
+from filtrations import sides
 from numpy.testing import assert_array_equal
-from topology_helpers import assert_diagrams, intervals, reduced_pairs, sorted_pairs
+from topology_helpers import assert_diagrams, check_points, intervals
 
 import ecc_core as ecc
 
 SHAPES = [(5,), (4, 4), (3, 3, 3), (2, 3, 4), (1, 4, 4), (3, 1, 3), (1, 1, 5)]
 
 
-def entry_order(image, shown, superlevel):
-    """The place of each point in the order in which they enter; excluded ones are the last."""
-    values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
-    values = np.where(shown, -values if superlevel else values, image.size)
-    order = np.empty(image.size, int)
-    order[np.argsort(values, axis=None, kind="stable")] = np.arange(image.size)
-    return order.reshape(image.shape)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("levels", [2, 4, 100])
 def test_points_are_those_of_a_reduced_matrix(shape, levels):
     rng = np.random.default_rng(levels)
-    choices = itertools.product(connectivities(len(shape)), (False, True), (False, True))
-    for connectivity, superlevel, masked in choices:
-        image = rng.integers(0, levels, shape)
+    for options, masked in itertools.product(sides(len(shape)), (False, True)):
         shown = rng.random(shape) < 0.8 if masked else np.ones(shape, bool)
-        options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown}
-        pairs = ecc.persistence_pairs(image, axis=tuple(range(len(shape))), **options)
-        flat, never = image.ravel(), ~shown.ravel()
-        expected = []
-        for dim, born, died in reduced_pairs(entry_order(image, shown, superlevel), connectivity):
-            died = -1 if never[died] else died
-            if not never[born] and (died < 0 or flat[born] != flat[died]):
-                expected.append((dim, born, died))
-        places = [
-            np.where(points[:, 0] < 0, -1, np.ravel_multi_index(np.maximum(points.T, 0), shape))
-            for points in (pairs.birth_points, pairs.death_points)
-        ]
-        found = list(zip(pairs.dimensions.tolist(), *map(np.ndarray.tolist, places), strict=True))
-        assert sorted(found) == sorted(expected)
+        check_points(rng.integers(0, levels, shape), shown, **options)
 
 
-@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize(("count", "most", "ndim"), [(200, 12, 2), (100, 7, 3)])
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("levels", [2, 3, 10, 1000])
-def test_tunnels_of_many_small_volumes(connectivity, levels):
-    rng = np.random.default_rng(levels)
-    for _ in range(100):
-        image = rng.integers(0, levels, rng.integers(1, 7, 3)).astype(np.float32)
-        births, deaths, *_ = ecc.persistence_pairs(image, 1, connectivity=connectivity)
-        expected = intervals(image, connectivity)[1]
-        assert_array_equal(sorted_pairs(births, deaths), sorted_pairs(*expected.T))
-
-
-@pytest.mark.parametrize("connectivity", [1, 2])
-@pytest.mark.parametrize("levels", [2, 3, 10, 1000])
-def test_pairs_of_many_small_images(connectivity, levels):
-    rng = np.random.default_rng(levels)
-    for _ in range(200):
-        image = rng.integers(0, levels, rng.integers(1, 12, 2)).astype(np.float32)
-        pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
+    rng, connectivity = np.random.default_rng(levels), ndim if cubes else 1
+    for _ in range(count):
+        image = rng.integers(0, levels, rng.integers(1, most, ndim)).astype(np.float32)
+        options = {"connectivity": connectivity, "axis": tuple(range(ndim))}
+        pairs = ecc.persistence_pairs(image, **options)
         assert_diagrams(pairs.to_gudhi(), intervals(image, connectivity))
-        for dimension in (0, 1):
-            alone = ecc.persistence_pairs(image, dimension, connectivity=connectivity)
+        for dimension in range(ndim):
+            alone = ecc.persistence_pairs(image, dimension, **options)
             assert pairs.select(dimension) == alone
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import ndimage
-from skimage.morphology import h_maxima
 from topology_helpers import diagram
 
 import ecc_core as ecc
@@ -109,11 +108,7 @@ def test_every_label_is_connected(ndim, superlevel):
     noise = ndimage.gaussian_filter(rng.normal(size=(30,) * ndim), 1)
     for connectivity, threshold in itertools.product((1, ndim), (None, 0.05)):
         found = ecc.persistent_regions(
-            noise,
-            0.2,
-            threshold=threshold,
-            connectivity=connectivity,
-            superlevel=superlevel,
+            noise, 0.2, threshold=threshold, connectivity=connectivity, superlevel=superlevel
         )
         structure = ndimage.generate_binary_structure(ndim, connectivity)
         for number, point in enumerate(found.birth_points, 1):
@@ -150,19 +145,6 @@ def test_threshold_keeps_the_labels_of_the_whole_image():
         ecc.persistent_regions(heights, 1.5, threshold=1).labels, [1, 0, 0, 0, 2, 0, 0, 0]
     )
     assert len(ecc.persistent_regions(heights, 1.5, threshold=-1).births) == 0
-
-
-@pytest.mark.parametrize("shape", [(60, 70), (14, 15, 16)])
-def test_as_many_as_h_maxima(shape):
-    rng = np.random.default_rng(3)
-    image = ndimage.gaussian_filter(rng.random(shape), 1.5)
-    image = rng.permutation(image.size).astype(np.int32)[image.ravel().argsort().argsort()]
-    image = np.argsort(np.argsort(image)).reshape(shape).astype(np.int32)  # no ties
-    for least in (1, image.size // 20, image.size // 4):
-        found = ecc.persistent_regions(image, least, superlevel=True)
-        peaks = h_maxima(image, least, footprint=np.ones((3,) * len(shape)))
-        count = ndimage.label(peaks, np.ones((3,) * len(shape)))[1]
-        assert len(found.births) == count
 
 
 def test_both_ends_of_integers():

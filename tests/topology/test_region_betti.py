@@ -14,6 +14,14 @@ from ecc_core.features import curve_descriptors, descriptor_table
 SHAPES = [(41,), (30, 31), (1, 9), (12, 13, 14), (6, 1, 5)]
 
 
+@pytest.fixture(params=[regions.SMALL, 30])
+def small_sheets(request, monkeypatch):
+    """Regions on sheets of a few, and as images of their own."""
+    sizes = {"SMALL": request.param, "SHEET": (16, 16), "SHEET_2D": (16, 40)}
+    for name, size in sizes.items():
+        monkeypatch.setattr(regions, name, size)
+
+
 def labelled(rng, shape):
     """Scattered labels that enclose each other, and a slab that others touch."""
     labels = rng.integers(0, 3, shape)
@@ -39,12 +47,9 @@ def check(found, image, labels):
         assert found.select(label) == alone
 
 
-@pytest.mark.parametrize("small", [regions.SMALL, 30])
+@pytest.mark.usefixtures("small_sheets")
 @pytest.mark.parametrize("shape", SHAPES)
-def test_equals_each_region_alone(shape, small, monkeypatch):
-    monkeypatch.setattr(regions, "SMALL", small)
-    monkeypatch.setattr(regions, "SHEET", (16, 16))
-    monkeypatch.setattr(regions, "SHEET_2D", (16, 40))
+def test_equals_each_region_alone(shape):
     rng = np.random.default_rng(1)
     labels = labelled(rng, shape)
     for dtype in (np.uint8, np.float32):
@@ -110,13 +115,10 @@ def test_can_be_shown():
         found.select(5)
 
 
-@pytest.mark.parametrize("small", [regions.SMALL, 30])
+@pytest.mark.usefixtures("small_sheets")
 @pytest.mark.parametrize("shape", SHAPES)
-def test_classes_that_last(shape, small, monkeypatch):
+def test_classes_that_last(shape):
     """Of each region alone, by GUDHI, on sheets and as images of their own."""
-    monkeypatch.setattr(regions, "SMALL", small)
-    monkeypatch.setattr(regions, "SHEET", (16, 16))
-    monkeypatch.setattr(regions, "SHEET_2D", (16, 40))
     rng, levels, ndim = np.random.default_rng(4), np.array([0, 3, 5, 12, 19]), len(shape)
     labels = labelled(rng, shape)
     image = rng.integers(0, 20, shape).astype(rng.choice([np.int8, np.float32]))

@@ -145,25 +145,6 @@ def test_last_height_is_the_euler_number(shape):
             np.testing.assert_array_equal(result.values[:, 0], 0)
 
 
-@pytest.mark.parametrize("connectivity", [1, 2, 3])
-def test_opposite_directions(connectivity):
-    """chi(below t) + chi(above t) - chi(level t) = chi(all), at levels between the vertices."""
-    ndim = 3 if connectivity != 2 else 2
-    mask = object_of(0.6, (8, 7, 9)[:ndim], connectivity)
-    n = mask.shape[0]
-    total = euler_number(mask, connectivity)
-    # Levels between the planes of vertices along the first axis, and the cells they cut.
-    if connectivity == 1:
-        levels, cut = np.arange(n - 1) + 0.5 - (n - 1) / 2, mask[1:] & mask[:-1]
-    else:
-        levels, cut = np.arange(n) - (n - 1) / 2, mask
-    axis = np.eye(ndim)[:1]
-    below = ecc.euler_transform(mask, axis, levels, connectivity=connectivity).values[0]
-    above = ecc.euler_transform(mask, -axis, -levels[::-1], connectivity=connectivity).values[0]
-    sliced = [ecc.euler_number(part, 1 if connectivity == 1 else ndim - 1) for part in cut]
-    np.testing.assert_array_equal(below + above[::-1] - sliced, total)
-
-
 def test_agrees_with_pyect():
     """Values of pyECT 1.0.1: ``WECT(directions, 9)`` of ``weighted_cubical(weights)``.
 

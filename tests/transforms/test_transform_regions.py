@@ -11,12 +11,7 @@ from ecc_core.testing import strategies as ecc_st
 
 def check(labels, directions, heights, *, normalize=None, spacing=None, connectivity=None):
     result = ecc.region_transforms(
-        labels,
-        directions,
-        heights,
-        normalize=normalize,
-        spacing=spacing,
-        connectivity=connectivity,
+        labels, directions, heights, normalize=normalize, spacing=spacing, connectivity=connectivity
     )
     assert result.labels.dtype == labels.dtype
     assert result.values.dtype == np.int64
