@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
+import topology_helpers
 from numpy.typing import NDArray
 from oracles.euler import minkowski_functionals
-from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
 
 COUNTS = (
@@ -100,17 +100,9 @@ def euler_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np
 
 
 def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
-    """Return components of sets and of their complements, and what is left, (d, levels)."""
-    ndim = case.image.ndim
-    own = generate_binary_structure(ndim, connectivity)
-    other = generate_binary_structure(ndim, ndim + 1 - connectivity)
+    """Return those of labelled sets and complements, (d, levels)."""
     sets = level_sets(case, superlevel)
-    first = np.array([label(found, own)[1] for found in sets])
-    last = np.array([label(np.pad(~found, 1, constant_values=True), other)[1] for found in sets])
-    last -= 1
-    if ndim == 2:
-        return np.stack([first, last])
-    return np.stack([first, first + last - euler_numbers(case, connectivity, superlevel), last])
+    return np.transpose([topology_helpers.betti_numbers(found, connectivity) for found in sets])
 
 
 def functionals(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.float64]:

@@ -1,6 +1,5 @@
 """Curves of dask arrays are those of arrays in memory, for all chunks; nothing is read early."""
 
-import itertools
 import threading
 
 import dask
@@ -12,6 +11,7 @@ from dask_helpers import noise
 from filtrations import any_side
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import euler as reference
 
 import ecc_core as ecc
 from ecc_core.dask import euler_curve_blocks, local_curves
@@ -149,30 +149,16 @@ def test_equal_calls_have_equal_names():
 # Blocks
 
 
-def cells_along(n: int, cubes: bool) -> list[tuple[list[int], int, int]]:
-    """Cells along an axis in doubled coordinates: their points, dimension, and lowest own point."""
-    if not cubes:  # even: a point, odd: an edge to the next
-        doubled = range(2 * n - 1)
-        return [([c // 2, -(-c // 2)], c % 2, c // 2) for c in doubled]
-    # odd: a closed cube, even: a face, of the cube before it if there is one
-    doubled = range(2 * n + 1)
-    beside = [sorted({max(-(-c // 2) - 1, 0), min(c // 2, n - 1)}) for c in doubled]
-    return [(cubes, c % 2, cubes[0]) for c, cubes in zip(doubled, beside, strict=True)]
-
-
 def counted_rows(image, chunks, thresholds, cubes, superlevel):
-    """Signed number of the cells that each block owns and that enter by each threshold."""
+    """Signed numbers of the cells by their lowest points' blocks, that enter by each threshold."""
+    sign = -1 if superlevel else 1
     owners = [np.repeat(range(len(c)), c) for c in chunks]
     counts = np.zeros((*map(len, chunks), len(thresholds)), np.int64)
-    later, earlier = (min, max) if superlevel else (max, min)
-    decide = earlier if cubes else later
-    along = (cells_along(n, cubes) for n in image.shape)
-    for parts in itertools.product(*along):
-        points, dimensions, lowest = zip(*parts, strict=True)
-        value = decide(image[point] for point in itertools.product(*points))
-        owner = tuple(who[low] for who, low in zip(owners, lowest, strict=True))
-        entered = thresholds <= value if superlevel else thresholds >= value
-        counts[owner] += (-1) ** sum(dimensions) * entered
+    for extent, values in reference.cell_ranks(sign * image.astype(int), cubes, never=1000):
+        # A face of cubes lies before the one of its number.
+        sides = zip(owners, values.shape, extent, strict=True)
+        who = np.ix_(*(o[np.maximum(np.arange(n) - (cubes and not e), 0)] for o, n, e in sides))
+        np.add.at(counts, who, (-1) ** sum(extent) * (values[..., None] <= sign * thresholds))
     return counts[np.ix_(*([n > 0 for n in c] for c in chunks))].reshape((-1, len(thresholds)))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import io_helpers
 import numpy as np
@@ -74,71 +75,67 @@ def write_nifti(path: Path, unit: str, factor: float = 1.0) -> str:
     return io_helpers.write_nifti(path, VOLUME, [factor * step for step in STEPS[::-1]], unit)
 
 
-def volume_of(path: Path, command: str) -> list[tuple[float, str]]:
-    """The volume of the points that are 0, and the unit, of each image of a table."""
-    rows = rows_of(path)
-    name = "volume 0" if command == "batch" else "volume"
-    return [(float(row[name]), row["unit"]) for row in rows]
-
-
 EMPTY = np.count_nonzero(VOLUME == 0) * np.prod(STEPS)
+
+
+@pytest.fixture
+def volumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command; the volume of the points that are 0 in each image, its unit, what is said."""
+
+    def run(command: str, *arguments: object, code: int = 0) -> tuple[list[Any], str]:
+        out = tmp_path / "out.csv"
+        fixed = ["--thresholds", "0,", "--minkowski", "exact", "--out", str(out)]
+        assert main([command, *map(str, arguments), *fixed]) == code
+        name = "volume 0" if command == "batch" else "volume"
+        rows = rows_of(out) if out.exists() else []
+        return [(float(row[name]), row["unit"]) for row in rows], capsys.readouterr().err
+
+    return run
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 class TestUnits:
-    def arguments(self, command: str, out: Path, *paths: str) -> list[str]:
-        fixed = ["--thresholds", "0,", "--minkowski", "exact", "--out", str(out)]
-        return [command, *paths, *fixed]
-
     @pytest.mark.parametrize(
         ("unit", "name"), [("mm", "millimeter"), ("micron", "micrometer"), ("unknown", "")]
     )
-    def test_a_table_has_the_unit_of_the_file(self, tmp_path, capsys, command, unit, name):
-        path, out = write_nifti(tmp_path / "a.nii", unit), tmp_path / "out.csv"
-        assert main(self.arguments(command, out, path)) == 0
-        ((volume, found),) = volume_of(out, command)
-        assert (volume, found) == (pytest.approx(EMPTY, rel=1e-12), name)
+    def test_a_table_has_the_unit_of_the_file(self, tmp_path, volumes, command, unit, name):
+        path = write_nifti(tmp_path / "a.nii", unit)
         shown = name or "(unknown unit)"
-        assert capsys.readouterr().err == f"ecc: spacing 2.0,0.5,0.25 {shown}, from {path}\n"
+        said = f"ecc: spacing 2.0,0.5,0.25 {shown}, from {path}\n"
+        assert volumes(command, path) == ([(pytest.approx(EMPTY, rel=1e-12), name)], said)
 
-    @pytest.mark.parametrize(("unit", "factor"), [("um", 1e3), ("mm", 1.0), ("m", 1e-3)])
-    def test_conversion(self, tmp_path, command, unit, factor):
-        path, out = write_nifti(tmp_path / "a.nii", "mm"), tmp_path / "out.csv"
-        assert main([*self.arguments(command, out, path), "--unit", unit]) == 0
-        ((volume, found),) = volume_of(out, command)
-        names = {"um": "micrometer", "mm": "millimeter", "m": "meter"}
-        assert (volume, found) == (pytest.approx(EMPTY * factor**3, rel=1e-12), names[unit])
+    @pytest.mark.parametrize(
+        ("unit", "name", "factor"),
+        [("um", "micrometer", 1e3), ("mm", "millimeter", 1.0), ("m", "meter", 1e-3)],
+    )
+    def test_conversion(self, tmp_path, volumes, command, unit, name, factor):
+        found, _ = volumes(command, write_nifti(tmp_path / "a.nii", "mm"), "--unit", unit)
+        assert found == [(pytest.approx(EMPTY * factor**3, rel=1e-12), name)]
 
-    def test_an_unknown_unit_is_not_converted(self, tmp_path, capsys, command):
-        path, out = write_nifti(tmp_path / "a.nii", "unknown"), tmp_path / "out.csv"
-        assert main([*self.arguments(command, out, path), "--unit", "mm"]) != 0
-        message = f"{path}: it does not say its unit, so that --unit millimeter needs --spacing\n"
-        assert capsys.readouterr().err.endswith(message)
-        spacing = ["--unit", "mm", "--spacing", "2,.5,.25"]
-        assert main([*self.arguments(command, out, path), *spacing]) == 0
-        assert volume_of(out, command) == [(pytest.approx(EMPTY, rel=1e-12), "millimeter")]
-        assert capsys.readouterr().err == ""
+    def test_an_unknown_unit_is_not_converted(self, tmp_path, volumes, command):
+        path = write_nifti(tmp_path / "a.nii", "unknown")
+        _, said = volumes(command, path, "--unit", "mm", code=1 if command == "batch" else 2)
+        message = "it does not say its unit, so that --unit millimeter needs --spacing"
+        assert said.endswith(f"{path}: {message}\n")
+        found = volumes(command, path, "--unit", "mm", "--spacing", "2,.5,.25")
+        assert found == ([(pytest.approx(EMPTY, rel=1e-12), "millimeter")], "")
 
-    def test_no_spacing(self, tmp_path, capsys, command):
+    def test_no_spacing(self, tmp_path, volumes, command):
         """It is 1, which is said."""
         np.save(tmp_path / "a.npy", VOLUME)
-        path = tmp_path / "b.tif"
         tags = {"resolution": (4, 2), "resolutionunit": "CENTIMETER", "metadata": None}
-        tifffile.imwrite(path, VOLUME, photometric="minisblack", **tags)
+        tifffile.imwrite(tmp_path / "b.tif", VOLUME, photometric="minisblack", **tags)
         for name, words in (("a.npy", "none is"), ("b.tif", "only Y 0.5, X 0.25 centimeter is")):
-            out = tmp_path / "out.csv"
-            assert main(self.arguments(command, out, str(tmp_path / name))) == 0
             said = f"ecc: spacing 1 (unknown unit), as {words} given by {tmp_path / name}\n"
-            assert capsys.readouterr().err == said
-            assert volume_of(out, command) == [(np.count_nonzero(VOLUME == 0), "")]
+            found = volumes(command, tmp_path / name)
+            assert found == ([(np.count_nonzero(VOLUME == 0), "")], said)
 
-    def test_a_unit_without_lengths(self, tmp_path, capsys, command):
+    def test_a_unit_without_lengths(self, tmp_path, capsys, volumes, command):
         path, out = write_nifti(tmp_path / "a.nii", "mm"), tmp_path / "out.csv"
-        command_line = [command, path, "--thresholds", "0,", "--out", str(out), "--unit", "mm"]
-        assert main(command_line) != 0
+        assert main([command, path, "--thresholds", "0,", "--out", str(out), "--unit", "mm"]) != 0
         assert "--unit" in capsys.readouterr().err
         with pytest.raises(SystemExit):
-            main([*self.arguments(command, out, path), "--unit", "parsnip"])
+            volumes(command, path, "--unit", "parsnip")
         assert "must be one of kilometer, meter" in capsys.readouterr().err
 
 
@@ -152,34 +149,25 @@ class TestMixedUnits:
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
     @pytest.mark.parametrize("other", ["micron", "unknown"])
-    def test_refused(self, tmp_path, capsys, paths, command, other):
+    def test_refused(self, tmp_path, volumes, paths, command, other):
         write_nifti(tmp_path / "b.nii", other)
-        out = tmp_path / "out.csv"
-        arguments = [command, *paths, "--thresholds", "0,", "--minkowski", "exact"]
-        assert main([*arguments, "--out", str(out)]) == (2 if command == "curve" else 1)
+        found, said = volumes(command, *paths, code=2 if command == "curve" else 1)
         name = "micrometer" if other == "micron" else "an unknown unit"
-        assert capsys.readouterr().err.endswith(
+        assert said.endswith(
             f"{paths[1]}: its lengths are in {name}, those of {paths[0]} in millimeter, but a "
             "table has one unit: give --unit, or --spacing\n"
         )
-        if command == "curve":
-            assert not out.exists()
-        else:
-            assert len(volume_of(out, command)) == 1
+        assert len(found) == (0 if command == "curve" else 1)
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_converted(self, tmp_path, paths, command):
-        out = tmp_path / "out.csv"
-        arguments = [command, *paths, "--thresholds", "0,", "--minkowski", "exact"]
-        assert main([*arguments, "--out", str(out), "--unit", "mm"]) == 0
-        assert volume_of(out, command) == [(pytest.approx(EMPTY, rel=1e-12), "millimeter")] * 2
+    def test_converted(self, volumes, paths, command):
+        found, _ = volumes(command, *paths, "--unit", "mm")
+        assert found == [(pytest.approx(EMPTY, rel=1e-12), "millimeter")] * 2
 
-    def test_each_calibration_is_said_once(self, tmp_path, capsys):
+    def test_each_calibration_is_said_once(self, tmp_path, volumes):
         for name in "abc":
             write_nifti(tmp_path / f"{name}.nii", "mm")
-        arguments = ["batch", str(tmp_path / "*.nii"), "--thresholds", "0,", "--minkowski", "exact"]
-        assert main([*arguments, "--out", str(tmp_path / "out.csv")]) == 0
-        assert capsys.readouterr().err.count("spacing") == 1
+        assert volumes("batch", tmp_path / "*.nii")[1].count("spacing") == 1
 
     def test_directions(self, tmp_path, capsys, paths):
         arguments = ["batch", *paths, "--thresholds", "0,", "--direction", "1,0,0"]
