@@ -9,7 +9,9 @@ from fake_cupy import guarded, ndarray
 from scipy import ndimage
 
 import ecc_core
+from ecc_core._backends.cuda import guesses, pair_rules
 from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.levels import round_to_levels
 from ecc_core._request.thresholds import Thresholds
 
 # Whether points are cubes, and superlevel: the two that compare in one order.
@@ -81,6 +83,8 @@ CASES = {
     "3-D complements": ("pairs3d", (1, 5, 20, 133), "int16", np.linspace(-32768, 32767, 4096)),
     "3-D odd shorts": ("coefficients3d counts", (1, 9, 37, 271), "uint16", SHORTS),
 }
+TINY = np.float32(1e-45)
+CLOSE = [np.geomspace(1e-6, 3, 100), np.array([-TINY, 0, TINY, 1]), np.arange(-9, 10) * TINY]
 
 
 def fields(shape, dtype):
@@ -130,6 +134,23 @@ def check_regions(emulator, image, labels, levels, side):
     assert (ids.dtype, values.dtype) == (labels.dtype, np.int64)
     np.testing.assert_array_equal(ids, known.labels)
     np.testing.assert_array_equal(values, known.values)
+
+
+@pytest.mark.parametrize(
+    ("rule", "levels"),
+    [
+        *((guesses.AFFINE, levels) for levels in (EVEN, np.linspace(-2, 2, 4096))),
+        (guesses.UNIFORM, EVEN.astype(np.float32) * 0.9),
+        *((guesses.CELLS, levels) for levels in (PERCENTILES, DENSE_ON_ONE_SIDE, INFINITE)),
+        *((guesses.PIECES, levels) for levels in (CROWDED, CROWDED_MANY, CROWDED_AND_INFINITE)),
+        *((None, levels) for levels in (*CLOSE, np.linspace(0, 1, 5000))),
+    ],
+)
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_the_cheapest_rule(rule, levels, superlevel):
+    values = round_to_levels(levels, np.dtype(np.float32), superlevel).values
+    found = pair_rules.pair_rule(values, levels, values, superlevel)
+    assert rule == (found and found.rule)
 
 
 def test_sums_beyond_those_of_a_block(emulator):
