@@ -40,6 +40,17 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc` in this process and return what it prints."""
+
+    def output(*arguments: object) -> str:
+        assert main([*map(str, arguments)]) == 0
+        return capsys.readouterr().out
+
+    return output
+
+
+@pytest.fixture
 def refuse(capsys: pytest.CaptureFixture[str]) -> Any:
     """Run `ecc` with something it must refuse and return what it says."""
 

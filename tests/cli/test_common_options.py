@@ -163,11 +163,10 @@ class TestSmooth:
         assert f"{path}: --smooth needs an image without NaN and infinity" in message
         assert message.count("\n") == 1
 
-    def test_the_range_is_that_of_the_smooth_images(self, tmp_path, capsys):
+    def test_the_range_is_that_of_the_smooth_images(self, tmp_path, say):
         images = [noise(20, 30), noise(25, 20, seed=1)]
         paths = [write(tmp_path / f"{i}.zarr", image) for i, image in enumerate(images)]
-        assert main(["curve", *paths, "--smooth", "2", "--thresholds", "5"]) == 0
-        rows = rows_of(capsys.readouterr().out)
+        rows = rows_of(say("curve", *paths, "--smooth", "2", "--thresholds", "5"))
         smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
         low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
         at = np.linspace(float(low), float(high), 5)
@@ -268,15 +267,14 @@ class TestLargeImages:
         areas = [[np.count_nonzero((one <= t) & mask) for t in AT] for one in image]
         assert found["area"] == areas
 
-    def test_labels_have_one_range(self, tmp_path, capsys):
+    def test_labels_have_one_range(self, tmp_path, say):
         image, labels = noise(2, 40, 42), np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
         image[:, :, :14] = 255
         image[1, :, 14:] //= 2
         path = write(tmp_path / "a.zarr", image)
         np.save(tmp_path / "labels.npy", labels)
         flags = ["--axes", "TYX", "--labels", str(tmp_path / "labels.npy"), "--thresholds", "5"]
-        assert main(["curve", path, *flags, "--max-memory", "10K"]) == 0
-        rows = rows_of(capsys.readouterr().out)
+        rows = rows_of(say("curve", path, *flags, "--max-memory", "10K"))
         at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
         assert [float(row["threshold"]) for row in rows] == [*at] * 4
         expected = [
@@ -284,19 +282,19 @@ class TestLargeImages:
         ]
         assert [int(row["euler_number"]) for row in rows] == expected
 
-    def test_a_range_beyond_the_values(self, tmp_path, capsys):
+    def test_a_range_beyond_the_values(self, tmp_path, say):
         path = write(tmp_path / "a.zarr", noise(20, 20))
         flags = ["--betti", "--range", "300,400", "--thresholds", "2"]
-        assert main(["curve", path, *flags]) == 0
-        rows = rows_of(capsys.readouterr().out)
+        rows = rows_of(say("curve", path, *flags))
         assert [row["b0"] for row in rows] == ["1", "1"]
 
-    def test_errors_name_the_image(self, tmp_path, capsys):
+    def test_errors_name_the_image(self, tmp_path, refuse):
         image = noise(40, 42).astype(np.float32)
         image[30, 30] = np.nan
         path = write(tmp_path / "a.zarr", image)
-        assert main(["curve", path, "--betti", "--thresholds", "9,"]) == 2
-        assert capsys.readouterr().err.startswith(f"ecc: error: {path}: the image")
+        assert refuse("curve", path, "--betti", "--thresholds", "9,").startswith(
+            f"ecc: error: {path}: the image"
+        )
 
 
 class TestPairs:
@@ -334,17 +332,15 @@ class TestPairs:
         assert found["euler_number"] == expected
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_what_is_missing_is_said_once(self, tmp_path, subjects, capsys, command):
+    def test_what_is_missing_is_said_once(self, tmp_path, subjects, capsys, command, refuse):
         for name in ("sub-02_dseg.npy", "sub-03_dseg.npy"):
             (tmp_path / name).unlink()
         flags = ["--thresholds", "5,", "--out", str(tmp_path / "o.csv")]
         start = [command, str(tmp_path / "*_T1w.npy"), *flags]
-        assert main([*start, "--labels", "_T1w=_dseg"]) == 2
-        message = capsys.readouterr().err
+        message = refuse(*start, "--labels", "_T1w=_dseg")
         first, second = (tmp_path / f"sub-0{i}_dseg.npy: no such file or folder" for i in (2, 3))
         assert message == f"ecc: error: no labels for 2 of 3 images: {first}, {second}\n"
-        assert main([*start, "--mask", "_T2w=_dseg"]) == 2
-        assert "no mask for 3 of 3 images: " in (said := capsys.readouterr().err)
+        assert "no mask for 3 of 3 images: " in (said := refuse(*start, "--mask", "_T2w=_dseg"))
         assert said.count("--mask _T2w=_dseg does not name it") == 3
         (tmp_path / "a.csv").write_text("image,labels\n")
         assert main([*start, "--labels", str(tmp_path / "a.csv")]) == 2
@@ -435,23 +431,21 @@ class TestOneImage:
             np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape))
 
     @pytest.mark.parametrize("command", ["objects", "transform"])
-    def test_several_are_refused(self, tmp_path, capsys, command):
+    def test_several_are_refused(self, tmp_path, refuse, command):
         for name in "ab":
             np.save(tmp_path / f"{name}.npy", noise(5, 6))
         flags = (
             ["--persistence", "4"] if command == "objects" else ["--plot", str(tmp_path / "p.png")]
         )
-        assert main([command, str(tmp_path / "*.npy"), *flags]) == 2
-        assert f"{tmp_path / 'b.npy'}: " in (said := capsys.readouterr().err)
+        assert f"{tmp_path / 'b.npy'}: " in (said := refuse(command, tmp_path / "*.npy", *flags))
         assert "of one image, got more" in said
 
 
 class TestOutput:
-    def test_json_on_stdout(self, tmp_path, capsys):
+    def test_json_on_stdout(self, tmp_path, say):
         image = noise(7, 8)
         np.save(tmp_path / "a.npy", image)
-        assert main(["curve", str(tmp_path / "*.npy"), "--json", "--thresholds", "90.,125.5"]) == 0
-        table = json.loads(capsys.readouterr().out)
+        table = json.loads(say("curve", tmp_path / "*.npy", "--json", "--thresholds", "90.,125.5"))
         assert table["columns"]["euler_number"] == [euler_number(image <= t) for t in (90, 125.5)]
         assert table["metadata"]["inputs"][0]["shape"] == [7, 8]
 
@@ -512,7 +506,7 @@ class TestChannelNames:
         return str(tmp_path / "a.zarr"), image
 
     @pytest.mark.parametrize("command", COMMANDS)
-    def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command):
+    def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command, say):
         path, image = named
         chosen = {(): [0, 1], ("--channel", "GFP"): [1], ("--channel", "0"): [0]}
         for flags, channels in chosen.items():
@@ -524,5 +518,4 @@ class TestChannelNames:
         out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
         assert main([command, path, "--channel", "Cy5", *out]) in (1, 2)
         assert "--channel must be one of 0 to 1, DAPI, GFP, got 'Cy5'" in capsys.readouterr().err
-        assert main(["info", path]) == 0
-        assert "  names   DAPI, GFP\n" in capsys.readouterr().out
+        assert "  names   DAPI, GFP\n" in say("info", path)

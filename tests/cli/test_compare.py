@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import ecc_core as ecc
-from ecc_core.cli import main
 from ecc_core.features import permutation_test
 
 
@@ -29,11 +28,10 @@ def table(tmp_path):
     return path
 
 
-def test_wells_are_permuted(table, tmp_path, capsys):
+def test_wells_are_permuted(table, tmp_path, say):
     out, plot = tmp_path / "test.json", tmp_path / "test.png"
     flags = ["--by", "treatment", "--unit", "well", "--out", str(out), "--plot", str(plot)]
-    assert main(["compare", str(table), *flags]) == 0
-    text = capsys.readouterr().out
+    text = say("compare", table, *flags)
     assert "control (4 x well, 12 curves) and drug (4 x well, 12 curves)" in text
     assert "all 70 permutations, by well" in text
     assert "thresholds that differ (p <= 0.05, corrected): 0.8 to 1\n" in text
@@ -58,30 +56,25 @@ def test_wells_are_permuted(table, tmp_path, capsys):
     assert plot.stat().st_size > 10_000
 
 
-def test_too_few_units(table, capsys):
-    flags = ["--by", "well", "--groups", "c0,d1", "--unit", "well"]
-    assert main(["compare", str(table), *flags]) == 0
-    text = capsys.readouterr().out
+def test_too_few_units(table, say):
+    text = say("compare", table, "--by", "well", "--groups", "c0,d1", "--unit", "well")
     assert "p is at least 1" in text
     assert "corrected): none" in text
 
 
-def test_groups_of_one_curve(tmp_path, capsys):
+def test_groups_of_one_curve(tmp_path, say):
     path = tmp_path / "t.csv"
     path.write_text("well,1,2\na,3,4\nb,5,6\n")
-    assert main(["compare", str(path), "--by", "well"]) == 0
-    assert "a (1 curve) and b (1 curve)\n" in capsys.readouterr().out
+    assert "a (1 curve) and b (1 curve)\n" in say("compare", str(path), "--by", "well")
 
 
-def test_more_than_two_groups(table, capsys):
+def test_more_than_two_groups(table, say):
     groups = ["--by", "well", "--groups", "c0,c1,d0", "--permutations", "99"]
-    assert main(["compare", str(table), *groups]) == 0
-    text = capsys.readouterr().out
+    text = say("compare", table, *groups)
     assert "c0 (3 curves), c1 (3 curves) and d0 (3 curves)\n" in text
     assert "random 99 permutations, by curve" in text
     groups[3] = "c0,c1,c2"
-    assert main(["compare", str(table), *groups[:4], "--unit", "well"]) == 0
-    assert "p is at least 1" in capsys.readouterr().out
+    assert "p is at least 1" in say("compare", table, *groups[:4], "--unit", "well")
 
 
 @pytest.mark.parametrize(
@@ -104,14 +97,13 @@ def test_more_than_two_groups(table, capsys):
         (["--by", "treatment", "--unit", "well", "--paired"], "both groups"),
     ],
 )
-def test_bad_input(table, capsys, flags, message):
-    assert main(["compare", str(table), *flags]) == 2
-    error = capsys.readouterr().err
+def test_bad_input(table, refuse, flags, message):
+    error = refuse("compare", table, *flags)
     assert error.count("\n") == 1
     assert re.search(message, error)
 
 
-def test_all_functionals_at_once(tmp_path, capsys):
+def test_all_functionals_at_once(tmp_path, say):
     rng = np.random.default_rng(1)
     images = rng.integers(0, 9, (8, 12, 12)) // np.repeat([1, 3], 4)[:, None, None]
     curves = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2))
@@ -124,8 +116,7 @@ def test_all_functionals_at_once(tmp_path, capsys):
     at = {"threshold": np.tile(np.arange(9), 8)}
     pd.DataFrame(heads | at | columns).to_csv(path, index=False)
     flags = ["--by", "group", "--measure", "all", "--out", str(out), "--plot", str(plot)]
-    assert main(["compare", str(path), *flags]) == 0
-    text = capsys.readouterr().out
+    text = say("compare", str(path), *flags)
     first, second = (curves._replace(values=part) for part in np.split(curves.values, 2))
     test = permutation_test(first, second, functional="all")
     assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
@@ -141,27 +132,25 @@ def test_all_functionals_at_once(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("column", ["treatment", "well"])
-def test_empty_cells(table, capsys, column):
+def test_empty_cells(table, refuse, column):
     frame = pd.read_csv(table)
     frame.loc[3, column] = None
     frame.to_csv(table, index=False)
-    assert main(["compare", str(table), "--by", "treatment", "--unit", "well"]) == 2
-    assert f"for each curve, but {column} is empty for 1" in capsys.readouterr().err
+    assert f"for each curve, but {column} is empty for 1" in refuse(
+        "compare", table, "--by", "treatment", "--unit", "well"
+    )
 
 
-def test_no_table(tmp_path, capsys):
-    assert main(["compare", str(tmp_path / "none.csv"), "--by", "x"]) == 2
-    assert "no such file" in capsys.readouterr().err
+def test_no_table(tmp_path, refuse):
+    assert "no such file" in refuse("compare", tmp_path / "none.csv", "--by", "x")
 
 
-def test_folders_of_images_are_groups(tmp_path, capsys):
+def test_folders_of_images_are_groups(tmp_path, say, refuse):
     for i, path in enumerate(["one/a.npy", "one/b.npy", "two/a.npy", "two/b.npy"]):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         np.save(tmp_path / path, np.random.default_rng(i).random((9, 9)) + i // 2)
     table = tmp_path / "t.parquet"
-    options = ["--thresholds", "5", "--range", "0,2", "--out", str(table)]
-    assert main(["batch", str(tmp_path / "*/*.npy"), *options]) == 0
-    assert main(["compare", str(table), "--by", "folder"]) == 0
-    assert "one (2 curves) and two (2 curves)" in capsys.readouterr().out
-    assert main(["compare", str(table), "--by", "group"]) == 2
-    assert "it has input, folder (" in capsys.readouterr().err
+    say("batch", tmp_path / "*/*.npy", "--thresholds", "5", "--range", "0,2", "--out", table)
+    found = say("compare", table, "--by", "folder")
+    assert "one (2 curves) and two (2 curves)" in found
+    assert "it has input, folder (" in refuse("compare", table, "--by", "group")

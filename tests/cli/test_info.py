@@ -11,10 +11,9 @@ from ecc_core.cli import main
 
 
 class TestInfo:
-    def test_image(self, capsys, image_file):
-        assert main(["info", image_file]) == 0
+    def test_image(self, say, image_file):
         low, high = noise(12, 9).min(), noise(12, 9).max()
-        assert capsys.readouterr().out.splitlines() == [
+        assert say("info", image_file).splitlines() == [
             image_file,
             "  shape   12 x 9 (YX)",
             "  dtype   uint8",
@@ -22,13 +21,12 @@ class TestInfo:
             f"  curve   256 thresholds from {low} to {high}, 8-connected, sublevel sets",
         ]
 
-    def test_floats(self, capsys, tmp_path):
+    def test_floats(self, say, tmp_path):
         image = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 4
         image[0, 0, :3] = np.nan, np.inf, -np.inf
         image[1] = np.nan
         np.save(tmp_path / "a.npy", image)
-        assert main(["info", str(tmp_path / "a.npy")]) == 0
-        assert capsys.readouterr().out.splitlines()[1:] == [
+        assert say("info", tmp_path / "a.npy").splitlines()[1:] == [
             "  shape   2 x 3 x 4 (ZYX)",
             "  dtype   float32",
             "  range   0.75 to 2.75",
@@ -37,14 +35,13 @@ class TestInfo:
             "  curve   none: has NaN, choose --nan omit",
         ]
 
-    def test_channels(self, capsys, tmp_path):
+    def test_channels(self, say, tmp_path):
         Image.fromarray(noise(6, 8, 3)).save(tmp_path / "a.png")
-        assert main(["info", str(tmp_path / "a.png")]) == 0
-        assert "  shape   6 x 8 x 3 (YXS)\n" in (lines := capsys.readouterr().out)
+        assert "  shape   6 x 8 x 3 (YXS)\n" in (lines := say("info", tmp_path / "a.png"))
         assert "choose one with --channel: 0 to 2, r, g, b, gray" in lines
-        assert main(["info", str(tmp_path / "a.png"), "--channel", "g"]) == 0
         green = noise(6, 8, 3)[..., 1]
-        assert f"  range   {green.min()} to {green.max()}\n" in capsys.readouterr().out
+        lines = say("info", tmp_path / "a.png", "--channel", "g")
+        assert f"  range   {green.min()} to {green.max()}\n" in lines
 
     @pytest.mark.parametrize(
         ("array", "words"),
@@ -61,17 +58,15 @@ class TestInfo:
             (np.arange(4.0), "256 thresholds from 0.0 to 3.0, 2-connected, sublevel sets"),
         ],
     )
-    def test_no_curve(self, capsys, tmp_path, array, words):
+    def test_no_curve(self, say, tmp_path, array, words):
         np.save(tmp_path / "a.npy", array)
-        assert main(["info", str(tmp_path / "a.npy")]) == 0
-        assert capsys.readouterr().out.splitlines()[-1] == f"  curve   {words}"
+        assert say("info", tmp_path / "a.npy").splitlines()[-1] == f"  curve   {words}"
 
-    def test_json(self, capsys, tmp_path):
+    def test_json(self, say, tmp_path):
         image = np.array([[0.25, np.nan], [3, np.inf]], np.float32)
         np.save(tmp_path / "a.npy", image)
         np.save(tmp_path / "b.npy", noise(3, 4, 5))
-        assert main(["info", "--json", str(tmp_path / "*.npy")]) == 0
-        first, second = json.loads(capsys.readouterr().out)
+        first, second = json.loads(say("info", "--json", tmp_path / "*.npy"))
         assert (first["path"], first["shape"], first["axes"]) == (
             str(tmp_path / "a.npy"),
             [2, 2],

@@ -63,7 +63,7 @@ def test_labels_and_table(paths, tmp_path, name, superlevel):
     assert Path(plot).read_bytes().startswith(b"\x89PNG")
 
 
-def test_part_threshold_mask_and_printed_table(paths, tmp_path, capsys):
+def test_part_threshold_mask_and_printed_table(paths, tmp_path, say):
     table = str(tmp_path / "t.json")
     command = ["objects", paths["volume"], "--persistence", "5", "--mask", paths["mask"]]
     assert main([*command, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]) == 0
@@ -74,8 +74,7 @@ def test_part_threshold_mask_and_printed_table(paths, tmp_path, capsys):
     expected = lifetimes(np.where(shown, part, np.float32(1e9)), 5)
     assert len(columns["label"]) == len(expected)
     assert sum(columns["points"]) <= (shown & (part <= 52)).sum()
-    assert main(command[:4]) == 0
-    assert capsys.readouterr().out.startswith("label,birth,death,persistence,merged_into,points,z")
+    assert say(*command[:4]).startswith("label,birth,death,persistence,merged_into,points,z")
 
 
 def test_objects_over_opposite_sides(tmp_path):

@@ -15,9 +15,8 @@ from ecc_core.cli import main
 
 
 class TestOutput:
-    def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path):
-        assert main(["curve", image_file]) == 0
-        printed = capsys.readouterr().out
+    def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path, say):
+        printed = say("curve", image_file)
         assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
         assert capsys.readouterr() == ("", "")
         assert (tmp_path / "c.csv").read_text() == printed

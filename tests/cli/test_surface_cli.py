@@ -49,14 +49,13 @@ def test_channels_of_one_file(paths, tmp_path):
     assert read_result(out) == ecc.euler_surface(FIRST, SECOND)
 
 
-def test_an_error_names_both_images(tmp_path, capsys):
+def test_an_error_names_both_images(tmp_path, refuse):
     image = np.random.default_rng(0).random((6, 7))
     np.save(tmp_path / "a.npy", image)
     image[2, 3] = np.nan
     np.save(tmp_path / "b.npy", image)
     command = ["surface", str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
-    assert main([*command, "--out", str(tmp_path / "out.npz")]) == 2
-    message = capsys.readouterr().err
+    message = refuse(*command, "--out", tmp_path / "out.npz")
     assert "a.npy" in message
     assert "b.npy: " in message
     assert not (tmp_path / "out.npz").exists()

@@ -112,7 +112,7 @@ def test_plot(path, options):
     assert list(path.parent.glob("*.npz")) == []
 
 
-def test_files_that_cannot_be_used(path, capsys):
+def test_files_that_cannot_be_used(path, refuse):
     nan = path.with_name("nan.npy")
     np.save(nan, np.array([[1.0, np.nan]]))
     out = ["--out", str(path.with_name("o.npz"))]
@@ -123,9 +123,7 @@ def test_files_that_cannot_be_used(path, capsys):
         ([str(path), str(nan)], "nan.npy: a transform is of one image, got more"),
         ([str(path.with_name("none.npy"))], "none.npy"),
     ):
-        assert main(["transform", *arguments, *out]) == 2
-        assert message in capsys.readouterr().err
+        assert message in refuse("transform", *arguments, *out)
     bare = path.with_name("bare.npz")
     np.savez(bare, IMAGE)
-    assert main(["transform", str(bare), "--out", str(bare)]) == 2
-    assert "the output would overwrite the input" in capsys.readouterr().err
+    assert "the output would overwrite the input" in refuse("transform", bare, "--out", bare)

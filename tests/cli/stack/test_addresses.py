@@ -95,13 +95,13 @@ def test_batch(bucket, tmp_path, image):
         ),
     ],
 )
-def test_errors(tmp_path, capsys, address, message):
-    assert main(["stack", address, "--out", str(tmp_path / "a.csv")]) == 2
-    assert capsys.readouterr().err == f"ecc: error: {message}\n"
+def test_errors(tmp_path, refuse, address, message):
+    assert refuse("stack", address, "--out", tmp_path / "a.csv") == f"ecc: error: {message}\n"
 
 
-def test_a_corrupt_chunk(bucket, tmp_path, image, capsys):
+def test_a_corrupt_chunk(bucket, tmp_path, image, refuse):
     address = write_zarr(f"{bucket}/a.zarr", image)
     fsspec.filesystem("memory").pipe(f"/{tmp_path.name}/a.zarr/c/1/2/3", b"damaged")
-    assert main(["stack", address, "--out", str(tmp_path / "a.csv")]) == 2
-    assert f"{address}: cannot read chunk [4:8, 8:12, 12:16]: " in capsys.readouterr().err
+    assert f"{address}: cannot read chunk [4:8, 8:12, 12:16]: " in refuse(
+        "stack", address, "--out", tmp_path / "a.csv"
+    )

@@ -73,15 +73,13 @@ def test_a_row_for_each_field_and_channel(command, images, tmp_path):
     assert not (tmp_path / "out.csv.parts").exists()
 
 
-def test_info(command, images, tmp_path, capsys):
+def test_info(command, images, tmp_path, say):
     path = str(tmp_path / "p.zarr")
-    assert main(["info", path]) == 0
     lines = [
         f"  well    {well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS
     ]
-    assert capsys.readouterr().out.splitlines() == [path, "  plate   screen", *lines]
-    assert main(["info", path, "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    assert say("info", path).splitlines() == [path, "  plate   screen", *lines]
+    (found,) = json.loads(say("info", path, "--json"))
     assert found["wells"]["B2"] == [f"{path}/B/2/0", f"{path}/B/2/1"]
 
 
