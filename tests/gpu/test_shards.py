@@ -24,6 +24,12 @@ def spread(parts, put=cupy.asarray):
     return placed
 
 
+def check(parts, image, thresholds, **options):
+    found = ecc.euler_curve_shards(parts, thresholds, **options)
+    known = ecc.euler_curve(image, thresholds, **options)
+    assert_arrays_equal(found.values, known.values, like=parts[0])
+
+
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "u4", "i8", "f2", "f4", "f8"])
 @pytest.mark.parametrize("cuts", [[], [20], [1, 2, 20, 20, 39], list(range(1, 40))])
 def test_parts_add_up(dtype, cuts):
@@ -32,9 +38,7 @@ def test_parts_add_up(dtype, cuts):
         parts = spread(np.split(image, cuts))
         for options in ({}, {"connectivity": 1, "superlevel": True, "nan": "omit"}):
             for thresholds in (LEVELS, 16):
-                found = ecc.euler_curve_shards(parts, thresholds, **options)
-                known = ecc.euler_curve(image, thresholds, **options)
-                assert_arrays_equal(found.values, known.values, like=parts[0])
+                check(parts, image, thresholds, **options)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +51,7 @@ def test_thresholds_that_take_more_than_one_kernel(thresholds, dtype):
     image = VOLUME.astype(dtype)
     parts = spread(np.split(image, [7, 20]))
     for superlevel in (False, True):
-        options = {"superlevel": superlevel, "nan": "omit"}
-        found = ecc.euler_curve_shards(parts, thresholds, **options)
-        known = ecc.euler_curve(image, thresholds, **options)
-        assert_arrays_equal(found.values, known.values, like=parts[0])
+        check(parts, image, thresholds, superlevel=superlevel, nan="omit")
 
 
 def test_parts_in_any_layout():
@@ -59,8 +60,7 @@ def test_parts_in_any_layout():
     with parts[1].device:
         parts = [parts[0][:, ::-1], cupy.asfortranarray(parts[1][::-1])]
     whole = np.concatenate([image[::2, ::-1], image[1::2][::-1]])
-    found = ecc.euler_curve_shards(parts, LEVELS)
-    np.testing.assert_array_equal(found.values.get(), ecc.euler_curve(whole, LEVELS).values)
+    check(parts, whole, LEVELS)
 
 
 def test_points_that_are_not_finite():
@@ -73,9 +73,7 @@ def test_points_that_are_not_finite():
     parts = spread(np.split(image, [5, 20]))
     with pytest.raises(ValueError, match="must not contain NaN"):
         ecc.euler_curve_shards(parts, LEVELS)
-    known = ecc.euler_curve(image, LEVELS, nan="omit").values
-    found = ecc.euler_curve_shards(parts, LEVELS, nan="omit").values
-    np.testing.assert_array_equal(found.get(), known)
+    check(parts, image, LEVELS, nan="omit")
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "uint8"])
