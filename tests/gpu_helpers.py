@@ -19,7 +19,7 @@ PUT = pytest.mark.parametrize("put", [cupy.asarray, to_torch], ids=["cupy", "tor
 def assert_same(function, images, *given, put=cupy.asarray, mask=None, **options):
     """Compare the results for an image, or a tuple of arrays, and a mask on the host and there.
 
-    What is computed stays on the device; thresholds that are given are those of the result.
+    What is computed stays on the device; an array of thresholds is what the result has.
     """
     images = images if isinstance(images, tuple) else (images,)
     there = [put(array) for array in images]

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
-import topology_helpers
 from numpy.typing import NDArray
+from oracles import components
 from oracles.euler import minkowski_functionals
 from skimage.measure import euler_number
 
@@ -102,7 +102,7 @@ def euler_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np
 def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
     """Return those of labelled sets and complements, (d, levels)."""
     sets = level_sets(case, superlevel)
-    return np.transpose([topology_helpers.betti_numbers(found, connectivity) for found in sets])
+    return np.transpose([components.betti_numbers(found, connectivity) for found in sets])
 
 
 def functionals(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.float64]:

@@ -1,32 +1,11 @@
-"""Betti numbers by labelling, and persistence diagrams by GUDHI, which tests compare with."""
+"""Persistence diagrams by GUDHI, which tests compare with."""
 
 import itertools
 
 import gudhi
 import numpy as np
-from scipy.ndimage import generate_binary_structure, label
-from skimage.measure import euler_number
 
 import ecc_core as ecc
-
-
-def counted(foreground, connectivity):
-    """Components of a set, and those of its complement that do not reach the padded border."""
-    ndim = foreground.ndim
-    around = np.pad(~foreground, 1, constant_values=True)
-    own = generate_binary_structure(ndim, connectivity)
-    other = generate_binary_structure(ndim, ndim + 1 - connectivity if ndim > 1 else 1)
-    return label(foreground, own)[1], label(around, other)[1] - 1
-
-
-def betti_numbers(foreground, connectivity):
-    """All Betti numbers: the middle one of a volume follows from its Euler number."""
-    first, last = counted(foreground, connectivity)
-    if foreground.ndim == 1:
-        return [first]
-    if foreground.ndim == 2:
-        return [first, last]
-    return [first, first + last - euler_number(foreground, connectivity), last]
 
 
 def intervals(image, connectivity, periodic=False):

@@ -11,11 +11,12 @@ import pytest
 import tifffile
 import zarr
 from io_helpers import rows_of
+from oracles.components import counted
 from processes import run_python
 from pyarrow.csv import read_csv
 from scipy.ndimage import gaussian_filter, label
 from skimage.measure import euler_number
-from topology_helpers import alive, counted, intervals
+from topology_helpers import alive, intervals
 
 from ecc_core.cli import main
 

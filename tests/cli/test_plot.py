@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from oracles.components import betti_numbers
 from skimage.measure import euler_number
-from topology_helpers import betti_numbers
 
 from ecc_core._cli import curve_table
 from ecc_core.cli import main

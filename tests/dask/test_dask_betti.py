@@ -10,7 +10,7 @@ from filtrations import any_side, sides
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from topology_helpers import betti_numbers
+from oracles.components import betti_numbers
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch

@@ -76,7 +76,7 @@ def test_masks_batches_and_directions(put):
     image = VOLUME.astype(np.float64)
     image[0, 0, :5] = np.nan
     options = {"axis": (0, 2), "nan": "omit", "mask": MASK}
-    assert_same(ecc.euler_curve, image, [3.0, 50.0], put=put, **options)
+    assert_same(ecc.euler_curve, image, np.array([3.0, 50.0]), put=put, **options)
     tilted = {"direction": (1, 2, -1), "direction_scale": 0.7, "spacing": (2, 1, 1)}
     assert_same(ecc.euler_curve, VOLUME, 20, put=put, **tilted)
 

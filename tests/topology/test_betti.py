@@ -7,7 +7,7 @@ import pytest
 import torch
 from filtrations import connectivities
 from numpy.testing import assert_array_equal
-from topology_helpers import counted
+from oracles.components import counted
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
