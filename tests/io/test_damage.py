@@ -25,6 +25,7 @@ import zarr
 from io_helpers import (
     LEVELS,
     curve_at_levels,
+    czi_library,
     noise,
     rows_of,
     write_czi,
@@ -41,7 +42,6 @@ from io_helpers import (
     write_zarr,
 )
 from PIL import Image
-from pylibCZIrw import czi
 
 from ecc_core.cli import main
 from ecc_core.errors import InputFileError
@@ -85,7 +85,7 @@ def read_itk(path: Path) -> Array:
 
 
 def read_czi(path: Path) -> Array:
-    with czi.open_czi(str(path)) as file:
+    with czi_library().open_czi(str(path)) as file:
         planes = range(file.total_bounding_box["Z"][1])
         return np.stack([file.read(plane={"Z": z})[..., 0] for z in planes])
 
