@@ -11,27 +11,27 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
+from importlib import import_module
 from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
-from ecc_core._cli import (
-    batch,
-    compare,
-    curve,
-    info,
-    objects,
-    options,
-    stack,
-    surface,
-    transform,
-    warmup,
-)
+from ecc_core._cli import options
 from ecc_core._cli.errors import FailedImages, one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, stack, batch, objects, compare, transform, surface, info, warmup)
+COMMANDS = {
+    "curve": "compute curves",
+    "stack": "compute the curve of an image larger than memory",
+    "batch": "compute the curves of many images",
+    "objects": "find the objects of an image that last",
+    "compare": "test whether groups of the curves of a table differ",
+    "transform": "compute the transform of a shape",
+    "surface": "compute the surface of two images or channels",
+    "info": "describe image files",
+    "warmup": "compile the kernels for this machine ahead of time",
+}
 TALKATIVE = (
     *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
     *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),
@@ -139,7 +139,8 @@ def _run(argv: Sequence[str] | None) -> int:
     """Run the command; errors become a line on stderr and an exit code."""
     try:
         try:
-            arguments = _parser().parse_args(argv)
+            given = sys.argv[1:] if argv is None else argv
+            arguments = _parser(given).parse_args(given)
             with redirect_stderr(StringIO()) if arguments.quiet else nullcontext():
                 return arguments.run(arguments) or 0
         finally:
@@ -205,7 +206,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser of what is given, for which only the module of its command is imported."""
     parser = _Parser(
         prog="ecc",
         description="Exact Euler characteristic curves, surfaces and transforms of 1-D, 2-D and "
@@ -222,11 +224,13 @@ def _parser() -> argparse.ArgumentParser:
         help="show the version and exit",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
-        own = commands.add_parser(
-            name, help=command.HELP, description=command.DESCRIPTION, allow_abbrev=False
-        )
+    for name, words in COMMANDS.items():
+        if name not in given:
+            commands.add_parser(name, help=words)
+            continue
+        command = import_module(f"ecc_core._cli.{name}")
+        about = command.DESCRIPTION
+        own = commands.add_parser(name, help=words, description=about, allow_abbrev=False)
         command.add_arguments(own)
         options.add(own, "--quiet")
         own.set_defaults(run=command.run)

@@ -44,7 +44,6 @@ from ecc_core.io import write_table
 
 Array = NDArray[Any]
 
-HELP = "compute the curves of many images"
 DESCRIPTION = (
     "Compute the curves of many images. The table has a row for each image (for each index of axes "
     "that are not Z, Y or X, and each label), with a column for every threshold and, with --betti "

@@ -19,7 +19,6 @@ from ecc_core.plotting import COLUMN
 from ecc_core.plotting._figures import named, new_figure
 from ecc_core.results import functionals_of
 
-HELP = "test whether groups of the curves of a table differ"
 DESCRIPTION = (
     "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
     "by a permutation test, and say at which thresholds they differ. P-values of thresholds are "

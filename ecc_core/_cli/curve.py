@@ -31,7 +31,6 @@ from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_table
 
-HELP = "compute curves"
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
     "label (with --labels), threshold, euler_number, b0, b1, ... (with --betti), points, largest, "

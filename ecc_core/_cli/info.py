@@ -16,7 +16,6 @@ from ecc_core._io.plates import images_of_plate
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
 
-HELP = "describe image files"
 DESCRIPTION = (
     "Print the shape, axes, data type, spacing, range and number of NaN of images, and the curve "
     "that `ecc curve` computes by default."

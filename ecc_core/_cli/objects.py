@@ -20,7 +20,6 @@ from ecc_core.io import write_csv, write_figure, write_table
 from ecc_core.results import PersistentRegions
 
 ONE = "objects are those of one image"
-HELP = "find the objects of an image that last"
 DESCRIPTION = (
     "Label the components of the sets image <= t (with --superlevel: image >= t, for bright "
     "objects) that last for at least P as t grows, and write one row for each: its label, the "

@@ -21,7 +21,6 @@ from ecc_core._io.parts import Parts
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
-HELP = "compute the curve of an image larger than memory"
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of an image that need not fit in memory. The "
     "table has a column for each axis other than Z, Y and X, then label (with --labels), "

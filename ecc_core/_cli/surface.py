@@ -13,7 +13,6 @@ from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
 
-HELP = "compute the surface of two images or channels"
 DESCRIPTION = (
     "Compute the Euler characteristic of the points that are below a threshold in both of two "
     "images, for all pairs of thresholds. The table has one row for each pair."

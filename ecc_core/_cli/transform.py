@@ -28,7 +28,6 @@ from ecc_core.transforms import (
 
 MOST_PANELS = 12
 ONE = "a transform is of one image"
-HELP = "compute the transform of a shape"
 DESCRIPTION = (
     "Compute the Euler characteristic transform of a shape: for each direction, the Euler "
     "characteristic of the part below each height. The shape is an image of 0 and one other value, "

@@ -7,7 +7,6 @@ from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import kernels
 from ecc_core._warmup import steps
 
-HELP = "compile the kernels for this machine ahead of time"
 DESCRIPTION = (
     "Compile the kernels for common images in 2-D and 3-D, so that no later command or program has "
     "to wait for them, and print their folder. What has been compiled already is only loaded."
