@@ -220,3 +220,9 @@ def test_masked_arrays():
     both = ecc.euler_curve(masked, [0, 1], mask=also)
     assert_curves_equal(both, reference.euler_curve(image, [0, 1], mask=also & ~hidden))
     assert ecc.euler_number(masked, 1) == skimage_euler_number((image > 0) & ~hidden, 1)
+
+
+def test_nothing_kept(backend):
+    image = backend.asarray(few_levels((9, 66), "uint8"))
+    nothing = backend.asarray(np.zeros((9, 66), bool))
+    assert_curves_equal(ecc.euler_curve(image, [0, 9], mask=nothing), [0, 0], like=image)

@@ -115,3 +115,11 @@ def test_length_of_the_direction_does_not_matter(backend):
     ]
     for curve in curves:
         assert_curves_equal(curve, curves[0].values)
+
+
+def test_the_default_range_is_that_of_the_tilted_image(backend):
+    image = noise((19, 67))
+    tilted = reference.directional(image, (0, 1))
+    thresholds = np.linspace(tilted.min(), tilted.max(), 50)
+    found = ecc.euler_curve(backend.asarray(image), 50, direction=(0, 1))
+    assert_curves_equal(found, reference.euler_curve(tilted, thresholds), thresholds=thresholds)

@@ -332,3 +332,11 @@ def test_labels_that_are_booleans_stay_so_where_the_image_is_masked():
     found = ecc.region_curves(image, IMAGE > 3, [1000])
     assert found.labels.dtype == np.bool_
     assert found.labels.tolist() == [True]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_good_input_warns_of_nothing(function):
+    for dtype in ("bool", "uint8", "float16", "float32"):
+        FUNCTIONS[function](IMAGE.astype(dtype))
+    FUNCTIONS[function](np.array([[np.inf, -np.inf, 3.0]]))

@@ -175,3 +175,23 @@ def test_empty_batches(backend, shape):
     image = backend.asarray(np.zeros(shape, np.uint8))
     found = ecc.euler_curve(image, [0, 1], axis=(1, 2))
     assert_curves_equal(found, np.zeros((shape[0], 2)), like=image)
+
+
+@pytest.mark.parametrize(
+    "shape", [(70_001,), (2, 33_001), (33_001, 2), (9, 8_200), (500, 3, 3), (60, 50, 3)]
+)
+def test_thin_images(shape):
+    image = noise(shape, "float32")
+    for connectivity in {1, len(shape)}:
+        found = ecc.euler_curve(image, THRESHOLDS, connectivity=connectivity)
+        expected = reference.euler_curve(image, THRESHOLDS, connectivity=connectivity)
+        assert_curves_equal(found, expected)
+
+
+def test_one_range_for_the_whole_batch(backend):
+    image = noise((3, 9, 67), "float64")
+    image[1] /= 10
+    found = ecc.euler_curve(backend.asarray(image), 7, axis=(1, 2))
+    thresholds = np.linspace(image.min(), image.max(), 7)
+    expected = [reference.euler_curve(plane, thresholds) for plane in image]
+    assert_curves_equal(found, expected, thresholds=thresholds)

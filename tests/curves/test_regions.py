@@ -6,6 +6,7 @@ from filtrations import sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
+from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategies
@@ -153,3 +154,18 @@ def test_default_thresholds_lie_over_the_labelled_points(backend):
         *reference.region_curves(image, labels, np.linspace(3, 7, 5)),
         thresholds=np.linspace(3, 7, 5),
     )
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_equal_scikit_image(backend, dtype, connectivity):
+    rng = np.random.default_rng(0)
+    image = (rng.random((33, 70)) * 5).astype(dtype)
+    labels = rng.integers(4, size=(33, 70))
+    found = ecc.region_curves(
+        backend.asarray(image), backend.asarray(labels), [1, 2, 3], connectivity=connectivity
+    )
+    for row, label in enumerate((1, 2, 3)):
+        for column, t in enumerate((1, 2, 3)):
+            inside = (image <= t) & (labels == label)
+            assert found.values[row, column] == euler_number(inside, connectivity)

@@ -269,3 +269,10 @@ def test_exact_levels_are_those_where_the_curve_changes(dtype, shape):
             found = ecc.euler_curve(view, "exact", **options)
             assert_arrays_equal(found.thresholds, levels[changes])
             assert_arrays_equal(found.values, values[changes])
+
+
+def test_default_is_256_thresholds(backend):
+    image = noise((9, 67), "uint16")
+    thresholds = np.linspace(image.min(), image.max(), 256)
+    expected = reference.euler_curve(image, thresholds)
+    assert_curves_equal(ecc.euler_curve(backend.asarray(image)), expected, thresholds=thresholds)
