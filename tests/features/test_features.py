@@ -315,3 +315,15 @@ def test_inputs_are_not_written(images):
     curve_descriptors(curve)
     distance_matrix(curve, metric="W1")
     assert_array_equal(curve.values, before)
+
+
+def test_l1_is_the_wasserstein_distance_of_the_changes():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    t = np.sort(rng.random(12))
+    a, b = rng.integers(-5, 6, (2, 12))
+    a[-1] = b[-1] = 1
+    change = np.diff(a - b, prepend=0)  # what a adds beyond b, to be moved to where b has more
+    up, down = np.maximum(change, 0), np.maximum(-change, 0)
+    expected = stats.wasserstein_distance(t, t, up, down) * up.sum()
+    assert_allclose(curve_distance((t, a), (t, b), metric="L1"), expected)
