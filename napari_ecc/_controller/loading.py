@@ -104,17 +104,22 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
 
     work = Work(job)
     work.start()
-    missing = len(wanted)
+    missing = set(range(len(wanted)))
     try:
         while missing:
+            ended = not work.is_alive()
             try:
                 found = results.get(timeout=POLL)
             except Empty:
                 if work.error is not None:
                     raise work.error from None
+                if ended:  # these have had no task of their own
+                    step = work.take()
+                    yield from ((k, step.value[0][k]) for k in sorted(missing) if step)
+                    return
                 yield None
             else:
-                missing -= 1
+                missing.discard(found[0])
                 yield found
     finally:
         work.cancelled.set()

@@ -175,10 +175,11 @@ def placed(table: pd.DataFrame) -> pd.DataFrame:
     """Return features of objects with a row for each label from 0 on, where napari looks for it.
 
     Those of labels without an object have no values. The table is returned as it is if there would
-    be too many of them, or of a time series.
+    be too many of them, of a time series, and where the column ``index`` has other than labels.
     """
     labels = table["index"]
-    if "frame" in table or not labels.is_unique or labels.max() >= len(table) + MOST_GAPS:
+    numbers = len(table) and labels.dtype.kind in "iu" and labels.is_unique and labels.min() >= 0
+    if not numbers or "frame" in table or labels.max() >= len(table) + MOST_GAPS:
         return table
     every = pd.RangeIndex(labels.max() + 1, name="index")
     return table.set_index("index").reindex(every).reset_index()

@@ -189,6 +189,15 @@ def test_make_labels_can_be_undone(explorer, qtbot):
     assert not panel.actions["undo"].enabled
 
 
+def test_labels_where_no_component_is_large_enough(explorer, qtbot, messages):
+    viewer, panel = explorer(smooth(60, 80))
+    panel.model.min_size = 10_000
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    assert not viewer.layers[-1].data.any()
+    assert not messages
+
+
 def test_theme_is_followed(explorer):
     viewer, panel = explorer(smooth(30, 40), show=True)
 

@@ -147,6 +147,12 @@ def test_the_last_block_comes_last_however_late_the_threads_end(monkeypatch):
     assert last is not None
 
 
+def test_each_of_equal_parts_has_its_value():
+    part = dask.delayed(sum)([1, 2])
+    found = [pair for pair in as_completed([part, part, dask.delayed(7)]) if pair is not None]
+    assert sorted(found) == [(0, 3), (1, 3), (2, 7)]
+
+
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("full", [True, False])
 def test_counts(monkeypatch, ndim, full):

@@ -233,6 +233,18 @@ def test_rows_of_labels_that_are_far_apart(regions):
     assert_array_equal(layer.features["index"], [2000, 4000, 6000, 8000, 10000, 12000])
 
 
+@pytest.mark.parametrize("index", [-1, 0.5])
+def test_rows_that_are_not_of_labels_are_kept(regions, qtbot, index):
+    image, labels = objects()
+    _, panel, layer = regions(image, labels)
+    layer.features = {"index": [index, 2], "note": ["mine", "yours"]}
+    panel.controller.measure()
+    settle(qtbot, panel)
+    rows = layer.features.set_index("index")
+    assert rows["note"].dropna().to_dict() == {index: "mine", 2: "yours"}
+    assert rows["ecc_pc1"].notna().sum() == 6
+
+
 def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
     """By the points near them, a thin line where they touch, and nothing if none is selected."""
     monkeypatch.setattr("napari_ecc._controller.fields.WIDTH", 3 / 60)
