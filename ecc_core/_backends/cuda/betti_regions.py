@@ -16,8 +16,7 @@ from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy
 from ecc_core._backends.cuda.bins import prepare
-from ecc_core._backends.cuda.calls import launch as launch_kernel
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.forests import Forests
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
@@ -103,11 +102,11 @@ def _events(
     regions, own = cupy.zeros(codes.size, np.int32), np.array(sheet.regions)
     low, high = boxes[own, 0], boxes[own, 1]
     rows = np.column_stack([own + 1, low, high - low, sheet.places]).astype(np.int32)
-    kernel = function("sheets", "lay_out", codes.device.id, {"CODE": ELEMENTS[keys.dtype.name]})
     plane: Any = (1, *keys.shape)[-2:]
     sizes = [np.int32(size) for size in (*plane, *sheet.shape[1:])]
     arguments = keys, numbers, *sizes[:2], cupy.asarray(rows), codes, regions, *sizes[2:]
-    launch_kernel(kernel, (len(rows), BLOCKS), THREADS, arguments)
+    macros, grid = {"CODE": ELEMENTS[keys.dtype.name]}, (len(rows), BLOCKS)
+    plan_call("sheets", "lay_out", macros, grid, THREADS, arguments).launch()
     forests = Forests(codes, kinds, levels, reverse=False, paired=True)
     flat, events = codes.ravel(), []
     for i, kind in enumerate(kinds):

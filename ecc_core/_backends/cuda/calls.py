@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
+
+from ecc_core._backends.cuda.compile import function
 
 
 class Call:
@@ -19,48 +21,38 @@ class Call:
     laid out once; a launch copies them, sets the words that change, and passes the copy to the
     driver.
 
-    Parameters
-    ----------
-    function : cupy.cuda.Function
-    grid : tuple of int
-    threads : (x, y) or int
-    shared : int
-        Dynamic shared memory of a block in bytes.
-    arguments : sequence of NumPy's arrays and numbers
-        Arguments of the kernel, which are passed by value.
-
-    Attributes
-    ----------
-    places : list of int
-        Index of the first word of each argument.
+    `shared` is dynamic shared memory of a block in bytes. Arguments are numbers and structures of
+    NumPy, which are passed by value, or arrays of CuPy and integers, which are passed as addresses.
+    `places` are the indices of the first word of each argument.
     """
 
-    __slots__ = ("_count", "_function", "_shape", "_template", "_words", "places")
+    __slots__ = ("_arguments", "_count", "_function", "_shape", "_template", "_words", "places")
 
     def __init__(
         self,
         function: Any,
         grid: Sequence[int],
-        threads: Sequence[int] | int,
+        threads: int,
         shared: int,
         arguments: Sequence[Any],
     ) -> None:
-        self._function = function
-        block = (threads,) if isinstance(threads, int) else threads
-        self._shape = (*_three(grid), *_three(block), shared)
+        self._function, self._arguments = function.kernel, arguments  # whose memory must live
+        self._shape = (*map(int, grid), *[1] * (3 - len(grid)), threads, 1, 1, shared)
         self._count = len(arguments)
         self.places, content = [], b""
         for argument in arguments:
             self.places.append(self._count + len(content) // 8)
-            content += argument.tobytes()
+            content += _by_value(argument).tobytes()
             content += bytes(-len(content) % 8)
         # The arguments come after their offsets, to which a launch adds the address.
         offsets = [8 * place for place in self.places]
         self._template = struct.pack(f"{self._count}q", *offsets) + content
         self._words = ctypes.c_int64 * (len(self._template) // 8)
 
-    def launch(self, stream: int, words: Iterable[tuple[int, int]]) -> None:
-        """Launch on the stream of this address, with some words (place, value) set."""
+    def launch(self, words: Iterable[tuple[int, int]] = (), stream: int | None = None) -> None:
+        """Launch with some words (place, value) set, on the stream of an address or the current."""
+        if stream is None:
+            stream = cupy.cuda.get_current_stream().ptr
         block = self._words.from_buffer_copy(self._template)
         start = ctypes.addressof(block)
         for i in range(self._count):
@@ -75,22 +67,19 @@ class Call:
             cupy.cuda.driver.launchKernel(*arguments)
 
 
-def launch(
-    function: Any,
+def plan_call(
+    source: str,
+    name: str,
+    macros: Mapping[str, Any],
     grid: Sequence[int],
     threads: int,
-    arguments: Iterable[Any],
+    arguments: Sequence[Any],
     shared: int = 0,
-) -> None:
-    """Launch a kernel once, on the current stream.
-
-    Arguments are numbers and structures of NumPy, which are passed by value, or arrays of CuPy and
-    integers, which are passed as addresses.
-    """
-    given = tuple(map(_by_value, arguments))
-    Call(function.kernel, grid, threads, shared, given).launch(
-        cupy.cuda.get_current_stream().ptr, ()
-    )
+) -> Call:
+    """Return the launch of a kernel on the current device; THREADS is a macro as well."""
+    device = cupy.cuda.runtime.getDevice()
+    found = function(source, name, device, {**macros, "THREADS": threads})
+    return Call(found, grid, threads, shared, arguments)
 
 
 def _by_value(argument: Any) -> Any:
@@ -98,10 +87,6 @@ def _by_value(argument: Any) -> Any:
     if isinstance(argument, cupy.ndarray):
         return np.int64(argument.data.ptr)
     return np.int64(argument) if isinstance(argument, int) else argument
-
-
-def _three(sizes: Sequence[int]) -> tuple[int, ...]:
-    return (*map(int, sizes), *(1,) * (3 - len(sizes)))
 
 
 WORDS = 8
@@ -113,46 +98,30 @@ class Reply:
     """Words of pinned host memory that a kernel writes, and words of its device for the kernel.
 
     A call takes one for itself, so calls on other streams and threads do not interfere.
-
-    Attributes
-    ----------
-    address : int
-        Address of the words in host memory, which is the same on the device.
-    memory : cupy.ndarray
-        (WORDS,) int64 on the device, zero at first and when a reply is there, but for the last one.
-    state : int
-        The last word of `memory`, modulo 2**64.
     """
 
     def __init__(self, device: int) -> None:
         self._device = device
         self._host = cupy.cuda.alloc_pinned_memory(8 * WORDS)
-        self.address = int(self._host.ptr)
+        self.address = int(self._host.ptr)  # of the words, on the host and on the device
         self._words = (ctypes.c_int64 * WORDS).from_address(self.address)
-        stream = cupy.cuda.Stream(non_blocking=True)
-        with stream:
-            self.memory = cupy.zeros(WORDS, np.int64)
-        stream.synchronize()
-        self.state = 0
-        self.clear(WORDS)
+        # Zero at first and when a reply is there, but for the last one, which is `state`.
+        self.memory = _cleared(WORDS)
+        self.state = 0  # modulo 2**64
+        self._words[:] = [ABSENT] * WORDS
 
-    def clear(self, count: int) -> None:
-        """Prepare the first words for the next kernel."""
-        for i in range(count):
-            self._words[i] = ABSENT
-
-    def wait(self, count: int, stream: Any) -> list[int]:
-        """Return the first words once a kernel on the stream has written all of them."""
+    def wait(self, count: int) -> list[int]:
+        """Return the first words once a kernel on the current stream has written all of them."""
         words = self._words
         for _ in range(LOOKS):
             if words[count - 1] != ABSENT and ABSENT not in words[:count]:
                 break
         else:
-            stream.synchronize()
+            cupy.cuda.get_current_stream().synchronize()
         found = words[:count]
         if ABSENT in found:
             raise RuntimeError("a CUDA kernel ended without its result")
-        self.clear(count)
+        words[:count] = [ABSENT] * count  # for the next kernel
         return found
 
     def release(self) -> None:

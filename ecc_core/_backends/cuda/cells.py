@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
-from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.calls import Call, plan_call
+from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
@@ -131,7 +131,7 @@ def _counts(
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr, *(() if regions is None else regions.addresses())]
     if call is not None:
-        call.launch(cupy.cuda.get_current_stream().ptr, enumerate(words, call.places[0]))
+        call.launch(enumerate(words, call.places[0]))
     if flag is not None:
         raise_for_nan(flag, view, mask)
     del memory  # until the kernels have been launched
@@ -257,11 +257,9 @@ def _plan(
         "COPIES": copies,
         "PAIRED": int(paired),
         "LABELLED": int(labelled),
-        "THREADS": threads,
     }
-    found = function("cells", "count_cells", device, macros)
     shared = 4 * bins * ((kinds // 2 if paired else kinds) | 1) * copies
-    return Call(found.kernel, (images * blocks,), threads, shared, (given,))
+    return plan_call("cells", "count_cells", macros, (images * blocks,), threads, (given,), shared)
 
 
 def _copies(words: int, bins: int, device: int) -> int:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
-from ecc_core._backends.cuda.calls import Call, take_reply
-from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.points import OUT as POINTS_OUT
 from ecc_core._backends.cuda.points import plan_points, point_coefficients
 from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
@@ -125,8 +125,7 @@ def _launch(
         addresses = []
     given = [(points + place, result.data.ptr) for place, result in results]
     given += enumerate(addresses, points + FLAG)
-    stream = cupy.cuda.get_current_stream().ptr
-    call.launch(stream, [(image + DATA, array.data.ptr), *given, *words])
+    call.launch([(image + DATA, array.data.ptr), *given, *words])
     return flag
 
 
@@ -142,16 +141,15 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     if layout is None:
         return None
     counts, shared = rules is not None, 0
-    options = variant.options(None) | {
+    options = variant.options() | {
         "ELEMENT": "Bool" if variant.element == "bool" else ELEMENTS[variant.element],
         "NAN": min(variant.nan, NAN_REPORT),  # a NaN is a number like others
         "VECTOR": int(layout.vector),
         "COUNTS": int(counts),
-        "THREADS": (THREADS_COUNTING if counts else THREADS)[ndim],
         "BLOCKS": 1 if counts else RESIDENT[ndim],
     }
-    warps: int = options["THREADS"] // 32
-    blocks: int = processors(device) * options["BLOCKS"]
+    threads = (THREADS_COUNTING if counts else THREADS)[ndim]
+    warps, blocks = threads // 32, processors(device) * (1 if counts else RESIDENT[ndim])
     images = layout.images
     if rules is not None:
         shared, blocks = 4 * (rules.levels // 2 + 1), -(-blocks // images)
@@ -170,10 +168,9 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     chunk = min((8, 16, 32, 64, 128, 256), key=cost)
     units = columns * -(-shape[1] // chunk)
     points = COEFFICIENTS(across=across, down=down, chunk=chunk, units=units)
-    found = function(f"coefficients{ndim}d", "coefficients", device, options)
     grid = (min(blocks, -(-units // warps)), images) if counts else (-(-units // warps),)
-    given = image_struct(layout), points, BINS()
-    return Call(found.kernel, grid, options["THREADS"], shared, given)
+    given, source = (image_struct(layout), points, BINS()), f"coefficients{ndim}d"
+    return plan_call(source, "coefficients", options, grid, threads, given, shared)
 
 
 FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
@@ -217,7 +214,7 @@ def counted_curves(
     macros |= {"COUNTS": int(own_sums), "LINE": int(line)}
     addresses = (0 if array is None else array.data.ptr for array in (found, bins, flag))
     counts = COUNTS(**dict(zip(("coefficients", "bins", "not_finite"), addresses, strict=True)))
-    rows = images if own_sums else 1
-    samples.launch("counts", "count", macros, counts, prepared.bins, shared=shared, rows=rows)
+    given, rows = (counts, prepared.bins), images if own_sums else 1
+    samples.plan("counts", "count", macros, *given, shared=shared, rows=rows).launch()
     values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
     return values, flag, (found, flag, bins, samples.memory)

@@ -11,9 +11,8 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call, take_reply
-from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.guesses import UNIFORM
-from ecc_core._backends.cuda.samples import DATA, THREADS, range_arguments
+from ecc_core._backends.cuda.samples import DATA, plan_range
 from ecc_core._backends.cuda.scan import Scan, plan_scan
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
@@ -49,7 +48,7 @@ class EvenCurve:
         other one is known. If the thresholds do not fit, its result is dropped.
         """
         count = self._count
-        stream, reply = cupy.cuda.get_current_stream(), take_reply(self._scan.device)
+        reply = take_reply(self._scan.device)
         memory = cupy.cuda.alloc(8 * count + 4 * (count + 3))
         table = memory.ptr + 8 * count
         samples, found, answer, even = self._find.places
@@ -59,10 +58,10 @@ class EvenCurve:
             (answer, reply.address),
             *((even, memory.ptr), (even + 1, table)),
         )
-        self._find.launch(stream.ptr, words)
+        self._find.launch(words)
         values = self._scan.single(data, table=table)
         thresholds = cupy.ndarray((count,), np.float64, memory)
-        (state,) = reply.wait(1, stream)
+        (state,) = reply.wait(1)
         reply.release()
         if state & NAN and not self._omits_nan:
             raise ValueError(NAN_MESSAGE)
@@ -83,8 +82,5 @@ def even_scan(
         return None
     bins = BINS(count=count, last=count)
     scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
-    image, options, grid = range_arguments(placement, variant, device)
-    kernel = function("even", "find_even", device, options).kernel
-    arguments = image, np.int64(0), np.int64(0), EVEN(count=count)
-    call = Call(kernel, grid, THREADS, 0, arguments)
+    call = plan_range("even", "find_even", placement, variant, device, EVEN(count=count))
     return EvenCurve(scan, call, omits_nan)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import on_host
-from ecc_core._backends.cuda.calls import Reply, launch
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.calls import Reply, plan_call
 
 Array = NDArray[Any]
 
@@ -35,59 +34,50 @@ def sum_events(
         found = values[where]
         order = cupy.argsort(found)
         return *_sum_sorted(found[order], coefficients[where][order], superlevel), is_set(flag)
-    kernels = _Kernels(values.dtype.kind, values.device.id)
-    events, starts, flagged = _list_events(coefficients, values, flag, kernels)
+    events, starts, flagged = _list_events(coefficients, values, flag)
     if not events.size:
         return values[:0], cupy.zeros(0, np.int64), flagged
-    return *_list_levels(events, starts, values.dtype, superlevel, kernels), flagged
+    return *_list_levels(events, starts, values.dtype, superlevel), flagged
 
 
 def is_set(flag: Any) -> bool:
     """Return whether a flag is set: a Reply, an array on the device, or None. Waits for both."""
     if not isinstance(flag, Reply):
         return flag is not None and bool(on_host(flag).any())
-    (found,) = flag.wait(1, cupy.cuda.get_current_stream())
+    (found,) = flag.wait(1)
     flag.release()
     return bool(found)
 
 
-class _Kernels(NamedTuple):
-    """The kernels of exact.cu for a kind of values."""
+def _launch(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any) -> None:
+    """Launch a kernel of exact.cu for values of a type."""
+    macros = {"FLOAT": int(dtype.kind == "f")}
+    plan_call("exact", name, macros, (blocks,), THREADS, arguments).launch()
 
-    kind: str
-    device: int
 
-    def launch(self, name: str, blocks: int, *arguments: Any) -> None:
-        macros = {"FLOAT": int(self.kind == "f"), "THREADS": THREADS}
-        launch(function("exact", name, self.device, macros), (blocks,), THREADS, arguments)
-
-    @property
-    def flip(self) -> np.uint32:
-        return np.uint32(1 << 31 if self.kind == "i" else 0)
+def _flip(dtype: np.dtype[Any]) -> np.uint32:
+    return np.uint32(1 << 31 if dtype.kind == "i" else 0)
 
 
 def _tiles(size: int) -> int:
     return -(-size // (THREADS * EACH))
 
 
-def _list_events(
-    coefficients: Any, values: Any, flag: Any, kernels: _Kernels
-) -> tuple[Any, Array, bool]:
+def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, Array, bool]:
     """Return sorted events, where each bucket starts and the last one ends, and the flag."""
-    size = values.size
+    size, dtype = values.size, values.dtype
     found, taken = cupy.zeros(BUCKETS + 2, np.int64), cupy.zeros(BUCKETS, np.int64)
     places, amounts = cupy.empty(size, np.uint32), cupy.empty(size, np.int8)
-    given = coefficients, values, np.int64(size), kernels.flip
-    vector = np.int32(values.data.ptr % 16 == 0)
+    given = coefficients, values, size, _flip(dtype), np.int32(values.data.ptr % 16 == 0)
     flag = 0 if flag is None else flag
     if size:
-        kernels.launch("find_events", _tiles(size), *given, vector, flag, found, places, amounts)
+        _launch("find_events", dtype, _tiles(size), *given, flag, found, places, amounts)
     *counts, count, flagged = found.get().tolist()
     starts = np.concatenate([[0], np.cumsum(counts)])
     events = cupy.empty(count, np.uint32)
     if count:
         listed = places, amounts, starts, taken, events
-        kernels.launch("sort_into_buckets", _tiles(count), *listed)
+        _launch("sort_into_buckets", dtype, _tiles(count), *listed)
     for first, last in itertools.pairwise(starts.tolist()):
         if last > first + 1:
             events[first:last].sort()
@@ -95,17 +85,17 @@ def _list_events(
 
 
 def _list_levels(
-    events: Any, starts: Array, dtype: np.dtype[Any], superlevel: bool, kernels: _Kernels
+    events: Any, starts: Array, dtype: np.dtype[Any], superlevel: bool
 ) -> tuple[Any, Any]:
     """Return the levels at which the sums of sorted events change, and the sums."""
     size, tiles = events.size, _tiles(events.size)
     pieces, before = cupy.empty(tiles * PIECE, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
     given = events, starts
-    kernels.launch("sum_tiles", tiles, *given, pieces)
-    kernels.launch("add_tiles", 1, pieces, np.int32(tiles), before)
+    _launch("sum_tiles", dtype, tiles, *given, pieces)
+    _launch("add_tiles", dtype, 1, pieces, np.int32(tiles), before)
     levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)
-    results = before, kernels.flip, levels, values, np.int32(superlevel)
-    kernels.launch("list_levels", tiles, *given, *results)
+    results = before, _flip(dtype), levels, values, np.int32(superlevel)
+    _launch("list_levels", dtype, tiles, *given, *results)
     count = int(before[-1].get()[2])
     levels, values = levels[:count], values[:count]
     return (levels, values) if 2 * count > size else (levels.copy(), values.copy())

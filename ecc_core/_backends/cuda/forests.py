@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
-from ecc_core._backends.cuda.calls import launch
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS
 from ecc_core.errors import BackendError
@@ -50,7 +49,7 @@ class Forests:
         *lead, width = codes.shape
         depth, height = lead if len(lead) == 2 else (*lead, *(1,) * (2 - len(lead)))
         self.codes, self.kinds, self.levels = codes, kinds, levels
-        self.device, self.shape = codes.device.id, (depth, height, width)
+        self.shape = depth, height, width
         few = levels < MOST_BINS and not paired
         self.macros = {
             "CODE": ELEMENTS[codes.dtype.name],
@@ -59,7 +58,6 @@ class Forests:
             "REVERSE": int(reverse),
             "COUNTS": int(few),
             "PAIRS": int(paired),
-            "THREADS": THREADS,
         }
         self.shared = few * 8 * (levels + 1)
         self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
@@ -105,7 +103,7 @@ class Forests:
 
     def _counts(self, index: int) -> tuple[int, int]:
         """Return the numbers of basins and edges."""
-        nodes, listed = (int(part) for part in self.found[index].view(np.uint32))
+        nodes, listed = self.found[index].view(np.uint32).tolist()
         return nodes, listed
 
     def _joined(self, index: int, volume: Any, edges: Any) -> Any:
@@ -113,11 +111,8 @@ class Forests:
 
         If there are many, they are added by rank, with shorter ways each time.
         """
-        kind, forest, (nodes, listed) = (
-            self.kinds[index],
-            self._forest(index, edges),
-            (self._counts(index)),
-        )
+        kind, forest = self.kinds[index], self._forest(index, edges)
+        nodes, listed = self._counts(index)
         joined = cupy.full(nodes, ROOT)
         if not listed:
             return joined
@@ -155,8 +150,8 @@ class Forests:
     def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
         complements = {kind.complement for kind in kinds}
         asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
-        kernel = function("betti", name, self.device, self.macros | asked)
-        launch(kernel, (blocks,), THREADS, arguments, self.shared)
+        macros = self.macros | asked
+        plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
 
     def _follow(self) -> tuple[Any, NDArray[np.uint64]]:
         """Label all points. Return the edges, and on the host their numbers and those of basins."""
@@ -165,15 +160,13 @@ class Forests:
         tiles = -(-width // columns) * -(-height // (THREADS // columns))
         slices = max(1, min(SLICES, depth * tiles // BLOCKS))
         room = int(EDGES_A_POINT * self.codes.size) + 1
+        complements = [kind.complement for kind in self.kinds]
         while True:
             edges = cupy.empty((len(self.kinds), room, 2), np.int32)
-            frames = np.array([[kind.complement] for kind in self.kinds], np.uint64)
-            counts = cupy.asarray(frames)
+            counts = cupy.asarray(np.array(complements, np.uint64)[:, None])
             self.counted.fill(0)
             forests = [self._forest(i, edges[i], counts) for i in range(len(self.kinds))]
-            where = {
-                kind.complement: forest for kind, forest in zip(self.kinds, forests, strict=True)
-            }
+            where = dict(zip(complements, forests, strict=True))
             pair = [where.get(key, forests[0]) for key in (False, True)]
             arguments = self._volume(self.levels + 1), *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)

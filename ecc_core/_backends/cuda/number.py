@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call, take_reply
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.calls import plan_call, take_reply
+from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import round_to_levels
@@ -67,10 +67,8 @@ class Number:
             flip=0xFFFFFFFF if flip else 0,
             sign=sign,
         )
-        macros = variant.options(None)
-        macros |= {"FLAT": int(ndim == 2), "ROWS": ROWS, "THREADS": THREADS}
-        found = function("number", "number", device, macros)
-        self._call = Call(found.kernel, (self._blocks,), THREADS, 0, (given,))
+        macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}
+        self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
         self._device = device
 
     def curves(
@@ -80,12 +78,12 @@ class Number:
         values = cupy.zeros((self.layout.images, 1), np.int64)
         (place,) = self._call.places
         words = (place, data + self.layout.offset), (place + 1, values.data.ptr)
-        self._call.launch(cupy.cuda.get_current_stream().ptr, words)
+        self._call.launch(words)
         return values, values
 
     def number(self, data: int) -> int:
         """Return the number of a single image, once it is there."""
-        stream, reply = cupy.cuda.get_current_stream(), take_reply(self._device)
+        reply = take_reply(self._device)
         (place,) = self._call.places
         words = (
             (place, data + self.layout.offset),
@@ -93,8 +91,8 @@ class Number:
             (place + 2, reply.address),
             (place + 3, reply.state),
         )
-        self._call.launch(stream.ptr, words)
-        (found,) = reply.wait(1, stream)
+        self._call.launch(words)
+        (found,) = reply.wait(1)
         reply.state += self._blocks * ARRIVAL + found  # modulo 2**64
         reply.release()
         return found

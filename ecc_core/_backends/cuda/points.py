@@ -9,9 +9,9 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView
 from ecc_core._backends.cuda.bins import BINS
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.compile import processors
-from ecc_core._backends.cuda.samples import THREADS, Samples, kernel, samples_of
+from ecc_core._backends.cuda.samples import THREADS, Samples, samples_of
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant
 
@@ -36,7 +36,7 @@ def point_coefficients(
         call = plan_points(samples, {"OUTPUT": 0})
         first = call.places[1]
         words = (first + OUT, out.data.ptr), (first + NAN, flag.data.ptr)
-        call.launch(cupy.cuda.get_current_stream().ptr, words)
+        call.launch(words)
     return out, flag
 
 
@@ -50,11 +50,12 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     warps = images * -(-width // COLUMNS) * -(-height // lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
+    macros = samples.options | macros
     macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
-    found = kernel("points", "points", samples.device, samples.options, macros).kernel
     points = POINTS(label_strides=[height * width, width, 1], steps=steps, rows=rows)
     grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
-    return Call(found, grid, THREADS, shared, (samples.image, points, BINS()))
+    given = samples.image, points, BINS()
+    return plan_call("points", "points", macros, grid, THREADS, given, shared)
 
 
 def _rows_of_lane(samples: Samples) -> int:

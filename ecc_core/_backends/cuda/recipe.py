@@ -129,7 +129,7 @@ def recipe(
     if not _fits(plan, layout, variant, rules, device):
         return None
     tiling = plan.tiling
-    options = {**variant.options(None), "VECTOR": int(layout.vector), **plan.options}
+    options = {**variant.options(), "VECTOR": int(layout.vector), **plan.options}
     options["THREADS"], options["BLOCKS"] = RESOURCES[plan.source]
     found = function(plan.source, "curve", device, options)
     # What shared memory leaves is cache, where neighbours and events find their samples again.
@@ -141,7 +141,7 @@ def recipe(
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
-        found.kernel,
+        found,
         (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
         32 * tiling.warps,
         plan.shared,

@@ -116,7 +116,8 @@ def codes_of(
     shared, where = table_memory(prepared.rules)
     macros = {"CODE": ELEMENTS[element], "REPEAT": int(repeat), **where}
     macros["ALONG_ROWS"] = int(order.along_rows)
-    samples.launch("recode", "recode", macros, place, prepared.bins, shared=shared)
+    given = place, prepared.bins
+    samples.plan("recode", "recode", macros, *given, shared=shared).launch()
     return codes, flag, (codes, flag, samples.memory)
 
 

@@ -16,8 +16,7 @@ from ecc_core._backends.cuda.arrays import (
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
-from ecc_core._backends.cuda.calls import Call, take_reply
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 from ecc_core._backends.cuda.points import POINTS, WARPS, plan_points
 from ecc_core._backends.cuda.samples import DATA, THREADS, Samples, plain_samples, samples_of
 from ecc_core._backends.cuda.scan import pick_levels
@@ -66,12 +65,9 @@ def rank_labels(labels: Any) -> Ranked:
         marks = cupy.zeros(most + 1, np.int32)
         if most:
             macros = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int", "SUPER": 0}
-            macros |= {"THREADS": THREADS}
-            mark = function("labels", "mark_labels", labels.device.id, macros).kernel
             blocks = -(-labels.size // (THREADS * EACH))
-            given = labels.data.ptr, labels.size, labels.shape[-1], most, marks.data.ptr
-            call = Call(mark, (blocks,), THREADS, 0, [np.int64(word) for word in given])
-            call.launch(cupy.cuda.get_current_stream().ptr, ())
+            given = labels, labels.size, labels.shape[-1], most, marks
+            plan_call("labels", "mark_labels", macros, (blocks,), THREADS, given).launch()
         ids = cupy.flatnonzero(marks).astype(labels.dtype)
         return Ranked(labels, ids, cupy.cumsum(marks, dtype=np.int32) * marks)
     labels = labels.copy()  # which nobody writes to
@@ -231,14 +227,14 @@ class Regions:
             "largest": head,
         }
         words += ((second + POINTS.word(name), word) for name, word in points.items())
-        call.launch(stream.ptr, [*words, *enumerate(prepared.bins.tolist(), third)])
+        call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
         sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
         rows = head + start, head + HEAD, head, table.rows, self._bins, table.labels_of
         given = *rows, room, ids.ptr, values.ptr, reply.address
-        sum_bins.launch(stream.ptr, zip(sum_bins.places, given, strict=True))
-        count, largest, nan = reply.wait(3, stream)
+        sum_bins.launch(zip(sum_bins.places, given, strict=True))
+        count, largest, nan = reply.wait(3)
         reply.release()
         shown = min(count, room)
         found_ids = cupy.ndarray((shown,), label, ids)
@@ -263,10 +259,9 @@ class Regions:
             "LABEL": ELEMENTS[self._label.name],
             "COUNT": ELEMENTS[self._count_type.name],
             "SUPER": int(self._superlevel),
-            "THREADS": THREADS,
         }
-        found = function("labels", "sum_bins", self._samples.device, macros).kernel
-        call = Call(found, (-(-rows // WARPS),), THREADS, 0, [np.int64(0)] * 10)
+        grid = (-(-rows // WARPS),)
+        call = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
         self._sums = {rows: call}  # the next images most probably have as many
         return call
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call, take_reply
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
+from ecc_core._request.filtration import Direction
 
 SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
@@ -29,38 +30,13 @@ SIGN = 1 << 63
 
 
 class Samples(NamedTuple):
-    """An image as kernels read it sample by sample, and the macros that they are compiled with.
+    """An image as kernels read it sample by sample, and the macros that they are compiled with."""
 
-    Attributes
-    ----------
-    image : array
-        The kernels' Samples.
-    options : dict
-    shape : tuple of int
-        (images, depth, height, width), where the axes of absent dimensions are 1.
-    device : int
-    memory : object
-        What must live until the kernel is launched.
-    """
-
-    image: NDArray[Any]
+    image: NDArray[Any]  # the kernels' Samples
     options: dict[str, Any]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # (images, depth, height, width); 1 for the axes of absent dimensions
     device: int
-    memory: Any
-
-    def launch(
-        self,
-        source: str,
-        name: str,
-        macros: dict[str, Any],
-        *arguments: Any,
-        shared: int = 0,
-        rows: int = 1,
-    ) -> None:
-        """Launch a kernel with as many blocks as are resident at a time, in `rows` of a grid."""
-        call = self.plan(source, name, macros, *arguments, shared=shared, rows=rows)
-        call.launch(cupy.cuda.get_current_stream().ptr, ())
+    memory: Any = None  # what must live until the kernel is launched
 
     def plan(
         self,
@@ -70,26 +46,14 @@ class Samples(NamedTuple):
         *arguments: Any,
         shared: int = 0,
         rows: int = 1,
+        resident: int = BLOCKS,
     ) -> Call:
-        """Return the launch of a kernel, whose further arguments are passed by value."""
-        found = kernel(source, name, self.device, self.options, macros).kernel
-        blocks = -(-_blocks(self.image, self.shape, self.device) // rows)
-        return Call(found, (blocks, rows), THREADS, shared, (self.image, *arguments))
-
-
-def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
-    """Return the number of resident blocks, or of those that have work; rows are the last axis."""
-    rows = THREADS // int(image.view(np.int32)[LANES])
-    lines = math.prod(shape[:-1]) * -(-shape[-1] // PIECE_OF_ROW)
-    return min(-(-lines // rows), BLOCKS * processors(device))
-
-
-def kernel(
-    source: str, name: str, device: int, options: dict[str, Any], macros: dict[str, Any]
-) -> Any:
-    """Return a kernel from a file that includes samples.cuh."""
-    given = {**options, **macros, "THREADS": THREADS}
-    return function(source, name, device, given)
+        """Return a launch with as many blocks as are resident at a time, in `rows` of a grid."""
+        lines = math.prod(self.shape[:-1]) * -(-self.shape[-1] // PIECE_OF_ROW)
+        working = -(-lines * int(self.image.view(np.int32)[LANES]) // THREADS)
+        blocks = min(working, resident * processors(self.device))
+        given, grid = (self.image, *arguments), (-(-blocks // rows), rows)
+        return plan_call(source, name, self.options | macros, grid, THREADS, given, shared)
 
 
 def samples_of(
@@ -109,27 +73,26 @@ def samples_of(
     array = view.array
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
+    # Values along a direction are compared as float64, and read as they are.
+    own, directional = variant._replace(element=view.element), direction is not None
+    key = array.shape, array.strides, own, array.device.id
     mask_strides = None if hidden is None else hidden.strides
-    struct, vector = _struct(
-        array.shape, array.strides, array.itemsize, mask_strides, places, vector
-    )
-    image = struct.copy()
+    plain = plain_samples(*key, mask_strides, directional, places if vector else None)
+    image = plain.image.copy()
     image[DATA] = array.data.ptr
     if hidden is not None:
         image[MASK] = hidden.data.ptr
     heights = None
     if direction is not None:
-        heights = _heights(_Terms(direction), array.device.id)
+        heights = _heights(direction, array.device.id)
         image[HEIGHTS] = heights.data.ptr
         image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
-    # Values along a direction are compared as float64, and read as they are.
-    own = variant._replace(element=view.element)
-    options = _options(own, prepared, vector, direction is not None)
-    lead = 4 - array.ndim
-    shape = (array.shape[0], *[1] * lead, *array.shape[1:])
-    return Samples(image, options, shape, array.device.id, (array, hidden, heights))
+    rule = {} if prepared is None else {"BINS": prepared.rules.single}
+    memory = array, hidden, heights
+    return plain._replace(image=image, options=plain.options | rule, memory=memory)
 
 
+@lru_cache(maxsize=1024)
 def plain_samples(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -144,83 +107,36 @@ def plain_samples(
     Heights are added as they are if `directional`. Threads take single samples, or four where
     `places` allow it, which are the addresses of image and mask modulo 16.
     """
-    given = shape, strides, ITEM_BYTES[variant.element], mask_strides, places or (0, 0)
-    image, vector = _struct(*given, places is not None)
-    if directional:
-        image = image.copy()
-        image[SCALE : SCALE + 1].view(np.float64)[0] = 1.0
-    whole = (shape[0], *[1] * (4 - len(shape)), *shape[1:])
-    return Samples(image, _options(variant, None, vector, directional), whole, device, None)
-
-
-def _options(
-    variant: Variant, prepared: Prepared | None, vector: bool, directional: bool
-) -> dict[str, Any]:
-    """Return the macros of kernels that read images sample by sample."""
-    element = "Bool" if variant.element == "bool" else ELEMENTS[variant.element]
-    options = {"VECTOR": int(vector), "DIRECTIONAL": int(directional), "BLOCKS": 4}
-    return variant.options(prepared) | {"ELEMENT": element, **options}
-
-
-@lru_cache(maxsize=1024)
-def _struct(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    itemsize: int,
-    mask_strides: tuple[int, ...] | None,
-    places: tuple[int, int],
-    vector: bool,
-) -> tuple[NDArray[np.int64], bool]:
-    """Return the structure without addresses, and whether threads take four samples at a time.
-
-    `places` are the addresses of image and mask modulo 16.
-    """
-    lead = 4 - len(shape)
-
-    def axes(values: tuple[int, ...], size: int) -> tuple[int, ...]:
-        return (values[0] // size, *[0] * lead, *(value // size for value in values[1:]))
+    lead, item = [0] * (4 - len(shape)), ITEM_BYTES[variant.element]
 
     def aligned(values: tuple[int, ...], size: int, place: int) -> bool:
         four = min(4 * size, 16)
         return values[-1] == size and not any(value % four for value in (*values[:-1], place))
 
-    sizes = (shape[0], *[1] * lead, *shape[1:])
-    vector = vector and sizes[3] % 4 == 0 and aligned(strides, itemsize, places[0])
-    hidden: tuple[int, ...] = (0,) * 4
-    if mask_strides is not None:
-        hidden = axes(mask_strides, 1)
-        vector = vector and aligned(mask_strides, 1, places[1])
+    sizes = (shape[0], *[1] * len(lead), *shape[1:])
+    steps, hidden = [step // item for step in strides], mask_strides or (0,) * len(shape)
+    vector = places is not None and sizes[3] % 4 == 0 and aligned(strides, item, places[0])
+    if vector and places and mask_strides:
+        vector = aligned(mask_strides, 1, places[1])
     threads = -(-sizes[3] // 16)
     if not vector:  # lanes next to each other take samples next to each other
         threads = max(threads, min(-(-sizes[3] // 4), 32))
-    lanes = 1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1)
     samples = SAMPLES(
-        strides=axes(strides, itemsize),
-        mask_strides=hidden,
+        strides=[steps[0], *lead, *steps[1:]],
+        mask_strides=[hidden[0], *lead, *hidden[1:]],
         **dict(zip(("images", "depth", "height", "width"), sizes, strict=True)),
-        lanes=lanes,
+        lanes=1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1),
+        scale=float(directional),
     )
-    return samples, vector
-
-
-class _Terms:
-    """A direction that is hashed and compared by its vector, spacing and shape."""
-
-    def __init__(self, direction: Any) -> None:
-        self.direction = direction
-        self.key = (direction.vector, direction.spacing, direction.shape)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Terms) and self.key == other.key
+    element = "Bool" if variant.element == "bool" else ELEMENTS[variant.element]
+    options = {"VECTOR": int(vector), "DIRECTIONAL": int(directional), "BLOCKS": 4}
+    return Samples(samples, variant.options() | {"ELEMENT": element, **options}, sizes, device)
 
 
 @lru_cache(maxsize=64)
-def _heights(terms: _Terms, _device: int) -> Any:
+def _heights(direction: Direction, _device: int) -> Any:
     """Return the heights of slices, rows and columns, on the device; 0 along missing axes."""
-    along = terms.direction.terms
+    along = direction.terms
     heights = cupy.asarray(np.concatenate([np.zeros(3 - len(along)), *along]))
     # Other streams may use them next, and kernels on any stream may still use what the cache drops.
     cupy.cuda.Device().synchronize()
@@ -237,22 +153,18 @@ def find_range(
     array = view.array
     if not array.size:
         return None, None, False
-    device, stream = array.device.id, cupy.cuda.get_current_stream()
-    reply = take_reply(device)
+    reply = take_reply(array.device.id)
     if mask is None and direction is None:
-        call = _plan_range(Placement.of(array), variant, device)
-        samples, memory, answer = call.places
-        words = (
-            (samples + DATA, array.data.ptr),
-            (memory, reply.memory.data.ptr),
-            (answer, reply.address),
-        )
-        call.launch(stream.ptr, words)
+        key = Placement.of(array), variant, array.device.id
+        call, memory = _kept_plan("range", "find_range", *key), None
     else:
-        visited = samples_of(view, mask, variant, None, direction)
-        addresses = np.int64(reply.memory.data.ptr), np.int64(reply.address)
-        visited.launch("range", "find_range", {}, *addresses)
-    found = reply.wait(5, stream)
+        samples = samples_of(view, mask, variant, None, direction)
+        call, memory = samples.plan("range", "find_range", {}, 0, 0), samples.memory
+    image, found_at, answer = call.places
+    words = (image + DATA, array.data.ptr), (found_at, reply.memory.data.ptr)
+    call.launch((*words, (answer, reply.address)))
+    del memory  # until the kernel has been launched
+    found = reply.wait(5)
     reply.release()
     least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
     some, nan = found[4] & 1, found[4] >> 1
@@ -263,20 +175,12 @@ def find_range(
     return low, high, bool(nan)
 
 
-@lru_cache(maxsize=256)
-def _plan_range(placement: Placement, variant: Variant, device: int) -> Call:
-    """Return the launch that finds the range of images without masks and directions."""
-    image, options, grid = range_arguments(placement, variant, device)
-    found = function("range", "find_range", device, options).kernel
-    return Call(found, grid, THREADS, 0, (image, np.int64(0), np.int64(0)))
+def plan_range(
+    source: str, name: str, placement: Placement, variant: Variant, device: int, *more: Any
+) -> Call:
+    """Return the launch of a kernel that includes range.cuh, without addresses.
 
-
-def range_arguments(
-    placement: Placement, variant: Variant, device: int
-) -> tuple[NDArray[Any], dict[str, Any], tuple[int]]:
-    """Return the samples without addresses, macros and grid of kernels that include range.cuh.
-
-    The images have no mask and no direction.
+    The images have no mask and no direction. `more` are arguments behind those of range.cuh.
     """
     shape, strides, address = placement
     item = ITEM_BYTES[variant.element]
@@ -288,12 +192,12 @@ def range_arguments(
     else:
         if size % PIECE == 0:  # rows that one block reads at a time
             shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
-    image, vector = _struct(shape, strides, item, None, (address, 0), True)
-    options = {**_options(variant, None, vector, False), "THREADS": THREADS}
-    options["BLOCKS"] = BLOCKS_OF_RANGE
-    rows = THREADS // int(image.view(np.int32)[LANES])
-    blocks = min(-(-math.prod(shape[:-1]) // rows), BLOCKS_OF_RANGE * processors(device))
-    return image, options, (blocks,)
+    samples = plain_samples(shape, strides, variant, device, places=(address, 0))
+    resident = BLOCKS_OF_RANGE
+    return samples.plan(source, name, {"BLOCKS": resident}, 0, 0, *more, resident=resident)
+
+
+_kept_plan = lru_cache(maxsize=256)(plan_range)
 
 
 def _value(bits: int, element: str) -> Any:

@@ -89,7 +89,7 @@ class Scan:
         words = self._words(data, address, counts, mask, flag)
         if table:
             words = (*words, (self._call.places[2] + TABLE, table))
-        self._call.launch(stream.ptr, words)
+        self._call.launch(words, stream.ptr)
         return memory
 
     def _words(

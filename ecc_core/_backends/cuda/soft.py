@@ -89,7 +89,7 @@ def values(
         places = addresses[0] % 16, addresses[1] % 16
         key = shape, image.stride(), strides, image.dtype, superlevel, directional
         call, words = plans.values(*key, places, device)
-        call.launch(stream, zip(words, addresses, strict=True))
+        call.launch(zip(words, addresses, strict=True), stream)
     return found, None
 
 
@@ -228,7 +228,7 @@ def _write_coefficients(given: Arguments, out: int, device: int, stream: int) ->
     key = tuple(values.shape), values.dtype, address % 16, mask is not None, *options
     call, data, shown, to = plans.coefficients(*key)
     words = (data, address), (to, out)
-    call.launch(stream, words if mask is None else (*words, (shown, mask.data_ptr())))
+    call.launch(words if mask is None else (*words, (shown, mask.data_ptr())), stream)
 
 
 def _parts(images: int, most: int) -> list[range]:
@@ -239,14 +239,8 @@ def _parts(images: int, most: int) -> list[range]:
 
 def launch(call: Call, stream: int, *words: Iterable[int]) -> None:
     """Launch with the first words of the first arguments."""
-    call.launch(
-        stream,
-        [
-            pair
-            for place, given in zip(call.places, words, strict=False)
-            for pair in enumerate(given, place)
-        ],
-    )
+    places = zip(call.places, words, strict=False)
+    call.launch([pair for place, given in places for pair in enumerate(given, place)], stream)
 
 
 def _row(tensor: Tensor, part: range) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ecc_core._backends.cuda.arrays import Placement
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
@@ -58,7 +58,7 @@ def values(
     variant = Variant(False, superlevel, NAN_NONE, _element(dtype), mask_strides is not None)
     samples = plain_samples(shape, steps, variant, device, mask_strides, directional, places)
     macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
-    call = samples.plan("soft_values", "soft_values", macros, np.int64(0))
+    call = samples.plan("soft_values", "soft_values", macros, 0)
     words = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask", "heights"))
     return call, (*words, call.places[1])
 
@@ -103,65 +103,55 @@ def total_blocks(levels: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def preparation(images: int, levels: int, superlevel: bool, device: int) -> Call:
+def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Call:
     """Return the launch that computes the windows around levels and clears moments.
 
     It takes the addresses of thresholds, sharpness, windows, and moments or 0.
     """
     threads = min(1024, max(256, 32 * -(-levels // 32)))
-    sizes = (levels, table_slots(levels))
-    return _of_levels("soft_prepare", (images,), threads, 4, sizes, superlevel, device)
+    given = *[0] * 4, np.int32(levels), np.int32(table_slots(levels))
+    return _of_levels("soft_prepare", (images,), threads, superlevel, given)
 
 
 @lru_cache(maxsize=256)
-def evaluation(images: int, levels: int, scale: float, superlevel: bool, device: int) -> Call:
+def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device: int) -> Call:
     """Return the launch that computes curves from moments.
 
     It takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
     """
-    sizes = (levels, table_slots(levels), scale)
-    grid = (-(-levels // 8), images)
-    return _of_levels("soft_evaluate", grid, 256, 7, sizes, superlevel, device)
+    sizes = np.int32(levels), np.int32(table_slots(levels)), np.float32(scale)
+    grid = -(-levels // 8), images
+    return _of_levels("soft_evaluate", grid, 256, superlevel, (*[0] * 7, *sizes))
 
 
 def _of_levels(
-    name: str,
-    grid: tuple[int, ...],
-    threads: int,
-    addresses: int,
-    numbers: tuple[float, ...],
-    superlevel: bool,
-    device: int,
+    name: str, grid: tuple[int, ...], threads: int, superlevel: bool, given: tuple[Any, ...]
 ) -> Call:
-    """Return the launch of a kernel of soft_levels.cu that takes addresses, then numbers."""
-    found = function("soft_levels", name, device, {"SUPER": int(superlevel)}).kernel
-    given = [np.int32(n) if isinstance(n, int) else np.float32(n) for n in numbers]
-    return Call(found, grid, threads, 0, [*[np.int64(0)] * addresses, *given])
+    """Return the launch of a kernel of soft_levels.cu."""
+    return plan_call("soft_levels", name, {"SUPER": int(superlevel)}, grid, threads, given)
 
 
 @lru_cache(maxsize=256)
 def tabulation(
-    images: int, first: int, batch: int, levels: int, totals: bool, superlevel: bool, device: int
+    images: int, first: int, batch: int, levels: int, totals: bool, superlevel: bool, _device: int
 ) -> Call:
     """Return the launch that computes the tables of some images of a batch, from `first` on.
 
     With `totals` it also computes the gradients of thresholds and sharpness. It takes the words of
     `Totals`, then the addresses of sharpness, windows and table.
     """
-    found = function("soft_levels", "soft_tabulate", device, {"SUPER": int(superlevel)}).kernel
     slots, sums = table_slots(levels), total_blocks(levels) if totals else 0
     blocks = min(-(-slots // 256), 8)
     struct = TOTALS(images=batch, levels=levels, blocks=sums)
-    arguments = struct, *[np.int64(0)] * 3, *map(np.int32, (first, blocks, slots))
-    return Call(found, (sums + blocks * images,), 256, 0, arguments)
+    given = struct, *[0] * 3, *map(np.int32, (first, blocks, slots))
+    return _of_levels("soft_tabulate", (sums + blocks * images,), 256, superlevel, given)
 
 
 @lru_cache(maxsize=256)
-def increasing(name: str, count: int, dtype: torch.dtype, device: int) -> Call:
+def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
-    found = function("soft_increasing", name, device, {"REAL": ELEMENTS[dtype]}).kernel
-    addresses = [np.int64(0)] * (3 + name.endswith("gradients"))
-    return Call(found, (1,), 32, 0, [*addresses, np.int32(count)])
+    given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
+    return plan_call("soft_increasing", name, {"REAL": ELEMENTS[dtype]}, (1,), 32, given)
 
 
 class Scan(NamedTuple):
@@ -205,13 +195,13 @@ def scan(
         room = min(moments, _words(found, resident, others))
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
         shared = others + 4 * room
-        call = Call(found.kernel, (images,), THREADS // resident, shared, (work,))
+        call = Call(found, (images,), THREADS // resident, shared, (work,))
         return Scan(call, True, 0, 0)
     room = min(moments, _words(found, resident))
     flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)
     sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
-    call = Call(found.kernel, (images * blocks,), THREADS, 4 * room, (SCAN(**sizes, scale=scale),))
+    call = Call(found, (images * blocks,), THREADS, 4 * room, (SCAN(**sizes, scale=scale),))
     return Scan(call, False, images * (moments + 1), scale)
 
 
@@ -279,4 +269,4 @@ def gather(
     sums = total_blocks(levels) if small and totals else 0
     arguments = (work, TOTALS(images=images, levels=levels, blocks=sums))
     grid = (sums + images * blocks,)
-    return Gather(Call(found.kernel, grid, threads, 4 * room, arguments), small)
+    return Gather(Call(found, grid, threads, 4 * room, arguments), small)

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.soft import launch, launching
 from ecc_core._backends.cuda.soft_plans import ELEMENTS
 from ecc_core._backends.cuda.structures import Struct
@@ -59,7 +58,7 @@ def _orthants(
     cubes: bool,
     greatest: bool,
     addresses: int,
-    device: int,
+    _device: int,
 ) -> Call:
     """Return the launch with one thread for each vertex or point, whichever there are more of."""
     images, *sides = shape
@@ -69,8 +68,8 @@ def _orthants(
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
     blocks = -(-images * max(counts) // THREADS)
-    given = struct, *[np.int64(0)] * addresses
-    return _call("soft_orthants", name, dtype, len(grid), (blocks,), given, device)
+    macros = {"REAL": ELEMENTS[dtype], "AXES": len(grid)}
+    return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,7 +131,7 @@ def _key(given: Projected) -> tuple[tuple[int, ...], torch.dtype, int, int]:
 
 @lru_cache(maxsize=256)
 def _plans(
-    shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, device: int
+    shape: tuple[int, ...], dtype: torch.dtype, vectors: int, levels: int, _device: int
 ) -> _Plans:
     images, orthants, *grid = shape
     axes, points = len(grid), math.prod(grid)
@@ -142,32 +141,20 @@ def _plans(
     struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
 
     def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        return _call("soft_project", name, dtype, axes, blocks, arguments, device)
+        macros = {"REAL": ELEMENTS[dtype], "AXES": axes}
+        return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
 
     def total(parts: int, size: int) -> Call:
         numbers = np.int64(size), np.int32(chunks)
-        return plan("soft_total", (-(-size // THREADS), parts), *[np.int64(0)] * 4, *numbers)
+        return plan("soft_total", (-(-size // THREADS), parts), *[0] * 4, *numbers)
 
-    each, two = (chunks, vectors, images), [np.int64(0)] * 2
+    each = chunks, vectors, images
     by_weights = (-(-points // THREADS), orthants, images)
     return _Plans(
         chunks,
-        plan("soft_project", each, struct, np.int64(0)),
-        plan("soft_by_weights", by_weights, struct, *two),
-        plan("soft_by_vectors", each, struct, *two),
+        plan("soft_project", each, struct, 0),
+        plan("soft_by_weights", by_weights, struct, 0, 0),
+        plan("soft_by_vectors", each, struct, 0, 0),
         total(3, images * vectors * levels),
         total(1, images * vectors * axes),
     )
-
-
-def _call(
-    source: str,
-    name: str,
-    dtype: torch.dtype,
-    axes: int,
-    grid: tuple[int, ...],
-    arguments: tuple[object, ...],
-    device: int,
-) -> Call:
-    macros = {"REAL": ELEMENTS[dtype], "THREADS": THREADS, "AXES": axes}
-    return Call(function(source, name, device, macros).kernel, grid, THREADS, 0, arguments)

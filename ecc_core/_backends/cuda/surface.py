@@ -10,8 +10,8 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
-from ecc_core._backends.cuda.calls import launch
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.structures import Struct
@@ -105,9 +105,7 @@ def _histogram(
         "FLAT": int(filtration.ndim < 3),
         "CUBES": int(filtration.cubes),
         "SHARED": int(shared),
-        "THREADS": THREADS,
     }
-    found = function("surface", "surface", device, macros)
     pairs = PAIRS(
         data=[code.data.ptr for code in codes],
         counts=counts.data.ptr,
@@ -120,7 +118,8 @@ def _histogram(
         chunk=chunk,
         across=across,
     )
-    launch(found, (images * blocks,), THREADS, (pairs,), 4 * bins * shared)
+    grid, room = (images * blocks,), 4 * bins * shared
+    plan_call("surface", "surface", macros, grid, THREADS, (pairs,), room).launch()
     return counts
 
 

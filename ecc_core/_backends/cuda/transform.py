@@ -17,17 +17,19 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
+from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_masks import mask_transform
 from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,
+    Sampling,
     accumulate,
-    launch,
     place_grid,
-    plan,
     sample,
+    split,
 )
 from ecc_core._orthants import Frame
 from ecc_core._request.transform import MOST_WEIGHT
@@ -42,6 +44,8 @@ WEIGHTS = {
 }
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
+BIN_BYTES = 64 << 10  # of shared memory, or more if one direction needs more
+RESIDENT = 3  # blocks on a multiprocessor
 MOST_BLOCKS = 1 << 16
 SAFE_EXPONENT = 900  # weights of 2**900 and more are scaled before they are added
 
@@ -73,7 +77,7 @@ def weighted_transform(
     shape = (len(directions), heights.size)
     if 0 in shape:
         return cupy.zeros(shape, weights.dtype)
-    frame, grid = place_grid(weights.shape, spacing, connectivity)
+    frame, grid = place_grid(weights.shape, tuple(spacing.tolist()), connectivity)
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
         return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
@@ -103,15 +107,11 @@ def _weighted(
     floats = weights.dtype.kind == "f"
     parts = 2 if floats else 1
     values = cupy.zeros((parts, len(directions), heights.size), np.int64)
-    sampling = sample(directions, heights, frame.reach)
-    width = len(frame.positions[2])
-    units = -(-_lines(frame) // ROWS) * -(-width // COLUMNS)
-    spare = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS
-    work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
+    sampling = sample(directions.tobytes(), directions.shape[1], heights.tobytes(), frame.reach)
+    jobs, blocks, shared = _share(sampling, frame, parts)
     absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
     weight = "double" if floats else "long long"
-    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0), "PARTS": parts}
-    macros["WEIGHT"] = weight
+    macros = {"SHARED": int(shared > 0), "PARTS": parts, "WEIGHT": weight}
     padded = _padded(weights, frame, absent, macros)
     image = WEIGHTS[weight](
         padded=padded.data.ptr,
@@ -123,14 +123,35 @@ def _weighted(
         first_scale=scales[0],
         second_scale=scales[1],
     )
-    _memory, samples = sampling.upload(work.jobs)
-    arguments = image, grid, samples, values, np.int32(work.blocks)
-    blocks = work.blocks * len(work.jobs)
-    launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
-    return accumulate(values)
+    _memory, samples = sampling.upload(jobs)
+    given, at = (image, grid, samples, values, np.int32(blocks)), (blocks * len(jobs),)
+    plan_call("transform_weights", "count_weights", macros, at, THREADS, given, shared).launch()
+    accumulate(values, values.size // heights.size, heights.size).launch()
+    return values
 
 
-def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str]) -> Any:
+def _share(sampling: Sampling, frame: Frame, parts: int) -> tuple[NDArray[np.int32], int, int]:
+    """Return jobs, the number of blocks that share each, and their bytes of shared memory.
+
+    A job is a run of directions that a block counts together. There are no bytes where bins and
+    levels stay in global memory.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    levels = sampling.levels.size
+    each, fixed = 8 * parts * levels + 24, 8 * levels
+    size = min(DIRECTIONS, max(1, (BIN_BYTES - fixed) // each))
+    own = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS  # that the kernel declares
+    fits = fixed + size * each <= shared_limit(device) - own
+    units = -(-_lines(frame) // ROWS) * -(-len(frame.positions[2]) // COLUMNS)
+    # A small image is shared by its directions.
+    wanted = -(-2 * processors(device) // units)
+    size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
+    jobs = split(sampling.starts, size)
+    blocks = max(1, min(units, RESIDENT * processors(device) // len(jobs)))
+    return jobs, blocks, fixed + size * each if fits else 0
+
+
+def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, Any]) -> Any:
     """Return the weights with a border, as the kernel reads them."""
     slices, rows, columns = frame.shape
     deep = frame.axes[0]
@@ -138,5 +159,5 @@ def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str
     sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
     arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
     blocks = min(-(-padded.size // THREADS), MOST_BLOCKS)
-    launch("transform_weights", "pad", blocks, arguments, macros)
+    plan_call("transform_weights", "pad", macros, (blocks,), THREADS, arguments).launch()
     return padded

@@ -11,13 +11,13 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_sampling import (
     Sampling,
+    accumulate,
     place_grid,
-    prepare,
     sample,
     split,
 )
@@ -45,22 +45,13 @@ MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
 class Share(NamedTuple):
-    """How blocks share the directions and the tiles of a mask.
+    """How blocks share the directions and the tiles of a mask."""
 
-    Attributes
-    ----------
-    jobs : (blocks, 5) array
-        For each block the first and the last of its directions, their orthant, its number among
-        the blocks that have these directions, and the number of these blocks.
-    width : int
-        Bins of each level in shared memory; 0 if bins are in global memory.
-    shared : int
-        Bytes of dynamic shared memory.
-    """
-
+    # For each block the first and the last of its directions, their orthant, its number among the
+    # blocks that have these directions, and the number of these blocks.
     jobs: NDArray[np.int32]
-    width: int
-    shared: int
+    width: int  # bins of each level in shared memory; 0 if bins are in global memory
+    shared: int  # bytes of dynamic shared memory
 
 
 class Tiles(NamedTuple):
@@ -83,21 +74,13 @@ class Places(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The launches of a transform, which lack the addresses of the mask, its planes and the result.
+    """The launches of a transform, which lack the addresses of mask, planes and result."""
 
-    Attributes
-    ----------
-    words : int
-        Of 32 bits, in the planes.
-    memory : array
-        What the arguments of `counting` point to.
-    """
-
-    words: int
+    words: int  # of 32 bits, in the planes
     packing: Call
     counting: Call
     summing: Call
-    memory: Any
+    memory: Any  # what the arguments of `counting` point to
 
 
 def mask_transform(
@@ -117,13 +100,12 @@ def mask_transform(
     plan = _plan(mask.shape, *given, connectivity, device)
     pixels = cupy.ascontiguousarray(mask)
     bits = cupy.empty(plan.words, np.int32)
-    stream = cupy.cuda.get_current_stream().ptr
     source, planes, *_ = plan.packing.places
-    plan.packing.launch(stream, ((source, pixels.data.ptr), (planes, bits.data.ptr)))
+    plan.packing.launch(((source, pixels.data.ptr), (planes, bits.data.ptr)))
     values = cupy.zeros(shape, np.int64)
     planes, _grid, _sampling, _given, result, *_ = plan.counting.places
-    plan.counting.launch(stream, ((planes, bits.data.ptr), (result, values.data.ptr)))
-    plan.summing.launch(stream, ((plan.summing.places[0], values.data.ptr),))
+    plan.counting.launch(((planes, bits.data.ptr), (result, values.data.ptr)))
+    plan.summing.launch(((plan.summing.places[0], values.data.ptr),))
     return values
 
 
@@ -137,9 +119,9 @@ def _plan(
     _device: int,
 ) -> Plan:
     """Plan the transform of masks of a shape, on the current device."""
-    steps, levels = np.frombuffer(spacing), np.frombuffer(heights)
-    frame, grid = place_grid(shape, steps, connectivity)
-    sampling = sample(np.frombuffer(directions).reshape(-1, len(shape)), levels, frame.reach)
+    steps = np.frombuffer(spacing)
+    frame, grid = place_grid(shape, tuple(steps.tolist()), connectivity)
+    sampling = sample(directions, len(shape), heights, frame.reach)
     tiles = _divide(frame, sampling)
     places = _place_bins(sampling, steps, tiles.slices)
     work = _share(sampling, tiles, places)
@@ -156,18 +138,14 @@ def _plan(
         outside=0xFFFFFFFF if frame.cubes else 0,
         sign=frame.sign,
     )
-    address, sizes = np.int64(0), map(np.int32, frame.shape)
     blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
-    arguments = address, planes, *sizes
-    packing = prepare("transform_pack", "pack", blocks, arguments, threads=PACKING)
-    macros: dict[str, int | str] = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
-    arguments = planes, grid, samples, given, address, *map(np.int32, (work.width, tiles.slices))
-    blocks = len(work.jobs)
-    counting = prepare(
-        "transform_mask", "count_mask", blocks, arguments, macros, work.shared, COUNTING
-    )
-    rows = len(sampling.rows)
-    summing = prepare("transform_sums", "accumulate", rows, (address, np.int32(levels.size)))
+    arguments = 0, planes, *map(np.int32, frame.shape)
+    packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
+    macros = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
+    arguments = planes, grid, samples, given, 0, *map(np.int32, (work.width, tiles.slices))
+    at, room = (len(work.jobs),), work.shared
+    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, arguments, room)
+    summing = accumulate(0, len(sampling.rows), sampling.levels.size)
     return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
 
 

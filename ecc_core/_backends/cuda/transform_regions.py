@@ -9,12 +9,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,
     accumulate,
-    launch,
     sample,
     split,
 )
@@ -29,35 +29,15 @@ LABELS, CORNERS, MEASURES = (
 
 
 class Regions(NamedTuple):
-    """The corners and the bounding boxes of labelled regions.
+    """The corners and the bounding boxes of labelled regions."""
 
-    Attributes
-    ----------
-    labels : device array
-        Labels of the regions, in increasing order.
-    radii : (n,) array
-        Half the diagonal of each bounding box of closed pixels.
-    image : array
-        The kernels' Labels.
-    label : str
-        The type of a label.
-    corners : tuple of device arrays
-        Windows, labels and patterns of the corners.
-    numbers : device array
-        The number of each corner's region.
-    boxes : device array
-        The lowest and the highest padded index of each region along three axes.
-    spacing : (d,) array
-    connectivity : int
-    """
-
-    labels: Any
-    radii: Floats
-    image: Any
-    label: str
-    corners: tuple[Any, ...]
-    numbers: Any
-    boxes: Any
+    labels: Any  # of the regions, increasing, on the device
+    radii: Floats  # half the diagonal of each bounding box of closed pixels
+    image: Any  # the kernels' Labels
+    label: str  # the type of a label
+    corners: tuple[Any, ...]  # windows, labels and patterns
+    numbers: Any  # of each corner's region
+    boxes: Any  # the lowest and the highest padded index of each region along three axes
     spacing: Floats
     connectivity: int
 
@@ -92,8 +72,7 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     boxes = cupy.empty((present.size, 3, 2), np.int32)
     boxes[..., 0], boxes[..., 1] = np.iinfo(np.int32).max, np.iinfo(np.int32).min
     if count:
-        arguments = image, _corners(corners), numbers, np.int64(count), boxes
-        launch("transform_regions", "measure_regions", _blocks(count), arguments, {"LABEL": label})
+        _launch("measure_regions", label, count, 1, image, _corners(corners), numbers, count, boxes)
     box = boxes.get()[:, missing:].astype(np.int64)
     radii = np.linalg.norm((box[..., 1] - box[..., 0] + 1) * spacing / 2, axis=1)
     return Regions(present, radii, image, label, corners, numbers, boxes, spacing, connectivity)
@@ -109,12 +88,9 @@ def _list_corners(
     for _ in range(2):
         corners = tuple(cupy.empty(size, dtype) for dtype in (np.int64, np.int64, np.uint8))
         count = cupy.zeros(1, np.uint64)
-        room = np.uint64(size)
-        arguments = image, critical, np.int64(windows), _corners(corners), room, count
         if windows:
-            launch(
-                "transform_regions", "list_corners", _blocks(windows), arguments, {"LABEL": label}
-            )
+            arguments = image, critical, windows, _corners(corners), size, count
+            _launch("list_corners", label, windows, 1, *arguments)
         found = int(count[0])
         if size:  # the labels may have changed: no more than were listed
             return tuple(listed[: min(size, found)] for listed in corners)
@@ -130,8 +106,10 @@ def _corners(corners: tuple[Any, ...]) -> Any:
     return CORNERS(**dict(zip(("windows", "labels", "patterns"), addresses, strict=True)))
 
 
-def _blocks(count: int) -> int:
-    return -(-count // THREADS)
+def _launch(name: str, label: str, count: int, jobs: int, *arguments: Any) -> None:
+    """Launch a kernel with a thread for each of `count` items and each job."""
+    grid = -(-count // THREADS), jobs
+    plan_call("transform_regions", name, {"LABEL": label}, grid, THREADS, arguments).launch()
 
 
 def region_transforms(
@@ -149,7 +127,8 @@ def region_transforms(
     if values.size == 0:
         return values
     factors = np.ones(regions.radii.size) if scales is None else scales
-    sampling = sample(directions, heights, float((3 * regions.radii / factors).max()))
+    reach = float((3 * regions.radii / factors).max())
+    sampling = sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach)
     count = regions.numbers.size
     jobs = split(sampling.starts, DIRECTIONS)
     _memory, samples = sampling.upload(jobs)
@@ -167,11 +146,11 @@ def region_transforms(
         regions.image,
         _corners(regions.corners),
         regions.numbers,
-        np.int64(count),
+        count,
         measures,
         samples,
         values,
     )
-    blocks = (_blocks(count), len(jobs))
-    launch("transform_regions", "count_regions", blocks, arguments, {"LABEL": regions.label})
-    return accumulate(values)
+    _launch("count_regions", regions.label, count, len(jobs), *arguments)
+    accumulate(values, values.size // heights.size, heights.size).launch()
+    return values

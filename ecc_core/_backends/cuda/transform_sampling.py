@@ -10,9 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.cuda.calls import launch as launch_kernel
-from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
@@ -28,27 +26,16 @@ SAMPLING = Struct("transform.cuh", "Sampling")
 
 
 class Sampling(NamedTuple):
-    """Directions sorted by orthant, and sorted levels.
+    """Directions sorted by orthant, and sorted levels."""
 
-    Attributes
-    ----------
-    directions, levels, rows : array
-        Vectors (k, 3), the levels, and the row of each direction in the result.
-    starts : tuple of int
-        Where the directions of each orthant start.
-    origin, scale : float
-        Level k is near ``origin + k / scale``; scale is 0 if levels are not evenly spaced.
-    error : float
-        The largest distance between a level and that place, in steps between levels.
-    """
-
-    directions: Floats
+    directions: Floats  # (k, 3)
     levels: Floats
-    rows: NDArray[np.int32]
-    starts: tuple[int, ...]
+    rows: NDArray[np.int32]  # of the directions in the result
+    starts: tuple[int, ...]  # of the directions of each orthant
+    # Level k is near ``origin + k / scale``; scale is 0 if levels are not evenly spaced.
     origin: float
     scale: float
-    error: float
+    error: float  # the largest distance between a level and that place, in steps between levels
 
     @property
     def most(self) -> int:
@@ -78,13 +65,9 @@ def _on_device(data: bytes, _device: int) -> Any:
     return memory
 
 
-def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
-    """Return the directions and levels of a transform; no height is larger than `reach`."""
-    return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach)
-
-
 @lru_cache(maxsize=16)
-def _sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampling:
+def sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampling:
+    """Return the directions and levels of a transform; no height is larger than `reach`."""
     by_orthant = sort_directions(np.frombuffer(directions).reshape(-1, ndim))
     levels = np.frombuffer(heights)
     starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
@@ -118,61 +101,11 @@ def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
     return np.array(jobs, np.int32)
 
 
-class Plan(NamedTuple):
-    """How blocks share the directions and the image.
-
-    Attributes
-    ----------
-    jobs : array
-        Runs of directions that a block counts together.
-    blocks : int
-        Number of blocks that share a job.
-    shared : int
-        Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
-    """
-
-    jobs: NDArray[np.int32]
-    blocks: int
-    shared: int
-
-
-def plan(
-    sampling: Sampling,
-    units: int,
-    *,
-    bin_bytes: int,
-    budget: int,
-    spare: int,
-    resident: int,
-) -> Plan:
-    """Share the directions among jobs, and `units` of work on the image among the blocks of each.
-
-    A block has bins of `bin_bytes` bytes in shared memory for each level and direction. They take
-    at most `budget` bytes, or more if one direction needs more. The kernel declares `spare` bytes
-    itself, and `resident` blocks fit on a multiprocessor.
-    """
-    device = cupy.cuda.runtime.getDevice()
-    levels = sampling.levels.size
-    each, fixed = levels * bin_bytes + 24, 8 * levels
-    size = min(DIRECTIONS, max(1, (budget - fixed) // each))
-    fits = fixed + size * each <= shared_limit(device) - spare
-    # A small image is shared by its directions.
-    wanted = -(-2 * processors(device) // units)
-    size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
-    jobs = split(sampling.starts, size)
-    blocks = max(1, min(units, resident * processors(device) // len(jobs)))
-    return Plan(jobs, blocks, fixed + size * each if fits else 0)
-
-
-def place_grid(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> tuple[Frame, Any]:
-    """Return the frame of an image and the kernels' Grid."""
-    return _place_grid(shape, tuple(spacing.tolist()), connectivity)
-
-
 @lru_cache(maxsize=64)
-def _place_grid(
+def place_grid(
     shape: tuple[int, ...], spacing: tuple[float, ...], connectivity: int
 ) -> tuple[Frame, Any]:
+    """Return the frame of an image and the kernels' Grid."""
     frame = place_points(shape, np.array(spacing), connectivity)
     steps = (*[1.0] * (3 - len(spacing)), *spacing)
     axes = []
@@ -181,46 +114,7 @@ def _place_grid(
     return frame, GRID(**dict(zip("zyx", axes, strict=True)))
 
 
-def launch(
-    source: str,
-    name: str,
-    blocks: int | tuple[int, int],
-    arguments: tuple[Any, ...],
-    macros: dict[str, int | str] | None = None,
-    shared: int = 0,
-    threads: int = THREADS,
-) -> None:
-    """Run a kernel of a transform on the current stream."""
-    grid = blocks if isinstance(blocks, tuple) else (blocks,)
-    launch_kernel(_kernel(source, name, threads, macros), grid, threads, arguments, shared)
-
-
-def prepare(
-    source: str,
-    name: str,
-    blocks: int,
-    arguments: tuple[Any, ...],
-    macros: dict[str, int | str] | None = None,
-    shared: int = 0,
-    threads: int = THREADS,
-) -> Call:
-    """Return the launch of a kernel whose arguments are given by value, on the current device."""
-    return Call(
-        _kernel(source, name, threads, macros).kernel, (blocks,), threads, shared, arguments
-    )
-
-
-def _kernel(source: str, name: str, threads: int, macros: dict[str, int | str] | None) -> Any:
-    device = cupy.cuda.runtime.getDevice()
-    return function(source, name, device, {"THREADS": threads, **(macros or {})})
-
-
-def accumulate(bins: Any) -> Any:
-    """Replace contiguous bins by their running sums along the last axis."""
-    launch(
-        "transform_sums",
-        "accumulate",
-        bins.size // bins.shape[-1],
-        (bins, np.int32(bins.shape[-1])),
-    )
-    return bins
+def accumulate(bins: Any, rows: int, count: int) -> Call:
+    """Return what replaces rows of bins by their running sums; 0 for an address to be set."""
+    arguments = bins, np.int32(count)
+    return plan_call("transform_sums", "accumulate", {}, (rows,), THREADS, arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._request.filtration import Filtration
 
 # The type of a sample in the kernels.
@@ -40,7 +39,7 @@ class Variant(NamedTuple):
     element: str
     masked: bool
 
-    def options(self, prepared: Prepared | None) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return the macros of options.cuh that every kernel needs."""
         return {
             "ELEMENT": ELEMENTS[self.element],
@@ -50,7 +49,7 @@ class Variant(NamedTuple):
             "NAN": self.nan,
             "MASK": int(self.masked),
             "VECTOR": 0,
-            "BINS": 1 if prepared is None else prepared.rules.single,
+            "BINS": 1,
             "SHARED_TABLE": 0,
             "BATCH": 0,
         }
