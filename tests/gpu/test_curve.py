@@ -150,7 +150,8 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
         ("u1", np.linspace(3, 250, 90), guesses.TABLE),
         ("i1", np.arange(-128, 128), guesses.TABLE),
     ]:
-        prepared = bins.prepare(levels, np.dtype(dtype).name, superlevel, 0)
+        variant = bins.Variant(False, superlevel, 0, np.dtype(dtype).name, False)
+        prepared = bins.prepare(levels, variant, 0)
         assert rule is None or prepared.rules.pair == rule
         check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
 

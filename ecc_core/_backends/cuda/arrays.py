@@ -175,20 +175,11 @@ def is_capturing() -> bool:
 
 
 class Placement(NamedTuple):
-    """Where the samples of an array are, as far as kernels depend on it.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    strides : tuple of int
-        In bytes.
-    address : int
-        Modulo 16.
-    """
+    """Where the samples of an array are, as far as kernels depend on it."""
 
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    address: int
+    strides: tuple[int, ...]  # in bytes
+    address: int  # modulo 16
 
     @classmethod
     def of(cls, array: Any) -> Placement:
@@ -197,32 +188,16 @@ class Placement(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The memory of an image (batch, depth, height, width) whose rows are contiguous.
-
-    Attributes
-    ----------
-    images : int
-    shape : (depth, height, width)
-    strides : (batch, slice, row)
-        In samples.
-    offset : int
-        Bytes from the array's first sample to the first one for the kernels.
-    item : int
-        Bytes from a sample to the next one.
-    vector, wide : bool
-        Whether four samples at a time, and whether 16 bytes at a time can be read.
-    channels : int
-        Slices of which the samples of a column are next to each other. Columns are then that many
-        samples apart.
-    """
+    """The memory of an image (batch, depth, height, width) whose rows are contiguous."""
 
     images: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    item: int
-    vector: bool
-    wide: bool
+    shape: tuple[int, ...]  # (depth, height, width)
+    strides: tuple[int, ...]  # (batch, slice, row) in samples
+    offset: int  # bytes from the array's first sample to the first one for the kernels
+    item: int  # bytes from a sample to the next one
+    vector: bool  # whether four samples at a time can be read
+    wide: bool  # and 16 bytes at a time
+    # Slices of which the samples of a column are next to each other; columns are that far apart.
     channels: int = 1
 
 

@@ -25,6 +25,7 @@ from ecc_core._backends.cuda.guesses import (
 )
 from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
 from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
@@ -37,73 +38,43 @@ MOST_SPAN = 8  # cells have less than twice as many thresholds
 
 
 class Rules(NamedTuple):
-    """What the choice of a kernel depends on.
+    """What the choice of a kernel depends on."""
 
-    Attributes
-    ----------
-    single : int
-        The rule by which a value finds its bin.
-    levels : int
-        Number of levels, which are the distinct thresholds after rounding.
-    key_size : int
-        Bytes of a level on the device.
-    cells : int
-        Entries of the table of cells; 0 without one.
-    pair : int or None
-        The rule by which a value finds its code in the kernels of pairs; None where these cannot
-        be used.
-    codes : int
-        Number of codes.
-    table : int
-        Bytes of the thresholds of codes; 0 without them.
-    pieces : int
-        Bytes of the lines of PIECES; 0 without them.
-    found : bool
-        Whether a kernel finds the table, and puts the line that guesses follow behind it.
-    """
-
-    single: int
-    levels: int
-    key_size: int
-    cells: int
+    single: int  # the rule by which a value finds its bin
+    levels: int  # number of the distinct thresholds after rounding
+    key_size: int  # bytes of a level on the device
+    cells: int  # entries of the table of cells; 0 without one
+    # The rule by which a value finds its code in the kernels of pairs, or None; the number of
+    # codes; bytes of their thresholds and of the lines of PIECES, 0 without them.
     pair: int | None
     codes: int
     table: int
     pieces: int
+    # Whether a kernel finds the table, and puts the line that guesses follow behind it.
     found: bool = False
 
 
 class Prepared(NamedTuple):
-    """The thresholds of a call, for kernels.
-
-    Attributes
-    ----------
-    rules : Rules
-    bins, pair_bins : array
-        The argument `Bins` of the kernels, and of those of pairs.
-    pick : (level, empty), optional
-        Device arrays: the index of the level of each threshold, and whether it has none. None if
-        the thresholds are the levels.
-    reaches_last : bool
-        Whether some threshold admits the value that points which never enter are given.
-    memory : tuple
-        Device arrays that `bins` and `pair_bins` point to.
-    """
+    """The thresholds of a call, for kernels."""
 
     rules: Rules
-    bins: Array
-    pair_bins: Array
-    pick: tuple[Any, Any] | None
-    reaches_last: bool
-    memory: tuple[Any, ...]
+    bins: Array  # the argument `Bins` of the kernels
+    pair_bins: Array  # and of those of pairs
+    # On the device, the index of the level of each threshold, and whether it has none. None if the
+    # thresholds are the levels.
+    pick: tuple[Any, Any] | None = None
+    # Whether some threshold admits the value that points which never enter are given.
+    reaches_last: bool = False
+    memory: tuple[Any, ...] = ()  # device arrays that `bins` and `pair_bins` point to
 
 
-def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> Prepared:
+def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
     """Return thresholds for images of a type on the current device, which is number `device`.
 
     The last ones are kept for later calls.
     """
-    prepared = _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
+    key = thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
+    prepared = _prepare(*key)
     if cupy.cuda.get_current_stream().is_capturing():
         keep_captured(prepared)
     return prepared

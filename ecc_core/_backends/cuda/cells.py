@@ -15,7 +15,7 @@ from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
-from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
+from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
@@ -36,18 +36,6 @@ DECLARED = 1024  # bytes of shared memory that are left to the kernel itself
 CHUNK = (4, 64)  # slices of a thread, at least and at most
 
 
-class Regions(NamedTuple):
-    """Labels, the number of each label's region (from 1 on, or 0), and the number of regions."""
-
-    labels: Any
-    ranks: Any
-    regions: int
-
-    def addresses(self) -> tuple[int, int, int]:
-        """Return the addresses of labels and ranks, and the largest label that has a rank."""
-        return self.labels.data.ptr, self.ranks.data.ptr, self.ranks.size - 1
-
-
 def cell_counts(
     image: Any,
     thresholds: Any,
@@ -63,13 +51,15 @@ def cell_counts(
         if thresholds.size == 0 or view.array.size == 0:
             return np.zeros(shape, np.int64)
         mask, element = as_cupy(mask), view.element
-        variant = variant_of(filtration, element, masked=mask is not None)
+        variant = variant_of(filtration, element, mask)
         raw = mask is None and cells.boxes and _is_bytes(view)
         superlevel, device = variant.superlevel, view.array.device.id
-        prepared = None if raw else prepare(thresholds, element, superlevel, device)
+        prepared = None if raw else prepare(thresholds, variant, device)
         counts = on_host(_counts(view, cells, filtration, variant, prepared, mask))
-        picks = _picks(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
-        return picks.values(counts, superlevel).reshape(shape)
+        entered = _entered(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
+        sums = np.zeros_like(counts)
+        np.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1, out=sums[:, 1:])
+        return sums[:, entered].reshape(shape)
 
 
 def region_cell_counts(
@@ -84,19 +74,17 @@ def region_cell_counts(
     """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
     with adopt(image) as view:
         given = as_cupy(labels)
-        regions, ids, ranks = rank_labels(contiguous_labels(given))
-        ids = ids.astype(given.dtype, copy=False)
+        regions = rank_labels(contiguous_labels(given))
+        ids = regions.ids.astype(given.dtype, copy=False)
         shape = (int(ids.size), len(cells.groups), thresholds.size)
         if 0 in shape:
             return view.wrap(ids), np.zeros(shape, np.int64)
         single = view._replace(array=view.array[None])
-        inside = cupy.not_equal(regions, 0)[None]
-        found = Regions(regions, ranks, int(ids.size))
-        variant = variant_of(filtration, view.element, masked=True)
-        superlevel = variant.superlevel
-        prepared = prepare(thresholds, variant.element, superlevel, single.array.device.id)
-        counts = _counts(single, cells, filtration, variant, prepared, inside, found)
-        values = pick_levels(running_sums(counts, superlevel), prepared).get()
+        inside = cupy.not_equal(regions.labels, 0)[None]
+        variant = variant_of(filtration, view.element, inside)
+        prepared = prepare(thresholds, variant, single.array.device.id)
+        counts = _counts(single, cells, filtration, variant, prepared, inside, regions)
+        values = pick_levels(running_sums(counts, variant.superlevel), prepared).get()
         return view.wrap(ids), values.reshape(shape)
 
 
@@ -107,7 +95,7 @@ def _counts(
     variant: Variant,
     prepared: Prepared | None,
     mask: Any,
-    regions: Regions | None = None,
+    regions: Ranked | None = None,
 ) -> Any:
     """Return the numbers of cells by their codes, (images or regions * kinds, bins) int64.
 
@@ -127,9 +115,11 @@ def _counts(
         None if regions is None else regions.labels.dtype.name,
     )
     call = _plan(layout, cells, filtration, levels, codes.device.id)
-    rows = len(codes) if regions is None else regions.regions
+    rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
-    words = [codes.data.ptr, counts.data.ptr, *(() if regions is None else regions.addresses())]
+    words = [codes.data.ptr, counts.data.ptr]
+    if regions is not None:  # the last word is the largest label that has a rank
+        words += [regions.labels.data.ptr, regions.ranks.data.ptr, regions.ranks.size - 1]
     if call is not None:
         call.launch(enumerate(words, call.places[0]))
     if flag is not None:
@@ -138,34 +128,19 @@ def _counts(
     return counts
 
 
-class _Picks(NamedTuple):
-    """The level of each threshold among those that are counted, and whether it has one."""
-
-    level: NDArray[np.int64]
-    found: NDArray[np.bool_]
-
-    def values(self, counts: Counts, superlevel: bool) -> Counts:
-        """Return the numbers at the thresholds, (rows, n), given those of the bins."""
-        if superlevel:
-            sums = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-        else:
-            sums = np.cumsum(counts[:, :-1], axis=1)
-        if not sums.size:
-            return np.zeros((len(counts), self.level.size), np.int64)
-        found: Counts = np.where(self.found, sums[:, self.level], 0)
-        return found
-
-
 @lru_cache(maxsize=128)
-def _picks(raw: bytes, dtype: str, element: str, superlevel: bool, every: bool) -> _Picks:
-    """Return where thresholds find their numbers; `every`: every value of 8 bits is a level."""
+def _entered(
+    raw: bytes, dtype: str, element: str, superlevel: bool, every: bool
+) -> NDArray[np.int64]:
+    """Return the number of levels that each threshold admits; `every`: of all values of 8 bits."""
     own = np.dtype(np.float32 if element == "bfloat16" else element)
     levels = round_to_levels(np.frombuffer(raw, dtype), own, superlevel)
-    count, entered = levels.values.size, levels.entered
-    index = np.clip(count - entered if superlevel else entered - 1, 0, max(count - 1, 0))
-    if every and count:
-        index = levels.values.astype(np.int64)[index] - np.iinfo(own).min
-    return _Picks(index, entered > 0)
+    if not every:
+        return levels.entered
+    values, span = levels.values.astype(np.int64), np.iinfo(own)
+    admitted = span.max - values[::-1] if superlevel else values - span.min
+    entered: NDArray[np.int64] = np.append(0, admitted + 1)[levels.entered]
+    return entered
 
 
 def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tuple[int, int]]:

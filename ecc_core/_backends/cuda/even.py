@@ -78,9 +78,9 @@ def even_scan(
     """
     rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
     found = plan_scan(placement, None, variant, rules, device)
-    if found is None or found[1].accumulate:
+    if found is None or found.accumulate:
         return None
     bins = BINS(count=count, last=count)
-    scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
+    scan = Scan(found, Prepared(rules, bins, bins), device)
     call = plan_range("even", "find_even", placement, variant, device, EVEN(count=count))
     return EvenCurve(scan, call, omits_nan)

@@ -53,14 +53,6 @@ def guesses(keys: Array, *lines: Line) -> NDArray[np.int64]:
     return (total - MAGIC).astype(np.int64)
 
 
-def guesses_by_lines(
-    keys: Array, lines: NDArray[np.float32], last: np.float32
-) -> NDArray[np.int64]:
-    """Return the guesses of keys, each by its own line ``low, scale``."""
-    units = _limited(multiply_add(keys, lines[:, 1], lines[:, 0]))
-    return (multiply_add(units, last, MAGIC) - MAGIC).astype(np.int64)
-
-
 def is_near(keys: Array, line: Line, first: int = 0) -> bool:
     """Return whether the guesses of keys are `first` and so on, by a good margin."""
     places = _units(keys, line).astype(np.float64) * line[2]
@@ -87,22 +79,13 @@ SLACK = 1e-3  # of a piece beyond its ends, which rounding may add
 
 
 class Pieces(NamedTuple):
-    """Guesses of codes by pieces.
+    """Guesses of codes by pieces."""
 
-    Attributes
-    ----------
-    line : (low, scale, last)
-        The guess of a piece.
-    lines : (pieces, 2) array of float32
-        ``low, scale`` of each piece: the guess of a code is ``low + scale * key``, limited to
-        [0, 1], times `last`.
-    last : float32
-        The largest code.
-    """
-
-    line: Line
+    line: Line  # whose guess is a piece
+    # (pieces, 2) ``low, scale`` of each piece: the guess of a code is ``low + scale * key``,
+    # limited to [0, 1], times `last`.
     lines: NDArray[np.float32]
-    last: np.float32
+    last: np.float32  # the largest code
 
     @property
     def entries(self) -> int:
@@ -111,7 +94,9 @@ class Pieces(NamedTuple):
 
     def guesses(self, keys: Array) -> NDArray[np.int64]:
         """Return the codes that the device guesses."""
-        return guesses_by_lines(keys, self.lines[guesses(keys, self.line)], self.last)
+        lines = self.lines[guesses(keys, self.line)]
+        units = _limited(multiply_add(keys, lines[:, 1], lines[:, 0]))
+        return (multiply_add(units, self.last, MAGIC) - MAGIC).astype(np.int64)
 
 
 def by_pieces(ordered: Array, pieces: int, most: int) -> Pieces | None:

@@ -117,24 +117,25 @@ def enqueue(
     direction = filtration.direction
     plain = mask is None and direction is None
     if plain and own is None and 1 in array.shape[1:] and array.ndim > 2:
-        array = _without_flat_axes(array)
+        flat = [axis for axis in range(1, array.ndim) if array.shape[axis] == 1]
+        array = array.squeeze(tuple(flat[: array.ndim - 2]))  # which does not change the curves
         view, filtration = view._replace(array=array), filtration.in_axes(array.ndim - 1)
-    variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
+    variant = variant_of(filtration, view.element, mask)
     data, scan = array.data.ptr, None
     mask_address = 0 if mask is None else mask.data.ptr
     if plain or (direction is None and is_alike(mask, array)):
         scan = scan_of(Placement.of(array), own, thresholds, variant, device)
     if scan is None:
-        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+        prepared = prepare(thresholds, variant, device)
         given = view, mask, variant, prepared, direction, own
         values, flag, memory = recoded_curves(*given) or counted_curves(*given)
     else:
         prepared, reports = scan.prepared, variant.nan == NAN_REPORT
         if reports and for_host and len(array) == 1 and scan.simple and not is_capturing():
             flag = take_reply(device)
-            values, memory = scan.curves(data, variant.superlevel, mask_address, flag.address)
+            values, memory = scan.curves(data, mask_address, flag.address)
         else:
-            values, memory = scan.curves(data, variant.superlevel, mask_address)
+            values, memory = scan.curves(data, mask_address)
             flag = scan.flags(memory) if reports else None
     if prepared.pick is None and scan is not None:
         return values, flag
@@ -142,19 +143,6 @@ def enqueue(
     if is_capturing():
         picked = keeping(picked, (values, memory))
     return picked, flag
-
-
-def _without_flat_axes(array: Any) -> Any:
-    """Drop spatial axes of length one, which do not change the curves, but keep one axis."""
-    kept = [axis for axis in range(1, array.ndim) if array.shape[axis] > 1] or [array.ndim - 1]
-    return array[
-        (slice(None), *(slice(None) if axis in kept else 0 for axis in range(1, array.ndim)))
-    ]
-
-
-def _element(view: ArrayView, direction: Direction | None) -> str:
-    """The type in which values are compared with thresholds."""
-    return view.element if direction is None else "float64"
 
 
 def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
@@ -172,14 +160,11 @@ def coefficients(
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as view:
-        return view.wrap(_coefficients(view, filtration, as_cupy(mask)))
-
-
-def _coefficients(view: ArrayView, filtration: Filtration, mask: Any) -> Any:
-    """Return coefficients. Waits if NaN must be looked for."""
-    found, flag = _enqueue_coefficients(view, filtration, mask, for_host=True)
-    again = _needs_again(view, filtration, mask, is_set(flag))
-    return _enqueue_coefficients(view, filtration, mask, scans=False)[0] if again else found
+        mask = as_cupy(mask)
+        found, flag = _enqueue_coefficients(view, filtration, mask, for_host=True)
+        if _needs_again(view, filtration, mask, is_set(flag)):
+            found, _ = _enqueue_coefficients(view, filtration, mask, scans=False)
+        return view.wrap(found)
 
 
 def _enqueue_coefficients(
@@ -196,7 +181,7 @@ def _enqueue_coefficients(
     or may be a Reply if `for_host`; :func:`is_set` reads both.
     """
     direction = filtration.direction
-    variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
+    variant = variant_of(filtration, view.element, mask)
     scans = scans and not ("float" in variant.element and is_capturing())
     return image_coefficients(view, mask, variant, direction, scans=scans, for_host=for_host)
 
@@ -287,7 +272,7 @@ def value_range(
     """Smallest and largest finite value that is not masked, or (None, None)."""
     with adopt(image) as view:
         direction, mask = filtration.direction, as_cupy(mask)
-        variant = variant_of(filtration, _element(view, direction), masked=mask is not None)
+        variant = variant_of(filtration, view.element, mask)
         low, high, nan = find_range(view, mask, variant, direction)
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)

@@ -71,9 +71,7 @@ class Number:
         self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
         self._device = device
 
-    def curves(
-        self, data: int, _superlevel: bool, _mask: int = 0, _flag: int = 0
-    ) -> tuple[Any, Any]:
+    def curves(self, data: int, _mask: int = 0, _flag: int = 0) -> tuple[Any, Any]:
         """Return the curves at the level, (images, 1), and their memory."""
         values = cupy.zeros((self.layout.images, 1), np.int64)
         (place,) = self._call.places

@@ -44,30 +44,19 @@ DENSE_MORE = (1, 1.1, 1.25, 1.5, 2)
 class PairRule(NamedTuple):
     """How the kernels of pairs find the code of a value.
 
-    Attributes
-    ----------
-    rule : int
-    codes : int
-        Number of codes.
-    line, dense : (low, scale, last)
-        The guess of a key is ``low + scale * key``, limited to [0, 1], times `last`. CELLS: the
-        sum of two of these, the second where thresholds are dense. PIECES: `line` guesses a piece,
-        and the last number of `dense` is the largest code.
-    table : (codes,) array, optional
-        The threshold of each code: the code of a key that does not reach it is one less.
-    bins : (codes,) array, optional
-        CELLS and PIECES: the bin of each code.
-    pieces : (pieces, 2) array, optional
-        PIECES: ``low, scale`` of each piece, whose guess is a code.
+    The guess of a key by a line is ``low + scale * key``, limited to [0, 1], times `last`. CELLS:
+    the sum of those by `line` and `dense`, which is for dense thresholds. PIECES: `line` guesses a
+    piece, and the last number of `dense` is the largest code.
     """
 
     rule: int
-    codes: int
+    codes: int  # their number
     line: Line = NO_LINE
     dense: Line = NO_LINE
+    # The threshold of each code: the code of a key that does not reach it is one less.
     table: Array | None = None
-    bins: Array | None = None
-    pieces: Array | None = None
+    bins: Array | None = None  # CELLS and PIECES: the bin of each code
+    pieces: Array | None = None  # PIECES: ``low, scale`` of each piece, whose guess is a code
 
     def properties(self) -> tuple[int, int, int, int]:
         """Return the rule, the number of codes, and the bytes of the table and of the pieces."""

@@ -87,7 +87,7 @@ def _address(array: Any) -> int:
 def _curve(view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration) -> Run | None:
     if levels.needs_range:
         return _even_curve(view, levels.count, filtration)
-    device, variant = view.array.device.id, variant_of(filtration, view.element, masked=False)
+    device, variant = view.array.device.id, variant_of(filtration, view.element)
     if levels.array is None:
         return None
     scan = scan_of(Placement.of(view.array), None, levels.array, variant, device)
@@ -112,7 +112,7 @@ def _even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | No
     if view.element != "float32" or not 1 < count <= MOST_EVEN:
         return None
     omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
-    variant, omits = variant_of(omitted, view.element, masked=False), filtration.nan == "omit"
+    variant, omits = variant_of(omitted, view.element), filtration.nan == "omit"
     scan = even_scan(Placement.of(view.array), count, variant, omits, view.array.device.id)
     return None if scan is None else lambda image: scan(_address(image))
 
@@ -120,7 +120,7 @@ def _even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | No
 def _number(
     view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    variant, array = variant_of(filtration, view.element, masked=False), view.array
+    variant, array = variant_of(filtration, view.element), view.array
     if levels.array is None:
         return None
     scan = scan_of(Placement.of(array), None, levels.array, variant, array.device.id)
@@ -134,8 +134,8 @@ def _region_curves(
     plain = labels.dtype != np.bool_ and labels.flags.c_contiguous
     if at is None or at.size == 0 or not plain:
         return None
-    variant = variant_of(filtration, view.element, masked=False)
-    prepared = prepare(at, variant.element, variant.superlevel, array.device.id)
+    variant = variant_of(filtration, view.element)
+    prepared = prepare(at, variant, array.device.id)
     regions = plan_regions(array, labels, variant, prepared.rules)
 
     def run(image: Any, labels: Any) -> tuple[Any, Any]:

@@ -81,16 +81,9 @@ class Plan(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A kernel and its arguments; `image` and `result` still lack the addresses.
+    """A kernel and its arguments for images of a layout, without addresses and thresholds."""
 
-    Attributes
-    ----------
-    counts : int
-        Bins in global memory of all images; 0 where each block does a whole image.
-    accumulate : bool
-        Whether the curves are to be summed from the bins by another kernel.
-    """
-
+    layout: Layout
     function: Any
     grid: tuple[int, ...]
     threads: int
@@ -98,9 +91,10 @@ class Recipe(NamedTuple):
     image: NDArray[Any]
     tiling: NDArray[Any]
     result: NDArray[Any]
-    counts: int
-    accumulate: bool
+    counts: int  # bins in global memory of all images; 0 where each block does a whole image
+    accumulate: bool  # whether the curves are to be summed from the bins by another kernel
     sign: int
+    superlevel: bool
 
 
 def image_struct(layout: Layout) -> NDArray[np.int64]:
@@ -141,6 +135,7 @@ def recipe(
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
+        layout,
         found,
         (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
         32 * tiling.warps,
@@ -158,6 +153,7 @@ def recipe(
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
         sign,
+        variant.superlevel,
     )
 
 

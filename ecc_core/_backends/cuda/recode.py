@@ -29,24 +29,12 @@ COLUMNS = 16  # rows of codes are multiples of it
 
 
 class _Order(NamedTuple):
-    """The order in which samples are visited, and where their codes are written.
+    """The order in which samples are visited, and where their codes are written."""
 
-    Attributes
-    ----------
-    axes : tuple of int
-        The axes of the image in the order in which samples are visited.
-    shape : tuple of int
-        Of the codes (images, *spatial), with what is added to rows.
-    along_rows : bool
-        Whether codes of a row of samples are next to each other.
-    codes : array
-        The kernel's Codes, without addresses.
-    """
-
-    axes: tuple[int, ...]
-    shape: tuple[int, ...]
-    along_rows: bool
-    codes: NDArray[Any]
+    axes: tuple[int, ...]  # of the image, in this order
+    shape: tuple[int, ...]  # of the codes (images, *spatial), with what is added to rows
+    along_rows: bool  # whether codes of a row of samples are next to each other
+    codes: NDArray[Any]  # the kernel's Codes, without addresses
 
 
 @lru_cache(maxsize=1024)
@@ -112,7 +100,7 @@ def codes_of(
     place = order.codes.copy()
     place[CODES.word("data")] = codes.data.ptr
     place[CODES.word("not_finite")] = 0 if flag is None else flag.data.ptr
-    place.view(np.int32)[CODES.half("first")] = bytes_do and variant.superlevel
+    place.view(np.int32)[CODES.word("first", 4)] = bytes_do and variant.superlevel
     shared, where = table_memory(prepared.rules)
     macros = {"CODE": ELEMENTS[element], "REPEAT": int(repeat), **where}
     macros["ALONG_ROWS"] = int(order.along_rows)
@@ -145,7 +133,7 @@ def recoded_curves(
     found = plan_scan(Placement.of(codes), own, inner, every.rules, device)
     if found is None:
         return None
-    values, memory = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
+    values, memory = Scan(found, every, device).curves(codes.data.ptr)
     return values, flag, (kept, memory)
 
 
@@ -158,4 +146,4 @@ def _every_code(levels: int, variant: Variant, device: int) -> Prepared:
     bytes_do = variant.element == "uint8" and levels == 256
     first = int(variant.superlevel and not bytes_do)
     thresholds = np.arange(first, levels + first, dtype=variant.element)
-    return prepare(thresholds, variant.element, variant.superlevel, device)
+    return prepare(thresholds, variant, device)

@@ -32,22 +32,13 @@ NARROW = 1 << 27  # points whose coefficients are summed in 32 bits
 
 
 class Ranked(NamedTuple):
-    """Labels as kernels read them, and the numbers of their regions.
+    """Labels as kernels read them, and the numbers of their regions."""
 
-    Attributes
-    ----------
-    labels : array
-        Another stream may write to them at any time, so each label has to be compared with the
-        size of `ranks` in the same read.
-    ids : array
-        The labels that occur, increasing.
-    ranks : array
-        The number of each label's region, from 1 on, or 0.
-    """
-
+    # Another stream may write to them at any time, so each label has to be compared with the size
+    # of `ranks` in the same read.
     labels: Any
-    ids: Any
-    ranks: Any
+    ids: Any  # the labels that occur, increasing
+    ranks: Any  # the number of each label's region, from 1 on, or 0
 
 
 def contiguous_labels(labels: Any) -> Any:
@@ -87,70 +78,41 @@ HEAD = 16  # bytes: the largest label without a row, and whether there is a NaN
 
 
 class Found(NamedTuple):
-    """The regions of an image.
+    """The regions of an image."""
 
-    Attributes
-    ----------
-    ids : array
-        The labels that occur, increasing.
-    values : array
-        (regions, levels) int64.
-    nan : bool
-        Whether a labelled point is NaN.
-    """
-
-    ids: Any
-    values: Any
-    nan: bool
+    ids: Any  # the labels that occur, increasing
+    values: Any  # (regions, levels) int64
+    nan: bool  # whether a labelled point is NaN
 
 
 class _Table(NamedTuple):
-    """The rows in which regions are counted.
+    """The rows in which regions are counted."""
 
-    Attributes
-    ----------
-    rows : int
-        Number of rows.
-    most : int
-        The largest label that may have a row.
-    rows_of, labels_of : int
-        Addresses of two tables: the row of each label, from 1 on, or 0 without a row; and the label
-        of each row. If they are 0, the row of a label is the label itself.
-    """
-
-    rows: int
-    most: int
+    rows: int  # their number
+    most: int  # the largest label that may have a row
+    # Addresses of the row of each label, from 1 on, or 0 without a row; and of the label of each
+    # row. If they are 0, the row of a label is the label itself.
     rows_of: int = 0
     labels_of: int = 0
 
 
 class Regions:
-    """Curves of the regions of images of one layout, with labels of one type.
+    """Curves of the regions of images of one layout, with `size` labels of the type `label`.
 
     There is a row of counts for each label that may occur, so that images can be counted before
     anything is known about their labels. Rows without a region are left out when curves are
     written. The numbers of labels and regions are guessed from the last image; an image with more
     of them is counted again. Labels are ranked first only if they are very large.
 
-    Parameters
-    ----------
-    samples : Samples
-        Without addresses.
-    levels : int
-    label : str
-        Type of the labels.
-    size : int
-        Number of labels of an image.
-    variant : Variant
+    `samples` lack addresses.
     """
 
     def __init__(
         self, samples: Samples, levels: int, label: str, size: int, variant: Variant
     ) -> None:
         self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
-        count = "int32" if size < NARROW else "int64"
-        self._label, self._count_type = np.dtype(label), np.dtype(count)
-        self._row_bytes = self._bins * self._count_type.itemsize
+        self._label, self._count_type = np.dtype(label), "int" if size < NARROW else "long long"
+        self._row_bytes = self._bins * (4 if size < NARROW else 8)
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
         self._few = True
@@ -160,18 +122,8 @@ class Regions:
     def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
         """Return the regions. Waits for the device.
 
-        Parameters
-        ----------
-        image : list of (place, word)
-            The words of Samples that are addresses.
-        labels : array
-            Contiguous.
-        prepared : Prepared
-
-        Raises
-        ------
-        ValueError
-            If a label is negative.
+        `image` are the words (place, value) of Samples that are addresses. Labels are contiguous;
+        ValueError if one is negative.
         """
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
@@ -181,10 +133,8 @@ class Regions:
                 room = _with_margin(count)
                 self._rows, self._room, self._few = rows, room, room * self._bins <= FEW
                 return found
-            if largest:
-                rows = room = _with_margin(largest)
-            else:
-                room = _with_margin(count)
+            room = _with_margin(largest or count)
+            rows = room if largest else rows
         labels, ids, ranks = rank_labels(labels)
         self._rows = rows  # the labels of the next image are probably as large
         count = ids.size
@@ -244,24 +194,16 @@ class Regions:
         return Found(found_ids, found_values, bool(nan)), count, largest
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
-        macros = {
-            "OUTPUT": 1,
-            "LABEL": ELEMENTS[label.name],
-            "COUNT": ELEMENTS[self._count_type.name],
-        }
+        macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
         rows = _shared_rows(self._bins) if few else 0
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
         return call
 
     def _plan_sums(self, rows: int) -> Call:
-        macros = {
-            "LABEL": ELEMENTS[self._label.name],
-            "COUNT": ELEMENTS[self._count_type.name],
-            "SUPER": int(self._superlevel),
-        }
-        grid = (-(-rows // WARPS),)
-        call = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
+        macros = {"LABEL": ELEMENTS[self._label.name], "COUNT": self._count_type}
+        macros["SUPER"] = str(int(self._superlevel))
+        call = plan_call("labels", "sum_bins", macros, (-(-rows // WARPS),), THREADS, [0] * 10)
         self._sums = {rows: call}  # the next images most probably have as many
         return call
 
@@ -289,10 +231,9 @@ def region_curves(
         given, direction = as_cupy(labels), filtration.direction
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
         single = view._replace(array=view.array[None])
-        element = "float64" if direction is not None else view.element
-        variant = variant_of(filtration, element, masked=False)
+        variant = variant_of(filtration, view.element)
         if regions.size and thresholds.size:
-            prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
+            prepared = prepare(thresholds, variant, regions.device.id)
             ids, values, flagged = _find_regions(single, regions, variant, prepared, direction)
             values = cupy.ascontiguousarray(pick_levels(values, prepared))
         else:
@@ -338,5 +279,5 @@ def _plan_regions(
     device: int,
 ) -> Regions:
     samples = plain_samples(shape, strides, variant, device)
-    samples.options["BINS"] = rules.single
+    samples = samples._replace(options=samples.options | {"BINS": rules.single})
     return Regions(samples, rules.levels, label, size, variant)

@@ -20,7 +20,7 @@ from ecc_core._request.filtration import Direction
 
 SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
-LANES = SAMPLES.half("lanes")
+LANES = SAMPLES.word("lanes", 4)
 THREADS = 256
 BLOCKS = 8  # on a multiprocessor
 BLOCKS_OF_RANGE = 6

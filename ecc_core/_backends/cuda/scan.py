@@ -32,33 +32,17 @@ SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
 class Scan:
-    """A scanning kernel and its arguments, for images of one layout and one set of levels.
+    """A scanning kernel and its arguments, for images of one layout and one set of levels."""
 
-    Attributes
-    ----------
-    layout : Layout
-    plan : Recipe
-    prepared : Prepared
-    device : int
-    simple : bool
-        Whether the kernel itself writes the curves.
-    zeros : int
-        Bins and tickets in global memory, which are zero when the kernel begins.
-    """
-
-    def __init__(self, layout: Layout, plan: Recipe, prepared: Prepared, device: int) -> None:
-        self.layout, self.plan, self.prepared, self.device = layout, plan, prepared, device
-        self.simple = not plan.accumulate
-        self._shape = (layout.images, prepared.rules.levels)
-        self._flags = 8 * layout.images * prepared.rules.levels  # bytes before the flags
-        self._curves = self._flags + 8 * layout.images  # bytes of curves and flags
-        self.zeros = plan.counts + layout.images if plan.counts else 0  # bins and tickets
-        arguments = (
-            plan.image,
-            plan.tiling,
-            prepared.pair_bins,
-            plan.result,
-        )
+    def __init__(self, plan: Recipe, prepared: Prepared, device: int) -> None:
+        self.plan, self.prepared, self.device = plan, prepared, device
+        self.simple = not plan.accumulate  # whether the kernel itself writes the curves
+        images, levels = self._shape = plan.layout.images, prepared.rules.levels
+        self._flags = 8 * images * levels  # bytes before the flags
+        self._curves = self._flags + 8 * images  # bytes of curves and flags
+        # Bins and tickets in global memory, which are zero when the kernel begins.
+        self.zeros = plan.counts + images if plan.counts else 0
+        arguments = plan.image, plan.tiling, prepared.pair_bins, plan.result
         self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
 
     def begin(self, data: int, mask: int = 0, table: int = 0, flag: int = 0) -> Any:
@@ -70,7 +54,7 @@ class Scan:
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
         """
-        plan = self.plan
+        plan, layout = self.plan, self.plan.layout
         stream = cupy.cuda.get_current_stream()
         lasting = 0
         if stream.is_capturing():
@@ -86,27 +70,21 @@ class Scan:
             first = flags if plan.accumulate else counts
             size = counts + 8 * self.zeros - first
             cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
-        words = self._words(data, address, counts, mask, flag)
+        image, _, bins, result = self._call.places
+        words = [
+            (image + DATA, data + layout.offset),
+            (image + MASK, mask + layout.offset // layout.item),
+            (result + VALUES, address),
+            (result + COUNTS, counts),
+            (result + TICKETS, counts + 8 * plan.counts),
+            (result + NOT_FINITE, flag or flags),
+        ]
         if table:
-            words = (*words, (self._call.places[2] + TABLE, table))
+            words.append((bins + TABLE, table))
         self._call.launch(words, stream.ptr)
         return memory
 
-    def _words(
-        self, data: int, address: int, counts: int, mask: int, flag: int
-    ) -> tuple[tuple[int, int], ...]:
-        """Return the addresses among the arguments."""
-        image, _, _, result = self._call.places
-        return (
-            (image + DATA, data + self.layout.offset),
-            (image + MASK, mask + self.layout.offset // self.layout.item),
-            (result + VALUES, address),
-            (result + COUNTS, counts),
-            (result + TICKETS, counts + 8 * self.plan.counts),
-            (result + NOT_FINITE, flag or address + self._flags),
-        )
-
-    def curves(self, data: int, superlevel: bool, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
+    def curves(self, data: int, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags.
 
         `mask` and `flag` are as for `begin`.
@@ -116,7 +94,8 @@ class Scan:
         if self.plan.accumulate:
             images, levels = self._shape
             bins = cupy.ndarray((images, levels + 1), np.int64, memory + self._curves)
-            cupy.multiply(running_sums(bins, superlevel), self.plan.sign, out=values)
+            sums = running_sums(bins, self.plan.superlevel)
+            cupy.multiply(sums, self.plan.sign, out=values)
         return values, memory
 
     def single(self, data: int, **given: int) -> Any:
@@ -128,7 +107,7 @@ class Scan:
 
     def flags(self, memory: Any) -> Any:
         """Return the flags in the memory of a call."""
-        return cupy.ndarray((self.layout.images,), np.int64, memory + self._flags)
+        return cupy.ndarray(self._shape[:1], np.int64, memory + self._flags)
 
 
 def scan_of(
@@ -156,7 +135,7 @@ def _scan_of(
     device: int,
     thresholds: Array,
 ) -> Scan | Number | None:
-    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+    prepared = prepare(thresholds, variant, device)
     if variant.nan == NAN_OMIT and prepared.reaches_last:
         return None
     byte = ITEM_BYTES[variant.element] == 1 and not variant.masked
@@ -165,7 +144,7 @@ def _scan_of(
         if layout is not None and layout.wide and ndim > 1:
             return Number(layout, ndim, variant, thresholds, prepared, device)
     found = plan_scan(placement, own, variant, prepared.rules, device)
-    return found and Scan(*found, prepared, device)
+    return found and Scan(found, prepared, device)
 
 
 @lru_cache(maxsize=512)
@@ -191,7 +170,7 @@ def plan_scan(
     variant: Variant,
     rules: Rules,
     device: int,
-) -> tuple[Layout, Recipe] | None:
+) -> Recipe | None:
     """Return how the kernels read images, or None if they must be recoded."""
     ndim = len(placement.shape) - 1
     wide = variant.element in WIDE and ndim < 3
@@ -203,11 +182,10 @@ def plan_scan(
     layout = arrange(placement, item, own is not None)
     channels = arrange_channels(placement, item) if ndim == 3 and own is None else None
     if channels and (found := recipe(channels, ndim, own, variant, rules, device)):
-        return channels, found
+        return found
     if layout is None or (own is None and _is_thin(layout, ndim)):
         return None
-    found = recipe(layout, ndim, own, variant, rules, device)
-    return found and (layout, found)
+    return recipe(layout, ndim, own, variant, rules, device)
 
 
 def _is_thin(layout: Layout, ndim: int) -> bool:
@@ -234,3 +212,12 @@ def pick_levels(values: Any, prepared: Prepared) -> Any:
     level, empty = prepared.pick
     found = values[:, level] if prepared.rules.levels else cupy.zeros((len(values), 1), np.int64)
     return cupy.where(empty, 0, found)
+
+
+def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
+    """Return sums up to each threshold, (rows, n), of counts by rank, (rows, levels + 1).
+
+    Levels are ranked as they enter; the last rank is that of points that never enter.
+    """
+    sums = cupy.cumsum(counts[:, :-1], axis=1)
+    return pick_levels(cupy.ascontiguousarray(sums[:, ::-1] if superlevel else sums), prepared)

@@ -197,19 +197,19 @@ def gradients(
 
 def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Compute increasing levels from a first number and gaps without constraints, contiguous."""
-    found = torch.empty_like(free)
-    with launching(free) as (device, stream):
-        call = plans.increasing("soft_increasing", free.numel(), free.dtype, device)
-        launch(call, stream, [t.data_ptr() for t in (free, step, found)])
-    return found
+    return _by_numbers("soft_increasing", free, step)
 
 
 def increasing_gradients(free: Tensor, step: Tensor, upstream: Tensor) -> Tensor:
     """Compute the gradient of the numbers by that of the levels; all are contiguous."""
+    return _by_numbers("soft_increasing_gradients", free, step, upstream)
+
+
+def _by_numbers(name: str, free: Tensor, *others: Tensor) -> Tensor:
     found = torch.empty_like(free)
     with launching(free) as (device, stream):
-        call = plans.increasing("soft_increasing_gradients", free.numel(), free.dtype, device)
-        launch(call, stream, [t.data_ptr() for t in (free, step, upstream, found)])
+        call = plans.increasing(name, free.numel(), free.dtype, device)
+        launch(call, stream, [t.data_ptr() for t in (free, *others, found)])
     return found
 
 

@@ -155,22 +155,12 @@ def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
 
 
 class Scan(NamedTuple):
-    """A launch of soft_scan.cu or soft_small.cu.
-
-    Attributes
-    ----------
-    small : bool
-        Whether it is soft_small.cu.
-    moments : int
-        The size of the array of moments that soft_scan.cu needs.
-    scale : float
-        The scale of these moments.
-    """
+    """A launch of soft_small.cu or soft_scan.cu, which takes moments."""
 
     call: Call
-    small: bool
-    moments: int
-    scale: float
+    small: bool = True
+    moments: int = 0  # their number
+    scale: float = 0  # of the moments
 
 
 @lru_cache(maxsize=256)
@@ -196,7 +186,7 @@ def scan(
         work = SMALL(levels=levels, room=room // MOMENTS, scale=_scale(points))
         shared = others + 4 * room
         call = Call(found, (images,), THREADS // resident, shared, (work,))
-        return Scan(call, True, 0, 0)
+        return Scan(call)
     room = min(moments, _words(found, resident))
     flush = max(1, min(FLUSH_POINTS // turn, turns))
     scale = _scale(turn * flush)

@@ -78,7 +78,7 @@ def curve(
         first, last = bounds[index], bounds[index + 1]
         with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
             slabs = _Slabs(volume, first, last, depth, slab_bytes, threads)
-            variant = variant_of(filtration, element_of(slabs.dtype), masked=False)
+            variant = variant_of(filtration, element_of(slabs.dtype))
             total = cupy.zeros((1, at.size), np.int64)
             ends: list[Any] = []
             nan = False

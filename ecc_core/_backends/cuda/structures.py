@@ -30,13 +30,7 @@ class Struct:
 
     Its fields are those at the beginning, before any member function. Pointers are addresses.
 
-    Parameters
-    ----------
-    source : str
-        The file that defines it.
-    name : str
-    **types : dtype
-        Those that the kernel's options define.
+    It is defined in the file `source`; `types` are those that the kernel's options define.
     """
 
     def __init__(self, source: str, name: str, **types: Any) -> None:
@@ -54,15 +48,10 @@ class Struct:
         whole = self.dtype.itemsize % 8 == 0
         return np.frombuffer(self._format.pack(*numbers), np.int64 if whole else np.int32)
 
-    def word(self, field: str) -> int:
-        """Return the index of a field where the structure is seen as integers of 64 bits."""
+    def word(self, field: str, size: int = 8) -> int:
+        """Return the index of a field where the structure is seen as integers of `size` bytes."""
         assert self.dtype.fields is not None
-        return int(self.dtype.fields[field][1]) // 8
-
-    def half(self, field: str) -> int:
-        """Return the index of a field where the structure is seen as integers of 32 bits."""
-        assert self.dtype.fields is not None
-        return int(self.dtype.fields[field][1]) // 4
+        return int(self.dtype.fields[field][1]) // size
 
 
 @cache

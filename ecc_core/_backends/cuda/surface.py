@@ -9,11 +9,12 @@ import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
-from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.scan import at_thresholds
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
@@ -55,12 +56,11 @@ def _counts(
 ) -> Any:
     device = images[0].array.device.id
     variants = [
-        variant_of(filtration, image.element, masked=mask is not None)
+        variant_of(filtration, image.element, mask)
         for image, filtration in zip(images, filtrations, strict=True)
     ]
     prepared = [
-        prepare(at, variant.element, variant.superlevel, device)
-        for at, variant in zip(thresholds, variants, strict=True)
+        prepare(at, variant, device) for at, variant in zip(thresholds, variants, strict=True)
     ]
     codes, kept = [], []
     names = "first", "second"
@@ -73,9 +73,9 @@ def _counts(
         kept.append(memory)
     levels = tuple(one.rules.levels for one in prepared)
     counts = _histogram(codes, levels, variants, filtrations[0])
-    for axis, (one, variant) in enumerate(zip(prepared, variants, strict=True), start=1):
-        counts = cupy.cumsum(counts, axis=axis)
-        counts = _pick(counts, axis, one, variant.superlevel)
+    for one, variant in zip(prepared[::-1], variants[::-1], strict=True):  # of the last axis
+        rows = at_thresholds(counts.reshape(-1, counts.shape[-1]), one, variant.superlevel)
+        counts = rows.reshape(*counts.shape[:-1], -1).swapaxes(1, 2)
     return -counts if filtrations[0].cubes and filtrations[0].ndim == 3 else counts
 
 
@@ -121,16 +121,3 @@ def _histogram(
     grid, room = (images * blocks,), 4 * bins * shared
     plan_call("surface", "surface", macros, grid, THREADS, (pairs,), room).launch()
     return counts
-
-
-def _pick(counts: Any, axis: int, prepared: Prepared, superlevel: bool) -> Any:
-    """Return the values at the thresholds, given those at the ranks."""
-    count = prepared.rules.levels
-    level, empty = prepared.pick or (None, None)
-    ranks = cupy.arange(count - 1, -1, -1) if superlevel else cupy.arange(count)
-    if level is not None:
-        ranks = ranks[level] if count else cupy.zeros(level.size, np.int64)
-    picked = counts.take(ranks, axis=axis)
-    if empty is None:
-        return picked
-    return cupy.where(empty.reshape((-1,) + (1,) * (2 - axis)), 0, picked)

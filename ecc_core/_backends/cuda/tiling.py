@@ -33,25 +33,13 @@ BATCH_BLOCK = 1  # of an image in a block that processes many
 
 
 class Tiling(NamedTuple):
-    """How an image is divided.
+    """How an image is divided."""
 
-    Attributes
-    ----------
-    across, down : int
-        Units along x and y.
-    chunk : int
-        Rows or slices of a unit.
-    warps : int
-        Of a block.
-    blocks : int
-        Of an image.
-    """
-
-    across: int
-    down: int
-    chunk: int
-    warps: int
-    blocks: int
+    across: int  # units along x
+    down: int  # units along y
+    chunk: int  # rows or slices of a unit
+    warps: int  # of a block
+    blocks: int  # of an image
 
 
 @lru_cache(maxsize=4096)

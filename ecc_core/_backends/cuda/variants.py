@@ -55,8 +55,12 @@ class Variant(NamedTuple):
         }
 
 
-def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
-    """Return the variant for a filtration, in which integers have no NaN."""
+def variant_of(filtration: Filtration, element: str, mask: Any = None) -> Variant:
+    """Return the variant for a filtration, in which integers have no NaN.
+
+    The element is the type of values that are compared with thresholds: float64 along a direction.
+    """
+    element = element if filtration.direction is None else "float64"
     policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
     nan = policy if "float" in element else NAN_NONE
-    return Variant(filtration.cubes, filtration.superlevel, nan, element, masked)
+    return Variant(filtration.cubes, filtration.superlevel, nan, element, mask is not None)

@@ -33,7 +33,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls compile recipe number scan samples even recode "
-    "points regions coefficients exact planned launch forests betti_regions betti surface cells "
+    "points regions coefficients exact planned launch forests betti surface cells "
     "transform_sampling transform_regions transform_masks transform"
 )
 

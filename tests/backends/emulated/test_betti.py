@@ -87,7 +87,7 @@ def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
 def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
     """Labels touch and enclose each other; many are scattered."""
     for name in ("SHEET", "SHEET_2D"):
-        monkeypatch.setattr(emulator.backend.betti_regions, name, sheet)
+        monkeypatch.setattr(emulator.backend.betti, name, sheet)
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 5, shape)
     labels[..., 2:9] = 70
