@@ -14,10 +14,15 @@ from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 from ecc_core._backends.cuda.compile import processors, shared_limit
-from ecc_core._backends.cuda.points import OUT as POINTS_OUT
-from ecc_core._backends.cuda.points import plan_points, point_coefficients
 from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
-from ecc_core._backends.cuda.samples import SAMPLES, plain_samples, samples_of
+from ecc_core._backends.cuda.samples import (
+    POINTS,
+    SAMPLES,
+    plain_samples,
+    plan_points,
+    point_coefficients,
+    samples_of,
+)
 from ecc_core._backends.cuda.scan import running_sums
 from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import (
@@ -86,7 +91,7 @@ def coefficient_call(
     samples = plain_samples(placement.shape, placement.strides, variant, device, mask_strides)
     call = plan_points(samples, {"OUTPUT": 0})
     data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
-    return call, data, mask, call.places[1] + POINTS_OUT
+    return call, data, mask, call.places[1] + POINTS.word("coefficients")
 
 
 def scanned_counts(view: ArrayView, variant: Variant, prepared: Prepared) -> tuple[Any, Any] | None:

@@ -21,19 +21,23 @@ from ecc_core._backends.cuda.arrays import (
     is_capturing,
     is_stream_of_torch,
 )
-from ecc_core._backends.cuda.bins import prepare
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import take_reply
-from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
 from ecc_core._backends.cuda.exact import is_set
+from ecc_core._backends.cuda.guesses import UNIFORM
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.regions import plan_regions
-from ecc_core._backends.cuda.samples import DATA
-from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of
+from ecc_core._backends.cuda.samples import DATA, plan_range
+from ecc_core._backends.cuda.scan import Scan, pick_levels, plan_scan, scan_of
+from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
+EVEN = Struct("even.cu", "Even")
+SOME, NAN, FITS = 1, 2, 4  # as in even.cu
+MOST_EVEN = 1024  # thresholds
 Run = Callable[..., Any]
 
 
@@ -84,20 +88,24 @@ def _address(array: Any) -> int:
     return int(array.data.ptr if isinstance(array, cupy.ndarray) else array.data_ptr())
 
 
+def _scan(view: ArrayView, levels: Thresholds, filtration: Filtration) -> Scan | Number | None:
+    variant, device = variant_of(filtration, view.element), view.array.device.id
+    if levels.array is None:
+        return None
+    return scan_of(Placement.of(view.array), None, levels.array, variant, device)
+
+
 def _curve(view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration) -> Run | None:
     if levels.needs_range:
         return _even_curve(view, levels.count, filtration)
-    device, variant = view.array.device.id, variant_of(filtration, view.element)
-    if levels.array is None:
-        return None
-    scan = scan_of(Placement.of(view.array), None, levels.array, variant, device)
+    scan, variant = _scan(view, levels, filtration), variant_of(filtration, view.element)
     if not isinstance(scan, Scan) or not scan.simple or scan.prepared.pick is not None:
         return None
 
     def run(image: Any) -> tuple[Any, Any]:
         if variant.nan != NAN_REPORT:
             return None, scan.single(_address(image))
-        flag = take_reply(device)
+        flag = take_reply(scan.device)
         values = scan.single(_address(image), flag=flag.address)
         if is_set(flag):
             with adopt(image) as view:
@@ -109,21 +117,47 @@ def _curve(view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtra
 
 
 def _even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | None:
+    """Of float32 images, at thresholds over the range of each, which a kernel finds (even.cu).
+
+    The function returns None for images without two finite values, or of a range with too few
+    values of float32. The kernel of the curve is launched before the answer of the other one is
+    known. If the thresholds do not fit, its result is dropped.
+    """
     if view.element != "float32" or not 1 < count <= MOST_EVEN:
         return None
-    omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
-    variant, omits = variant_of(omitted, view.element), filtration.nan == "omit"
-    scan = even_scan(Placement.of(view.array), count, variant, omits, view.array.device.id)
-    return None if scan is None else lambda image: scan(_address(image))
+    # The search for the range finds NaN.
+    variant = variant_of(replace(filtration, nan="omit"), view.element)
+    given = Placement.of(view.array), variant, view.array.device.id
+    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
+    plan = plan_scan(given[0], None, variant, rules, given[2])
+    if plan is None or plan.accumulate:
+        return None
+    bins = BINS(count=count, last=count)
+    scan = Scan(plan, Prepared(rules, bins, bins), given[2])
+    find = plan_range("even", "find_even", *given, EVEN(count=count))
+    samples, found, answer, even = find.places
+
+    def run(image: Any) -> tuple[Any, Any] | None:
+        data, reply = _address(image), take_reply(scan.device)
+        memory = cupy.cuda.alloc(8 * count + 4 * (count + 3))
+        table = memory.ptr + 8 * count
+        words = (samples + DATA, data), (found, reply.memory.data.ptr), (answer, reply.address)
+        find.launch((*words, (even, memory.ptr), (even + 1, table)))
+        values = scan.single(data, table=table)
+        thresholds = cupy.ndarray((count,), np.float64, memory)
+        (state,) = reply.wait(1)
+        reply.release()
+        if state & NAN and filtration.nan != "omit":
+            raise ValueError(NAN_MESSAGE)
+        return (thresholds, values) if state & FITS else None
+
+    return run
 
 
 def _number(
     view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration
 ) -> Run | None:
-    variant, array = variant_of(filtration, view.element), view.array
-    if levels.array is None:
-        return None
-    scan = scan_of(Placement.of(array), None, levels.array, variant, array.device.id)
+    scan = _scan(view, levels, filtration)
     return (lambda image: scan.number(_address(image))) if isinstance(scan, Number) else None
 
 

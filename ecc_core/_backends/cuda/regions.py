@@ -17,8 +17,16 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.points import POINTS, WARPS, plan_points
-from ecc_core._backends.cuda.samples import DATA, THREADS, Samples, plain_samples, samples_of
+from ecc_core._backends.cuda.samples import (
+    DATA,
+    POINTS,
+    THREADS,
+    WARPS,
+    Samples,
+    plain_samples,
+    plan_points,
+    samples_of,
+)
 from ecc_core._backends.cuda.scan import pick_levels
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration

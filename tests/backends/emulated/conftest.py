@@ -32,8 +32,8 @@ sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls compile recipe number scan samples even recode "
-    "points regions coefficients exact planned launch forests betti surface cells "
+    "arrays bins calls compile recipe number scan samples recode "
+    "regions coefficients exact planned launch forests betti surface cells "
     "transform_sampling transform_regions transform_masks transform"
 )
 
