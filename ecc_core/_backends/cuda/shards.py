@@ -10,8 +10,8 @@ sum, so no memory is overwritten or used again too early.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,10 +19,9 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, adopt, keeping, numbers
-from ecc_core._backends.cuda.launch import enqueue
+from ecc_core._backends.cuda.arrays import ArrayView, adopt, is_capturing, keeping
+from ecc_core._backends.cuda.launch import enqueue, raise_for_nan
 from ecc_core._request.filtration import Filtration
-from ecc_core.errors import NAN_MESSAGE
 
 # Rows of the table: for each pair of neighbours the one slice, both and the other; then the shards.
 add_rows = cupy.ElementwiseKernel(
@@ -39,53 +38,11 @@ add_rows = cupy.ElementwiseKernel(
 )
 
 
-def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtration) -> Any:
-    """Euler characteristic of the image at sorted thresholds: (n,) int64 on the first device.
-
-    Waits for the devices only if NaN in floats is an error. If the stream of the first device is
-    being captured, the work on all devices becomes part of the graph, which stays valid as long as
-    the curve lives.
-    """
-    seams = 3 * (len(shards) - 1)
-    with adopt(shards[0]) as first:
-        given = _Arguments(thresholds, filtration)
-        lead = _Lead.of(first.array, seams + len(shards), thresholds.size)
-    parts = [_count(shard, lead, given) for shard in shards]  # so that all devices begin early
-    shares = [_count_between(*pair, given) for pair in pairwise(parts)]
-    shares += [_Share(part.queue, part.values, 1) for part in parts]
-    total = _sum(lead, seams, shares)
-    for part in parts:
-        if part.flag is not None:
-            part.raise_for_nan()
-    return first.wrap(total)
-
-
-class _Arguments(NamedTuple):
-    """What is to be computed."""
-
-    thresholds: NDArray[Any]
-    filtration: Filtration
-
-    def begin(self, images: ArrayView, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """Launch the curves of images in the memory of an array, on the current stream.
-
-        Returns memory that begins with the curves, and the flag or None.
-        """
-        array = images.array
-        whole = images._replace(array=cupy.ndarray(shape, array.dtype, array.data, strides))
-        values, flag = enqueue(whole, self.thresholds, self.filtration)
-        return cupy.ascontiguousarray(values).data, flag
-
-
 class _Queue(NamedTuple):
     """A stream and its device, which is current where the methods are called."""
 
     device: Any
     stream: Any
-
-    @classmethod
-    def current(cls, array: Any) -> _Queue:
-        return cls(array.device, cupy.cuda.get_current_stream())
 
     def mark(self) -> Any:
         """Record an event after all that has been queued."""
@@ -103,20 +60,13 @@ def _stream_beside(_device: int, _turn: int) -> Any:
     return cupy.cuda.Stream(non_blocking=True)
 
 
-class _Lead(NamedTuple):
-    """The queue that adds the curves, their table, and the event after which it may be written."""
+class _Table(NamedTuple):
+    """Curves to be added by a queue, and the event after which they may be written."""
 
     queue: _Queue
-    table: Any
+    rows: Any
     ready: Any
     captured: bool
-
-    @classmethod
-    def of(cls, array: Any, rows: int, count: int) -> _Lead:
-        """Take the current queue of an array's device."""
-        queue = _Queue.current(array)
-        table = cupy.empty((rows, count), np.int64)
-        return cls(queue, table, queue.mark(), bool(queue.stream.is_capturing()))
 
 
 class _Share(NamedTuple):
@@ -129,21 +79,13 @@ class _Share(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A shard whose curve is being computed.
-
-    Attributes
-    ----------
-    ready : event
-        The event after which the shard may be read.
-    values, flag
-        Memory of its curve, and the flag that is set if there may be a NaN, or None.
-    """
+    """A shard whose curve is being computed."""
 
     view: ArrayView
     queue: _Queue
-    ready: Any
+    ready: Any  # the event after which the shard may be read
     values: Any
-    flag: Any
+    flag: Any  # that is set if there may be a NaN, or None
 
     def slice(self, index: int) -> tuple[Any, Any]:
         """Return a contiguous slice, and the event after which it may be read."""
@@ -153,28 +95,45 @@ class _Part(NamedTuple):
         with self.queue.device, self.queue.stream:
             return cupy.ascontiguousarray(found), self.queue.mark()
 
-    def raise_for_nan(self) -> None:
-        """Wait for the flag, which infinities set as well, and raise ValueError for NaN."""
-        with self.queue.device, self.queue.stream:
-            if bool(self.flag[0]) and bool(cupy.isnan(numbers(self.view)).any()):
-                raise ValueError(NAN_MESSAGE)
+
+def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtration) -> Any:
+    """Euler characteristic of the image at sorted thresholds: (n,) int64 on the first device.
+
+    Waits for the devices only if NaN in floats is an error. If the stream of the first device is
+    being captured, the work on all devices becomes part of the graph, which stays valid as long as
+    the curve lives.
+    """
+    seams = 3 * (len(shards) - 1)
+    with adopt(shards[0]) as first:
+        queue = _Queue(first.array.device, cupy.cuda.get_current_stream())
+        rows = cupy.empty((seams + len(shards), thresholds.size), np.int64)
+        table = _Table(queue, rows, queue.mark(), is_capturing())
+    begin = partial(enqueue, thresholds=thresholds, filtration=filtration)
+    parts = [_count(shard, table, begin) for shard in shards]  # so that all devices begin early
+    shares = [_count_between(*pair, begin) for pair in pairwise(parts)]
+    shares += [_Share(part.queue, part.values, 1) for part in parts]
+    total = _sum(table, seams, shares)
+    for part in parts:
+        if part.flag is not None:
+            with part.queue.device, part.queue.stream:
+                raise_for_nan(part.flag, part.view, None)
+    return first.wrap(total)
 
 
-def _count(shard: Any, lead: _Lead, given: _Arguments) -> _Part:
+def _count(shard: Any, table: _Table, begin: Callable[..., Any]) -> _Part:
     """Launch the curve of a shard, which becomes part of the graph that captures the first one."""
     with adopt(shard) as view:
-        queue = _Queue.current(view.array)
-        if lead.captured and not queue.stream.is_capturing():
+        queue = _Queue(view.array.device, cupy.cuda.get_current_stream())
+        if table.captured and not queue.stream.is_capturing():
             queue = queue.beside(1)
-            queue.stream.wait_event(lead.ready)
+            queue.stream.wait_event(table.ready)
         ready = queue.mark()
-        array = view.array
         with queue.stream:
-            found = given.begin(view, (1, *array.shape), (0, *array.strides))
-        return _Part(view, queue, ready, *found)
+            values, flag = begin(view._replace(array=view.array[None]))
+            return _Part(view, queue, ready, cupy.ascontiguousarray(values), flag)
 
 
-def _count_between(before: _Part, after: _Part, given: _Arguments) -> _Share:
+def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _Share:
     """Launch the curves of the slices where two neighbours meet, on the device of the first."""
     first, first_ready = before.slice(-1)
     second, second_ready = after.slice(0)
@@ -189,33 +148,32 @@ def _count_between(before: _Part, after: _Part, given: _Arguments) -> _Share:
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):
                 (data + place * step).copy_from_device_async(source, step, queue.stream)
-            windows = before.view._replace(array=slices)
             shape, strides = (3, 2, *first.shape[1:]), (step, *slices.strides)
-            values, _ = given.begin(windows, shape, strides)
-        return _Share(queue, values, 3, (first, second, slices))
+            windows = cupy.ndarray(shape, first.dtype, data, strides)
+            values, _ = begin(before.view._replace(array=windows))
+            return _Share(queue, cupy.ascontiguousarray(values), 3, (first, second, slices))
 
 
-def _sum(lead: _Lead, seams: int, shares: Sequence[_Share]) -> Any:
+def _sum(table: _Table, seams: int, shares: Sequence[_Share]) -> Any:
     """Return the sum of the shares, whose first rows are seams. All queues wait for it."""
-    rows, count = lead.table.shape
-    target = lead.table.data
-    arrivals = []
+    rows, count = table.rows.shape
+    target, arrivals = table.rows.data, []
     for share in shares:
         size = 8 * count * share.rows
         with share.queue.device:
-            share.queue.stream.wait_event(lead.ready)
-            target.copy_from_device_async(share.values, size, share.queue.stream)
+            share.queue.stream.wait_event(table.ready)
+            target.copy_from_device_async(share.values.data, size, share.queue.stream)
             arrivals.append(share.queue.mark())
         target = target + size
-    queue = lead.queue
+    queue = table.queue
     with queue.device, queue.stream:
         for arrival in arrivals:
             queue.stream.wait_event(arrival)
         total = cupy.empty(count, np.int64)
-        add_rows(lead.table, seams, rows, total)
+        add_rows(table.rows, seams, rows, total)
         added = queue.mark()
-        if lead.captured:
-            total = keeping(total, (lead, shares))
+        if table.captured:
+            total = keeping(total, (table, shares))
     for share in shares:
         share.queue.stream.wait_event(added)
     return total
