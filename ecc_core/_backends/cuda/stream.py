@@ -19,7 +19,7 @@ import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, element_of
+from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
 from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._backends.cuda.samples import find_range
 from ecc_core._backends.cuda.variants import variant_of
@@ -84,7 +84,7 @@ def curve(
             nan = False
             for slab, own, ready, done in _ahead(slabs):
                 compute.wait_event(ready)
-                view = ArrayView(slab[None], variant.element, _same)
+                view = ArrayView(slab[None], variant.element, as_cupy)
                 if thresholds is not None:
                     total += enqueue(view, at, filtration, own=own)[0]
                 if ranged or slab.dtype.kind == "f":
@@ -125,10 +125,6 @@ def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
             yield slab
 
 
-def _same(array: Any) -> Any:
-    return array
-
-
 class _Slabs:
     """Slabs of a volume on the current device, with the slices beside them that they need.
 
@@ -166,8 +162,14 @@ class _Slabs:
                     self.copy.wait_event(done[turn % 2])
                 kept = min(2, place)
                 if kept:
-                    self._move(buffer, 0, before[place - kept :].data.ptr, kept, ON_DEVICE)
-                self._upload(buffer, kept, low, high)
+                    source, kept_bytes = before[place - kept :].data.ptr, kept * self.slice_bytes
+                    _move(buffer.data.ptr, source, kept_bytes, ON_DEVICE, self.copy)
+                part = np.ascontiguousarray(self.volume[low:high], self.dtype)
+                target = buffer.data.ptr + kept * self.slice_bytes
+                if self.staging is None:
+                    _move(target, part.ctypes.data, part.nbytes, TO_DEVICE, self.copy)
+                else:
+                    self.staging.send(target, part.reshape(-1).view(np.uint8))
                 ready = cupy.cuda.Event(disable_timing=True)
                 ready.record(self.copy)
                 stop = self.last if high == self.cuts[-1] else high - 1
@@ -179,31 +181,9 @@ class _Slabs:
             if self.staging is not None:
                 self.staging.pool.shutdown()
 
-    def _upload(self, buffer: Any, place: int, low: int, high: int) -> None:
-        """Copy slices [low, high) of the volume to `buffer`, from index `place` on."""
-        part = np.ascontiguousarray(self.volume[low:high], self.dtype)
-        if self.staging is None:
-            self._move(buffer, place, part.ctypes.data, high - low, TO_DEVICE)
-        else:
-            self.staging.send(
-                buffer.data.ptr + place * self.slice_bytes, part.reshape(-1).view(np.uint8)
-            )
-
-    def _move(self, buffer: Any, place: int, source: int, slices: int, kind: int) -> None:
-        size = slices * self.slice_bytes
-        _move(buffer.data.ptr + place * self.slice_bytes, source, size, kind, self.copy)
-
 
 def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
     cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)
-
-
-class _Piece:
-    """A pinned buffer, and an event that is recorded when it has been sent."""
-
-    def __init__(self, size: int) -> None:
-        self.memory = cupyx.empty_pinned(size, np.uint8)
-        self.sent = cupy.cuda.Event(block=True, disable_timing=True)
 
 
 class _Staging:
@@ -213,7 +193,8 @@ class _Staging:
         self.stream = stream
         self.threads = min(threads, -(-most // THREAD_BYTES))
         self.size = min(PIECE_BYTES, -(-most // self.threads))
-        self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(self.threads)]
+        self.buffers = [cupyx.empty_pinned(self.size, np.uint8) for _ in range(2 * self.threads)]
+        self.sent = [cupy.cuda.Event(block=True, disable_timing=True) for _ in self.buffers]
         self.pool = ThreadPoolExecutor(self.threads)
 
     def send(self, target: int, source: NDArray[np.uint8]) -> None:
@@ -225,12 +206,12 @@ class _Staging:
             for turn in range(turns):
                 start = (turn * self.threads + thread) * size
                 part = source[start : start + size]
-                piece = self.pieces[thread][turn % 2]
-                piece.sent.synchronize()
-                np.copyto(piece.memory[: part.size], part)
-                data = piece.memory.ctypes.data
-                _move(target + start, data, part.size, TO_DEVICE, self.stream)
-                piece.sent.record(self.stream)
+                buffer = 2 * thread + turn % 2
+                memory, sent = self.buffers[buffer], self.sent[buffer]
+                sent.synchronize()
+                np.copyto(memory[: part.size], part)
+                _move(target + start, memory.ctypes.data, part.size, TO_DEVICE, self.stream)
+                sent.record(self.stream)
 
         futures = [self.pool.submit(work, thread) for thread in range(self.threads)]
         wait(futures)
