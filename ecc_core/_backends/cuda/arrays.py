@@ -29,7 +29,7 @@ def adopt(array: Any) -> AbstractContextManager[ArrayView]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""
     if not isinstance(array, cupy.ndarray):
         return _adopt_tensor(array)
-    view = ArrayView(array, element_of(array.dtype), _same)
+    view = ArrayView(array, element_of(array.dtype), as_cupy)
     if array.device.id == cupy.cuda.runtime.getDevice():
         return nullcontext(view)
     return _made_current(view, HERE)
@@ -86,10 +86,6 @@ def borrowed_stream(device: int) -> Any:
     if hasattr(cupy.cuda.Stream, "from_external"):
         return cupy.cuda.Stream.from_external(stream)
     return cupy.cuda.ExternalStream(stream.cuda_stream, device)
-
-
-def _same(array: Any) -> Any:
-    return array
 
 
 @lru_cache(maxsize=64)

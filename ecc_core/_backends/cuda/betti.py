@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
-from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers
+from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.exact import EVERY_VALUE
@@ -44,7 +44,7 @@ def betti_curves(
         if result.size and view.array.size:
             mask, kinds = as_cupy(mask), kinds_of(filtration)
             variant = variant_of(filtration, view.element, mask)
-            host = launch.thresholds_on_host(thresholds)
+            host = thresholds_on_host(thresholds)
             prepared = prepare(host, variant, view.array.device.id)
             codes, _, memory = codes_of(view, mask, variant, prepared)
             for i, code in enumerate(codes):
@@ -157,7 +157,7 @@ def region_betti_curves(
             return ids, view.wrap(cupy.zeros((len(euler), filtration.ndim, euler.shape[1]), int))
         ranked = rank_labels(contiguous_labels(as_cupy(labels)))
         numbers, kinds = ranked.ranks[ranked.labels], kinds_of(filtration)
-        variant, host = variant_of(filtration, view.element), launch.thresholds_on_host(thresholds)
+        variant, host = variant_of(filtration, view.element), thresholds_on_host(thresholds)
         prepared = prepare(host, variant, view.array.device.id)
         single = view._replace(array=view.array[None])
         codes, _, memory = codes_of(single, None, variant, prepared, keep=True)

@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
     # On the device, the index of the level of each threshold, and whether it has none. None if the
     # thresholds are the levels.
     pick: tuple[Any, Any] | None = None
-    # Whether some threshold admits the value that points which never enter are given.
+    # Whether some threshold admits the value that NaN is given, which is infinite.
     reaches_last: bool = False
     memory: tuple[Any, ...] = ()  # device arrays that `bins` and `pair_bins` point to
 
@@ -76,16 +76,11 @@ def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
     key = thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
     prepared = _prepare(*key)
     if cupy.cuda.get_current_stream().is_capturing():
-        keep_captured(prepared)
+        captured.append(prepared)
     return prepared
 
 
-def keep_captured(prepared: Prepared) -> None:
-    """Keep the memory of a captured call, since its graph may be replayed at any time."""
-    _captured.append(prepared)
-
-
-_captured: list[Prepared] = []
+captured: list[Prepared] = []  # whose graphs may be replayed at any time
 
 
 @lru_cache(maxsize=128)
@@ -93,7 +88,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     thresholds = np.frombuffer(raw, dtype)
     own = np.dtype(np.float32 if element == "bfloat16" else element)
     levels = round_to_levels(thresholds, own, superlevel)
-    keys = to_keys(levels.values)
+    values, keys = levels.values, to_keys(levels.values)
     if keys.dtype.kind == "f":  # the kernels take -0 to be less than 0
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
@@ -105,10 +100,10 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
         memory.append(cupy.asarray(values))
         target[field] = memory[-1].data.ptr
 
-    rule, cells = _rule(levels.values, keys, bins)
+    rule, cells = _rule(values, keys, bins)
     if own.itemsize == 1:
         rule, cells = TABLE, None
-        upload("table", _table(levels.values, superlevel, element), bins)
+        upload("table", _table(values, superlevel, element), bins)
     else:
         upload("thresholds", keys, bins)
     pair_bins = bins.copy()
@@ -117,13 +112,12 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     if rule == TABLE:
         pairs: PairRule | None = PairRule(TABLE, 256)
     else:
-        pairs = pair_rule(levels.values, thresholds, keys, superlevel)
+        pairs = pair_rule(values, thresholds, keys, superlevel)
     if pairs is not None:
         for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
             pair_bins[name] = value
         if (tables := pairs.memory()) is not None:
             upload("table", tables, pair_bins)
-    pick = _pick(levels)
     # Other streams may use the memory next, and kernels on any stream may still use that of
     # thresholds which the cache drops.
     cupy.cuda.Device().synchronize()
@@ -137,8 +131,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
         ),
         bins.view(np.int64),
         pair_bins.view(np.int64),
-        pick,
-        _reaches_last(levels.values, superlevel),
+        _pick(levels),
+        bool(np.isinf(values[:1] if superlevel else values[-1:]).any()),
         tuple(memory),
     )
 
@@ -218,13 +212,3 @@ def _pick(levels: Levels) -> tuple[Any, Any] | None:
     if np.array_equal(index, np.arange(count)):
         return None
     return cupy.asarray(np.clip(index, 0, max(count - 1, 0))), cupy.asarray(entered == 0)
-
-
-def _reaches_last(values: Array, superlevel: bool) -> bool:
-    """Return whether a level admits the value of points that never enter (`Prepared`)."""
-    if values.size == 0 or (values.dtype.kind in "iu" and values.dtype.itemsize <= 2):
-        return False
-    if values.dtype.kind == "f":
-        return bool(np.isinf(values[0]) if superlevel else np.isinf(values[-1]))
-    info = np.iinfo(values.dtype)
-    return bool(values[0] == info.min if superlevel else values[-1] == info.max)

@@ -160,19 +160,13 @@ def stream_zeros(words: int, device: int, stream: int) -> int:
     Kernels on a stream run one after another and leave the words zero, so all calls on the default
     stream share them. Other streams come and go, and get none.
     """
-    memory = _shared.get(device)
-    if memory is None:
-        memory = _add_device(device)
+    if device not in _shared:
+        with _lock:
+            if device not in _shared:
+                _pools[device] = _cleared(POOL), 0  # now, since a capture may forbid it
+                _shared[device] = _cleared(SHARED)
     shared = stream == DEFAULT_STREAM and 0 < words <= SHARED
-    return int(memory.data.ptr) if shared else 0
-
-
-def _add_device(device: int) -> Any:
-    with _lock:
-        if device not in _shared:
-            _pools[device] = _cleared(POOL), 0  # now, since a capture may forbid it
-            _shared[device] = _cleared(SHARED)
-        return _shared[device]
+    return int(_shared[device].data.ptr) if shared else 0
 
 
 def pooled_zeros(words: int, device: int) -> int:

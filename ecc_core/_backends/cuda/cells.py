@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy, on_host
+from ecc_core._backends.cuda.arrays import ArrayView, Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.compile import processors, shared_limit
@@ -107,14 +107,10 @@ def _counts(
     else:
         codes, flag, memory = codes_of(view, mask, variant, prepared, keep=True)
         levels = prepared.rules.levels
-    layout = _Layout(
-        (len(codes), *view.array.shape[1:]),
-        tuple(step // codes.itemsize for step in codes.strides),
-        codes.dtype.name,
-        prepared is None,
-        None if regions is None else regions.labels.dtype.name,
-    )
-    call = _plan(layout, cells, filtration, levels, codes.device.id)
+    placement = Placement((len(codes), *view.array.shape[1:]), codes.strides, 0)
+    label = None if regions is None else regions.labels.dtype
+    types = codes.dtype, prepared is None, label
+    call = _plan(placement, *types, cells, filtration, levels, codes.device.id)
     rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr]
@@ -161,31 +157,29 @@ def _is_bytes(view: ArrayView) -> bool:
     return view.element in ("uint8", "int8") and array.strides[-1] == 1 and aligned
 
 
-class _Layout(NamedTuple):
-    """Sizes (images, *spatial), steps between codes, and types of codes and labels.
+@lru_cache(maxsize=256)
+def _plan(
+    placement: Placement,
+    code: np.dtype[Any],
+    raw: bool,
+    label: np.dtype[Any] | None,
+    cells: Cells,
+    filtration: Filtration,
+    levels: int,
+    device: int,
+) -> Call | None:
+    """Return the launch that lacks addresses, or None if there is nothing to count.
 
     `raw`: whether codes are the values of images of 8 bits.
     """
-
-    sizes: tuple[int, ...]
-    steps: tuple[int, ...]
-    code: str
-    raw: bool
-    label: str | None
-
-
-@lru_cache(maxsize=256)
-def _plan(
-    layout: _Layout, cells: Cells, filtration: Filtration, levels: int, device: int
-) -> Call | None:
-    """Return the launch that lacks addresses, or None if there is nothing to count."""
-    images, *sizes = layout.sizes
+    images, *sizes = placement.shape
+    steps = [step // code.itemsize for step in placement.strides]
     places = _places(tuple(sizes), cells, filtration.boundary)
     (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
     lines, slices = last - first, bottom - top
     if lines <= 0 or slices <= 0 or right <= left:
         return None
-    kinds, bins, labelled = len(cells.groups), levels + 1, layout.label is not None
+    kinds, bins, labelled = len(cells.groups), levels + 1, label is not None
     copies = 0 if labelled else _copies(kinds // 2 if cells.boxes else kinds, bins, device)
     paired = cells.boxes and copies >= PAIRED_COPIES
     if cells.boxes and not (paired or labelled):
@@ -201,7 +195,7 @@ def _plan(
     chunk = min(range(CHUNK[0], CHUNK[1] + 1), key=cost)
     units = across * lines * -(-slices // chunk)
     depth, height, width = _as_volume(tuple(sizes), 1)
-    batch, slice_, row = (layout.steps[0], *_as_volume(layout.steps[1:], 0)[:2])
+    batch, slice_, row = (steps[0], *_as_volume(tuple(steps[1:]), 0)[:2])
     superlevel = filtration.superlevel
     given = CELLS(
         batch=batch,
@@ -223,9 +217,9 @@ def _plan(
         spill=MOST_SUM * copies // (threads * (PLACES + 1) * chunk),
     )
     macros = {
-        "CODE": ELEMENTS[layout.code],
-        "SHIFT": (128 * (layout.code == "int8") + superlevel) if layout.raw else 0,
-        "LABEL": ELEMENTS[layout.label or "uint8"],
+        "CODE": ELEMENTS[code.name],
+        "SHIFT": (128 * (code == np.int8) + superlevel) if raw else 0,
+        "LABEL": ELEMENTS["uint8" if label is None else label.name],
         "GROUPS": ",".join(str(_corners(group)) for group in cells.groups),
         "LAST": int(cells.every),
         "SUPER": int(superlevel),

@@ -94,20 +94,6 @@ def coefficient_call(
     return call, data, mask, call.places[1] + POINTS.word("coefficients")
 
 
-def scanned_counts(view: ArrayView, variant: Variant, prepared: Prepared) -> tuple[Any, Any] | None:
-    """Return sums of coefficients in each bin, (images, levels + 1), and a flag as above; or None.
-
-    They are returned for large images only: a block has sums in shared memory.
-    """
-    array = view.array
-    call = _plan(Placement.of(array), variant, prepared.rules, array.device.id)
-    if call is None:
-        return None
-    counts = cupy.zeros((len(array), prepared.rules.levels + 1), np.int64)
-    bins = enumerate(prepared.bins.tolist(), call.places[2])
-    return counts, _launch(call, array, variant, [(TO_COUNTS, counts)], bins)
-
-
 def _launch(
     call: Call,
     array: Any,
@@ -191,13 +177,17 @@ def counted_curves(
     own: tuple[int, int] | None,
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
-    scans = variant.nan != NAN_OMIT
-    whole = mask is None and direction is None and own is None
-    counted = scanned_counts(view, variant, prepared) if scans and whole else None
-    if counted is not None:
-        values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
-        return values, counted[1], counted
-    line = is_long_line(view.array.shape) and own is None
+    scans, array, rules = variant.nan != NAN_OMIT, view.array, prepared.rules
+    bins = cupy.zeros((len(array), rules.levels + 1), np.int64)
+    call = None
+    if scans and mask is None and direction is None and own is None:
+        call = _plan(Placement.of(array), variant, rules, array.device.id)
+    if call is not None:  # a block has sums in shared memory
+        words = enumerate(prepared.bins.tolist(), call.places[2])
+        flag = _launch(call, array, variant, [(TO_COUNTS, bins)], words)
+        values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
+        return values, flag, (bins, flag)
+    line = is_long_line(array.shape) and own is None
     found: Any = None
     if line:
         flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
@@ -207,12 +197,11 @@ def counted_curves(
         mask, variant = None, variant._replace(nan=NAN_NONE, masked=False)
     if own is not None:
         part = slice(None), slice(*own)
-        view = view._replace(array=view.array[part])
+        view = view._replace(array=array[part])
         found = cupy.ascontiguousarray(found[part])
-    images, levels = len(view.array), prepared.rules.levels
-    bins = cupy.zeros((images, levels + 1), np.int64)
+    images, levels = len(array), rules.levels
     samples = samples_of(view, mask, variant, prepared, direction, vector=not line)
-    shared, macros = table_memory(prepared.rules)
+    shared, macros = table_memory(rules)
     own_sums = levels <= FEW and images <= (MOST_IMAGES if line else 1)
     if own_sums:
         shared += 16 * (levels // 8 + 1)

@@ -54,19 +54,12 @@ class Number:
         self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
         least, flip = _least_byte(variant, thresholds)
         sign = -1 if variant.cubes and ndim == 3 else 1
-        given = BYTES(
-            **dict(zip(("batch", "slice", "row"), (batch, step, row), strict=True)),
-            **dict(zip(("depth", "height", "width"), layout.shape, strict=True)),
-            images=layout.images,
-            lanes=lanes,
-            across=across,
-            down=down,
-            chunk=chunk,
-            least=0x01010101 * (128 - least % 128),
-            high=0 if least > 127 else 0xFFFFFFFF,
-            flip=0xFFFFFFFF if flip else 0,
-            sign=sign,
-        )
+        steps = {"batch": batch, "slice": step, "row": row, "images": layout.images}
+        sizes = {"depth": depth, "height": height, "width": width}
+        units = {"lanes": lanes, "across": across, "down": down, "chunk": chunk}
+        high, flipped = 0 if least > 127 else 0xFFFFFFFF, 0xFFFFFFFF if flip else 0
+        level = {"least": 0x01010101 * (128 - least % 128), "high": high, "flip": flipped}
+        given = BYTES(**steps, **sizes, **units, **level, sign=sign)
         macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}
         self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
         self._device = device

@@ -170,7 +170,8 @@ def _region_curves(
         return None
     variant = variant_of(filtration, view.element)
     prepared = prepare(at, variant, array.device.id)
-    regions = plan_regions(array, labels, variant, prepared.rules)
+    given = Placement.of(array), variant, prepared.rules
+    regions = plan_regions(*given, labels.dtype, labels.size, array.device.id)
 
     def run(image: Any, labels: Any) -> tuple[Any, Any]:
         found = regions.find([(DATA, _address(image))], as_cupy(labels), prepared)

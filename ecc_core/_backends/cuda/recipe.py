@@ -77,7 +77,7 @@ class Plan(NamedTuple):
     tiling: Tiling
     copies: int
     shared: int
-    grid: tuple[int, ...] | None = None
+    grid: tuple[int, ...] = ()  # if blocks take images by turns
 
 
 class Recipe(NamedTuple):
@@ -131,26 +131,21 @@ def recipe(
     found.preferred_shared_memory_carveout = min(
         100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
-    direct = tiling.blocks == 1
+    direct, images = tiling.blocks == 1, layout.images
+    units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
+    whole = (images * tiling.blocks,) if deep else (tiling.blocks, images)
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
         layout,
         found,
-        (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
+        plan.grid or whole,
         32 * tiling.warps,
         plan.shared,
         image_struct(layout),
-        TILING(
-            across=tiling.across,
-            down=tiling.down,
-            chunk=tiling.chunk,
-            first=first,
-            last=last,
-            images=layout.images,
-        ),
+        TILING(**units, first=first, last=last, images=images),
         RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned),
-        0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
+        0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
         sign,
         variant.superlevel,
@@ -225,8 +220,7 @@ def _plan(
             room = 4 * rules.codes * copies + _left_of_step(shared, resident, device)
             more = _copies_within(4 * rules.codes, room, samples)
             copies, shared = more, shared + 4 * rules.codes * (more - copies)
-        grid = None if deep else (tiling.blocks, layout.images)
-        return Plan(source, options, tiling, copies, shared, grid)
+        return Plan(source, options, tiling, copies, shared)
     shared += tiling.warps * 3 * WARP_WIDTH * layout.item
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 1
@@ -299,8 +293,7 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
     copies = _copies_within(4 * rules.codes, room, samples)
     shared = fixed + 4 * rules.codes * copies
-    grid = None if deep else (tiling.blocks, layout.images)
-    return Plan(source, options, tiling, copies, shared, grid)
+    return Plan(source, options, tiling, copies, shared)
 
 
 def _left_of_step(shared: int, resident: int, device: int) -> int:

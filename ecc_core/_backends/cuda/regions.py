@@ -8,13 +8,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import (
-    ArrayView,
-    adopt,
-    as_cupy,
-    element_of,
-    thresholds_on_host,
-)
+from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, thresholds_on_host
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
 from ecc_core._backends.cuda.samples import (
@@ -116,10 +110,10 @@ class Regions:
     """
 
     def __init__(
-        self, samples: Samples, levels: int, label: str, size: int, variant: Variant
+        self, samples: Samples, levels: int, label: np.dtype[Any], size: int, variant: Variant
     ) -> None:
         self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
-        self._label, self._count_type = np.dtype(label), "int" if size < NARROW else "long long"
+        self._label, self._count_type = label, "int" if size < NARROW else "long long"
         self._row_bytes = self._bins * (4 if size < NARROW else 8)
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
@@ -209,8 +203,8 @@ class Regions:
         return call
 
     def _plan_sums(self, rows: int) -> Call:
-        macros = {"LABEL": ELEMENTS[self._label.name], "COUNT": self._count_type}
-        macros["SUPER"] = str(int(self._superlevel))
+        macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
+        macros["LABEL"] = ELEMENTS[self._label.name]
         call = plan_call("labels", "sum_bins", macros, (-(-rows // WARPS),), THREADS, [0] * 10)
         self._sums = {rows: call}  # the next images most probably have as many
         return call
@@ -242,7 +236,17 @@ def region_curves(
         variant = variant_of(filtration, view.element)
         if regions.size and thresholds.size:
             prepared = prepare(thresholds, variant, regions.device.id)
-            ids, values, flagged = _find_regions(single, regions, variant, prepared, direction)
+            kind, memory = (regions.dtype, regions.size), None
+            if direction is None:
+                placement, device = Placement.of(single.array), regions.device.id
+                plan = plan_regions(placement, variant, prepared.rules, *kind, device)
+                words = [(DATA, single.array.data.ptr)]
+            else:
+                samples = samples_of(single, None, variant, prepared, direction, vector=False)
+                plan = Regions(samples, prepared.rules.levels, *kind, variant)
+                memory, words = samples.memory, list(enumerate(samples.image.tolist()))
+            ids, values, flagged = plan.find(words, regions, prepared)
+            del memory  # until the kernels have been launched
             values = cupy.ascontiguousarray(pick_levels(values, prepared))
         else:
             ids, flagged = rank_labels(regions).ids, False
@@ -253,39 +257,16 @@ def region_curves(
         return view.wrap(ids), view.wrap(values)
 
 
-def _find_regions(
-    view: ArrayView, labels: Any, variant: Variant, prepared: Prepared, direction: Any
-) -> Found:
-    """Return the regions of one image with contiguous labels. Waits for the device."""
-    array, rules = view.array, prepared.rules
-    if direction is None:
-        regions = plan_regions(array, labels, variant, rules)
-        memory, image = None, [(DATA, array.data.ptr)]
-    else:
-        samples = samples_of(view, None, variant, prepared, direction, vector=False)
-        regions = Regions(samples, rules.levels, element_of(labels.dtype), labels.size, variant)
-        memory, image = samples.memory, list(enumerate(samples.image.tolist()))
-    found = regions.find(image, labels, prepared)
-    del memory  # until the kernels have been launched
-    return found
-
-
-def plan_regions(array: Any, labels: Any, variant: Variant, rules: Rules) -> Regions:
-    """Return the Regions of a batch of one image and contiguous labels, without a direction."""
-    kind = element_of(labels.dtype), labels.size
-    return _plan_regions(array.shape, array.strides, variant, rules, *kind, array.device.id)
-
-
 @lru_cache(maxsize=256)
-def _plan_regions(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
+def plan_regions(
+    placement: Placement,
     variant: Variant,
     rules: Rules,
-    label: str,
+    label: np.dtype[Any],
     size: int,
     device: int,
 ) -> Regions:
-    samples = plain_samples(shape, strides, variant, device)
+    """Return the Regions of a batch of one image and contiguous labels, without a direction."""
+    samples = plain_samples(placement.shape, placement.strides, variant, device)
     samples = samples._replace(options=samples.options | {"BINS": rules.single})
     return Regions(samples, rules.levels, label, size, variant)

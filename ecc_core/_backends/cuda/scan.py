@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
-from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, keep_captured, prepare
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
 from ecc_core._backends.cuda.calls import Call, pooled_zeros, stream_zeros
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
@@ -58,7 +58,7 @@ class Scan:
         stream = cupy.cuda.get_current_stream()
         lasting = 0
         if stream.is_capturing():
-            keep_captured(self.prepared)
+            captured.append(self.prepared)
             if not plan.accumulate:
                 lasting = pooled_zeros(self.zeros, self.device)
         elif not plan.accumulate:

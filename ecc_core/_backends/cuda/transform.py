@@ -20,8 +20,9 @@ from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.transform_masks import mask_transform
-from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
+from ecc_core._backends.cuda.transform_masks import mask_transform as mask_transform
+from ecc_core._backends.cuda.transform_regions import find_regions as find_regions
+from ecc_core._backends.cuda.transform_regions import region_transforms as region_transforms
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,
@@ -33,8 +34,6 @@ from ecc_core._backends.cuda.transform_sampling import (
 )
 from ecc_core._orthants import Frame
 from ecc_core._request.transform import MOST_WEIGHT
-
-__all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "weighted_transform"]
 
 Floats = NDArray[np.float64]
 

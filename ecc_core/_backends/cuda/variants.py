@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ecc_core._request.filtration import Filtration
 
 # The type of a sample in the kernels.
@@ -22,10 +24,7 @@ ELEMENTS = {
     "float32": "float",
     "float64": "double",
 }
-ITEM_BYTES = {
-    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] in "246"
-}
-ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
+ITEM_BYTES = {name: 2 if name == "bfloat16" else np.dtype(name).itemsize for name in ELEMENTS}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
 WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
 

@@ -113,7 +113,7 @@ class Emulator:
         self.backend.scan.plan_scan.cache_clear()
         self.backend.scan._kept_scan.cache_clear()
         self.backend.coefficients._plan.cache_clear()
-        self.backend.regions._plan_regions.cache_clear()
+        self.backend.regions.plan_regions.cache_clear()
         self.backend.cells._plan.cache_clear()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
