@@ -69,10 +69,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(thresholds: Array, variant: Variant, device: int) -> Prepared:
-    """Return thresholds for images of a type on the current device, which is number `device`.
-
-    The last ones are kept for later calls.
-    """
+    """Return thresholds for images of a type on the current device, which is number `device`."""
     key = thresholds.tobytes(), thresholds.dtype.str, variant.element, variant.superlevel, device
     prepared = _prepare(*key)
     if cupy.cuda.get_current_stream().is_capturing():

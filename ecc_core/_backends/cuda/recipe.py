@@ -51,7 +51,7 @@ BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
 # types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}
 # Rows of a warp's codes, two in one.
-PAIR_CACHE_ROWS = {"pairs2d": 8, "pairs3d": 8}
+PAIR_CACHE_ROWS = 8
 # Where samples are compared bit by bit: of bins for each warp, and of the rows of two steps of a
 # warp and one in front of them.
 SLICED_COPIES_BYTES = 4096
@@ -193,68 +193,62 @@ def _is_batch(layout: Layout, device: int) -> bool:
 def _plan(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> Plan:
-    """Two samples in a register (pairs.cuh), or bit by bit."""
-    assert rules.pair is not None
-    source = "pairs3d" if deep else "pairs2d"
-    _, height, width = layout.shape
+    """Two samples in a register (pairs.cuh; channels.cuh), or bit by bit (sliced.cuh)."""
+    images, (_, height, width), channels = layout.images, layout.shape, layout.channels
     narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
-    fold = 2 if narrow and layout.channels == 1 else 1
-    count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
+    fold = 2 if narrow and channels == 1 else 1
     batch = plan_batch(steps) if not deep and _is_batch(layout, device) else None
-    large = deep or (height > PAIR_ROWS and layout.images * height * width >= SLICED_LEAST)
-    sliced = rules.pair == TABLE and layout.vector and large
-    if sliced and fold == 1 and not batch:
-        return _bytes(layout, deep, steps, rules, device)
-    height = -(-height // fold)  # with two, sixteen rows of half a warp each
-    if layout.channels > 1:
-        return _pair_channels(layout, rules, device)
-    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
-    of_warp = _pair_rows(source, deep, layout.item, variant.masked, rules.key_size)
-    copies, shared, options = _pair_memory(source, deep, tiling, of_warp, rules, device)
+    large = deep or (height > PAIR_ROWS and images * height * width >= SLICED_LEAST)
+    sliced = rules.pair == TABLE and layout.vector and large and fold == 1 and not batch
+    source, rows = ("bytes", SLICED_ROWS) if sliced else ("pairs", PAIR_ROWS)
+    source += "3d" if deep else "2d"
+    count, most = processors(device), RESIDENT_WARPS[source]
+    if channels > 1:
+        block = 4, 8, CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
+        tiling = plan_channels(images, channels, height, width, rows, count, block)
+    else:
+        high = -(-height // fold)  # with two, sixteen rows of half a warp each
+        size, block = (images, deep, steps, high, width), (4, 8, most)
+        tiling = batch or plan_pairs(*size, count, block, sliced)
+    samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
+    if sliced:
+        return _bytes(source, layout, tiling, samples, rules, device)
+    of_warp = _pair_rows(source, layout, variant.masked, rules.key_size)
+    copies, shared, options = _pair_memory(source, tiling, samples, of_warp, rules, device)
     if fold > 1:
         options["FOLD"] = fold
-    if not batch:
-        if rules.pair in (CELLS, PIECES):
-            samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
-            resident = RESIDENT_WARPS[source] // tiling.warps
-            room = 4 * rules.codes * copies + _left_of_step(shared, resident, device)
-            more = _copies_within(4 * rules.codes, room, samples)
-            copies, shared = more, shared + 4 * rules.codes * (more - copies)
-        return Plan(source, options, tiling, copies, shared)
-    shared += tiling.warps * 3 * WARP_WIDTH * layout.item
-    turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
-    options["BATCH"] = 1
-    return Plan(source, options, tiling, copies, shared, (1, turns))
-
-
-def _pair_channels(layout: Layout, rules: Rules, device: int) -> Plan:
-    """Images whose slices are channels, two samples in a register (channels.cuh)."""
-    source, (channels, height, width) = "pairs3d", layout.shape
-    most = CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
-    count, block = processors(device), (4, 8, most)
-    tiling = plan_channels(layout.images, channels, height, width, PAIR_ROWS, count, block)
-    of_warp = CHANNEL_ROWS * channels * WARP_WIDTH * 4
-    copies, shared, options = _pair_memory(source, True, tiling, of_warp, rules, device)
-    options["CHANNELS"] = channels
+    if channels > 1:
+        options["CHANNELS"] = channels
+    elif batch:
+        shared += tiling.warps * 3 * WARP_WIDTH * layout.item
+        options["BATCH"] = 1
+        turns = min(images, count * (most // tiling.warps))
+        return Plan(source, options, tiling, copies, shared, (1, turns))
+    elif rules.pair in (CELLS, PIECES):
+        room = 4 * rules.codes * copies + _left_of_step(shared, most // tiling.warps, device)
+        more = _copies_within(4 * rules.codes, room, samples)
+        copies, shared = more, shared + 4 * rules.codes * (more - copies)
     return Plan(source, options, tiling, copies, shared)
 
 
-def _pair_rows(source: str, deep: bool, item: int, masked: bool, key_size: int) -> int:
+def _pair_rows(source: str, layout: Layout, masked: bool, key_size: int) -> int:
     """Return bytes of shared memory for the rows of a warp, and for those on their way to it."""
-    rows = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) // (2 if key_size > 4 else 1)
-    return PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + rows * WARP_WIDTH * (item + masked)
+    if layout.channels > 1:
+        return CHANNEL_ROWS * layout.channels * WARP_WIDTH * 4
+    many = source == "pairs3d" and layout.item < 4
+    rows = PAIR_QUEUE_ROWS[source] * (2 if many else 1) // (2 if key_size > 4 else 1)
+    return PAIR_CACHE_ROWS * WARP_WIDTH * 4 + rows * WARP_WIDTH * (layout.item + masked)
 
 
 def _pair_memory(
-    source: str, deep: bool, tiling: Tiling, of_warp: int, rules: Rules, device: int
+    source: str, tiling: Tiling, samples: int, of_warp: int, rules: Rules, device: int
 ) -> tuple[int, int, dict[str, int]]:
     """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs.
 
-    `of_warp`: bytes of the rows of each warp.
+    A warp has `samples`, and `of_warp` bytes of rows.
     """
     assert rules.pair is not None
     warps = tiling.warps
-    samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 0
@@ -272,28 +266,18 @@ def _pair_memory(
     return copies, shared, options
 
 
-def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) -> Plan:
+def _bytes(
+    source: str, layout: Layout, tiling: Tiling, samples: int, rules: Rules, device: int
+) -> Plan:
     """8-bit types, compared bit by bit (sliced.cuh)."""
-    source = "bytes3d" if deep else "bytes2d"
-    _, height, width = layout.shape
-    images, count, channels = layout.images, processors(device), layout.channels
-    wide = layout.vector + layout.wide
-    options = {"BINS": TABLE, "VECTOR": wide}
-    if channels > 1:
-        block = (4, 8, CHANNEL_WARPS[source][channels])
-        tiling = plan_channels(images, channels, height, width, SLICED_ROWS, count, block)
-        of_warp = (SLICED_ROWS + 1) * WARP_WIDTH * channels
-        options["CHANNELS"] = channels
-    else:
-        block = (4, 8, RESIDENT_WARPS[source])
-        tiling = plan_pairs(images, deep, steps, height, width, count, block, sliced=True)
-        of_warp = SLICED_BYTES
-    samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
+    options, of_warp = {"BINS": TABLE, "VECTOR": layout.vector + layout.wide}, SLICED_BYTES
+    if layout.channels > 1:
+        of_warp = (SLICED_ROWS + 1) * WARP_WIDTH * layout.channels
+        options["CHANNELS"] = layout.channels
     fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
     copies = _copies_within(4 * rules.codes, room, samples)
-    shared = fixed + 4 * rules.codes * copies
-    return Plan(source, options, tiling, copies, shared)
+    return Plan(source, options, tiling, copies, fixed + 4 * rules.codes * copies)
 
 
 def _left_of_step(shared: int, resident: int, device: int) -> int:

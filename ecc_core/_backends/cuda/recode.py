@@ -117,10 +117,7 @@ def recoded_curves(
     direction: Any,
     own: tuple[int, int] | None,
 ) -> tuple[Any, Any, Any] | None:
-    """Return curves at the levels, a flag that is set if NaN was seen, and their memory.
-
-    None if no kernel of pairs reads the codes.
-    """
+    """Return curves, flag and memory as `counted_curves`, or None if no pairs read the codes."""
     if prepared.rules.levels > PAIR_LEVELS or is_long_line(view.array.shape):
         return None
     keep, levels, device = own is not None, prepared.rules.levels, view.array.device.id

@@ -146,10 +146,7 @@ def _heights(direction: Direction, _device: int) -> Any:
 def find_range(
     view: ArrayView, mask: Any, variant: Variant, direction: Any
 ) -> tuple[Any, Any, bool]:
-    """Return the smallest and the largest finite value or None, and whether there is a NaN.
-
-    Waits for the device.
-    """
+    """Wait for the smallest and the largest finite value or None, and whether there is a NaN."""
     array = view.array
     if not array.size:
         return None, None, False

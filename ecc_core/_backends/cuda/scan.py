@@ -85,10 +85,7 @@ class Scan:
         return memory
 
     def curves(self, data: int, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
-        """Return the curves at the levels, (images, levels), and the memory with the flags.
-
-        `mask` and `flag` are as for `begin`.
-        """
+        """Return the curves at the levels, (images, levels), and the memory with the flags."""
         memory = self.begin(data, mask, flag=flag)
         values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
@@ -99,10 +96,7 @@ class Scan:
         return values, memory
 
     def single(self, data: int, **given: int) -> Any:
-        """Return the curve (levels,) of a batch of one image; only for simple scans.
-
-        `given` is passed to `begin`.
-        """
+        """Return the curve (levels,) of one image by a simple scan; `given` is as for `begin`."""
         return cupy.ndarray(self._shape[1:], np.int64, self.begin(data, **given))
 
     def flags(self, memory: Any) -> Any:

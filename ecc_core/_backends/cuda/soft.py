@@ -152,16 +152,9 @@ def gradients(
 ) -> None:
     """Compute gradients and write them to contiguous tensors, where there are any.
 
-    Parameters
-    ----------
-    forward : Forward
-        The addresses that `curves` wrote to. Without slopes and spreads, there are no gradients of
-        thresholds and sharpness.
-    upstream : (batch, n) float32 tensor
-        The gradient of the loss by the curves, with any strides.
-    by_image : tensor of the shape of the image, optional
-    by_threshold : (n,) float32 tensor, optional
-    by_sharpness : () float32 tensor, optional
+    `forward` are the addresses that `curves` wrote to; without slopes and spreads, there are no
+    gradients of thresholds and sharpness. `upstream`, (batch, n) float32, is the gradient of the
+    loss by the curves, with any strides.
     """
     values, points, superlevel = given.values, given.points, given.superlevel
     images, levels = values.shape[0], given.thresholds.numel()

@@ -46,23 +46,13 @@ def curve(
 ) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
     """Euler characteristic of a host volume at sorted thresholds, (n,) int64, and its range.
 
-    Parameters
-    ----------
-    volume : (p, m, n) or (m, n) array
-        NumPy array, memory map, or any object with ``shape`` and ``dtype`` whose slices along the
-        first axis can be converted to NumPy arrays, such as a Zarr array. It may be larger than the
-        memory of the devices.
-    devices : sequence of int
-        Ids of the devices. Each of them computes a run of slabs.
-    ranged : bool
-        Whether the smallest and largest finite value are wanted, (None, None) if there is none.
-    slab_bytes : int
-        Approximate size of a slab.
+    Each of the devices, given by their numbers, computes a run of slabs of about `slab_bytes`. The
+    volume, (p, m, n) or (m, n), is a NumPy array, a memory map, or any object with ``shape`` and
+    ``dtype`` whose slices along the first axis can be converted to NumPy arrays, such as a Zarr
+    array. It may be larger than the memory of the devices. The range, the smallest and largest
+    finite value, is (None, None) unless `ranged`, or if there is none.
 
-    Raises
-    ------
-    ValueError
-        If the volume contains NaN and the filtration does not omit it.
+    Raises ValueError if the volume contains NaN and the filtration does not omit it.
     """
     at = np.zeros(0) if thresholds is None else thresholds
     if 0 in volume.shape:

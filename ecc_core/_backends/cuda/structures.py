@@ -28,9 +28,8 @@ FIELD = r"[\w\s]*?(\*?)\s*(\w+)(?:\[(\d+)\])?\s*"
 class Struct:
     """A structure that kernels take by value.
 
-    Its fields are those at the beginning, before any member function. Pointers are addresses.
-
-    It is defined in the file `source`; `types` are those that the kernel's options define.
+    It is defined in the file `source`. Its fields are those before any member function; pointers
+    are addresses, and `types` those that the kernel's options define.
     """
 
     def __init__(self, source: str, name: str, **types: Any) -> None:

@@ -51,7 +51,7 @@ def plan_pairs(
     width: int,
     processors: int,
     block: tuple[int, ...],
-    sliced: bool = False,
+    sliced: bool,
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
