@@ -108,13 +108,14 @@ def _sum_sorted(values: Any, amounts: Any, superlevel: bool) -> tuple[Any, Any]:
     last = cupy.ones(values.size, np.bool_)
     cupy.not_equal(values[1:], values[:-1], out=last[:-1])
     sums = cupy.cumsum(amounts, dtype=np.int64)[last]
+    if superlevel:
+        sums = sums[-1] - cupy.concatenate([cupy.zeros(1, np.int64), sums[:-1]])
     return changes(values[last], sums, superlevel)
 
 
 def changes(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
-    """The levels at which sums up to them change; for superlevels with the sums from them on."""
-    before = cupy.concatenate([cupy.zeros(1, np.int64), sums[:-1]])
+    """The levels at which sums up to them, or from them on for superlevels, change, and these."""
+    zero = cupy.zeros(1, np.int64)
+    before = cupy.concatenate([sums[1:], zero] if superlevel else [zero, sums[:-1]])
     kept = sums != before
-    if superlevel:
-        return levels[kept], sums[-1] - before[kept]
     return levels[kept], sums[kept]

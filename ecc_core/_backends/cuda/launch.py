@@ -199,7 +199,7 @@ def exact_curve(
         if direction is None and view.element in EVERY_VALUE:
             levels = every_value(view.element)
             sums = as_cupy(curve(view.array, levels, filtration, mask=mask))[0]
-            found = _changes_of(cupy.asarray(levels), sums, superlevel)
+            found = changes(cupy.asarray(levels), sums, superlevel)
             return tuple(view.wrap(array) for array in found)
         levels, sums = _sums_of_events(view, filtration, as_cupy(mask))
         levels = wrap_levels(view, levels) if direction is None else view.wrap(levels)
@@ -236,15 +236,6 @@ def every_value(element: str) -> Array:
         return np.array([False, True])
     info = np.iinfo(element)
     return np.arange(info.min, info.max + 1).astype(element)
-
-
-def _changes_of(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
-    """Return the levels at which a curve changes, and its values there."""
-    if not superlevel:
-        return changes(levels, sums, False)
-    after = cupy.concatenate([sums[1:], cupy.zeros(1, np.int64)])
-    kept = sums != after
-    return levels[kept], sums[kept]
 
 
 def value_range(

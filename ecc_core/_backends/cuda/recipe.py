@@ -22,7 +22,6 @@ from ecc_core._backends.cuda.tiling import (
     WARP_WIDTH,
     Tiling,
     plan_batch,
-    plan_channels,
     plan_pairs,
 )
 from ecc_core._backends.cuda.variants import WIDE, Variant
@@ -203,13 +202,12 @@ def _plan(
     source, rows = ("bytes", SLICED_ROWS) if sliced else ("pairs", PAIR_ROWS)
     source += "3d" if deep else "2d"
     count, most = processors(device), RESIDENT_WARPS[source]
+    block = 4, 8, most
     if channels > 1:
         block = 4, 8, CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
-        tiling = plan_channels(images, channels, height, width, rows, count, block)
-    else:
-        high = -(-height // fold)  # with two, sixteen rows of half a warp each
-        size, block = (images, deep, steps, high, width), (4, 8, most)
-        tiling = batch or plan_pairs(*size, count, block, sliced)
+    high = -(-height // fold)  # with two, sixteen rows of half a warp each
+    size = images, deep, steps, high, width
+    tiling = batch or plan_pairs(*size, count, block, sliced, channels > 1)
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
     if sliced:
         return _bytes(source, layout, tiling, samples, rules, device)

@@ -197,7 +197,10 @@ class Regions:
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
         macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
-        rows = _shared_rows(self._bins) if few else 0
+        rows = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS) if few else 0
+        rows = (
+            0 if rows < 2 else 1 << (rows.bit_length() - 1)
+        )  # that a block counts in shared memory
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
         return call
@@ -212,12 +215,6 @@ class Regions:
 
 def _with_margin(count: int) -> int:
     return count + count // 4 + 8
-
-
-def _shared_rows(bins: int) -> int:
-    """Return how many labels a block counts in shared memory: a power of two, or 0."""
-    rows = min(ROWS_BYTES // (4 * bins), MOST_ROWS)
-    return 0 if rows < 2 else 1 << (rows.bit_length() - 1)
 
 
 def region_curves(

@@ -199,17 +199,14 @@ _kept_plan = lru_cache(maxsize=256)(plan_range)
 
 def _value(bits: int, element: str) -> Any:
     """Return the value that belongs to the 64 bits of an ordinal (samples.cuh)."""
-    if element == "float32":  # as below, for the most common type
-        own = bits & 0xFFFFFFFF
-        return np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)
-    ordinal = np.array([bits & (2 * SIGN - 1)], np.uint64).view(np.int64)
     if element in SMALL or ("float" in element and element != "float64"):
-        whole = ordinal.astype(np.int32)
-        key = (whole ^ (whole >> 31 & 0x7FFFFFFF)).view(np.float32)
+        own = bits & 0xFFFFFFFF
+        key = np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)
         if "float" in element:
-            return key.astype(np.float32 if element == "bfloat16" else element)[0]
+            return np.float16(key) if element == "float16" else key
         dtype = np.dtype(np.uint8 if element == "bool" else element)
-        return dtype.type(int(key[0]) - (1 << 23) + int(np.iinfo(dtype).min))
+        return dtype.type(int(key) - (1 << 23) + int(np.iinfo(dtype).min))
+    ordinal = np.array([bits & (2 * SIGN - 1)], np.uint64).view(np.int64)
     if element == "float64":
         return (ordinal ^ (ordinal >> 63 & (SIGN - 1))).view(np.float64)[0]
     unsigned = element.startswith("u")
@@ -218,8 +215,6 @@ def _value(bits: int, element: str) -> Any:
 
 
 SMALL = ("bool", "uint8", "int8", "uint16", "int16")
-
-
 POINTS = Struct("points.cuh", "Points")
 OUT, NOT_FINITE = map(POINTS.word, ("coefficients", "not_finite"))
 WARPS = THREADS // 32

@@ -168,11 +168,11 @@ def gradients(
                 launch(call, stream, struct)
             return
         options = (points, values.dtype, superlevel, levels, by_image.dtype, totals, device)
-        plan = plans.gather(images, *options)
+        gather, tabled = plans.gather(images, *options)
         sharpness, out, weights = given.sharpness.data_ptr(), by_image.data_ptr(), forward[-1]
-        if plan.small:
+        if not tabled:
             work = (values.data_ptr(), weights, points, 0, forward.windows, sharpness, 0, out)
-            launch(plan.call, stream, work, struct)
+            launch(gather, stream, work, struct)
             return
         slots = plans.table_slots(levels)
         for part in _parts(images, MEMORY // (8 * slots)):
@@ -182,10 +182,10 @@ def gradients(
             call = plans.tabulation(count, first, images, levels, sums, superlevel, device)
             tail = sharpness, forward.windows, table.data_ptr()
             launch(call, stream, struct, tail)
-            plan = plans.gather(count, *options)
+            gather, _ = plans.gather(count, *options)
             own = _row(values, part), weights + first * points, points, 0
             to = out + first * points * by_image.itemsize
-            launch(plan.call, stream, (*own, forward.windows, 0, table.data_ptr(), to))
+            launch(gather, stream, (*own, forward.windows, 0, table.data_ptr(), to))
 
 
 def increasing(free: Tensor, step: Tensor) -> Tensor:

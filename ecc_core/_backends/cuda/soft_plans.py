@@ -15,19 +15,12 @@ from ecc_core._backends.cuda.coefficients import coefficient_call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
 from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import NAN_NONE, Variant
+from ecc_core._backends.cuda.variants import ELEMENTS, NAN_NONE, Variant
 
 SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")
 TOTALS = Struct("soft_levels.cuh", "Totals")
-ELEMENTS = {
-    torch.float16: "Half",
-    torch.bfloat16: "BFloat",
-    torch.float32: "float",
-    torch.float64: "double",
-}
-
 # As in the kernels.
 MOMENTS, EACH = 4, 8
 THREADS = 1024  # on a multiprocessor, whose shared memory its blocks divide
@@ -55,7 +48,7 @@ def values(
     `places` are the first two modulo 16.
     """
     steps = tuple(step * dtype.itemsize for step in strides)
-    variant = Variant(False, superlevel, NAN_NONE, _element(dtype), mask_strides is not None)
+    variant = Variant(False, superlevel, NAN_NONE, element_of(dtype), mask_strides is not None)
     samples = plain_samples(shape, steps, variant, device, mask_strides, directional, places)
     macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
     call = samples.plan("soft_values", "soft_values", macros, 0)
@@ -63,7 +56,8 @@ def values(
     return call, (*words, call.places[1])
 
 
-def _element(dtype: torch.dtype) -> str:
+def element_of(dtype: torch.dtype) -> str:
+    """Return the name of a type, by which `ELEMENTS` has that of the kernels."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -83,7 +77,7 @@ def coefficients(
     first is `address` modulo 16. NaN is a number like others.
     """
     steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
-    variant = Variant(connectivity != 1, superlevel, NAN_NONE, _element(dtype), masked)
+    variant = Variant(connectivity != 1, superlevel, NAN_NONE, element_of(dtype), masked)
     return coefficient_call(Placement(shape, tuple(steps), address), variant, device)
 
 
@@ -151,7 +145,9 @@ def tabulation(
 def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
     given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
-    return plan_call("soft_increasing", name, {"REAL": ELEMENTS[dtype]}, (1,), 32, given)
+    return plan_call(
+        "soft_increasing", name, {"REAL": ELEMENTS[element_of(dtype)]}, (1,), 32, given
+    )
 
 
 class Scan(NamedTuple):
@@ -173,7 +169,7 @@ def scan(
     turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
     resident = _resident(images, points, device) if small else 1
-    macros = {"ELEMENT": ELEMENTS[dtype], "SUPER": int(superlevel)}
+    macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "SUPER": int(superlevel)}
     macros |= {"THREADS": THREADS // resident, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
     found = function(name, name, device, macros)
@@ -219,13 +215,6 @@ def _scale(points: int) -> float:
     return 2.0 ** min(28 - math.ceil(math.log2(points)), 20)
 
 
-class Gather(NamedTuple):
-    """A launch of soft_gather.cu; with `small` it needs no table."""
-
-    call: Call
-    small: bool
-
-
 @lru_cache(maxsize=256)
 def gather(
     images: int,
@@ -236,15 +225,15 @@ def gather(
     out: torch.dtype,
     totals: bool,
     device: int,
-) -> Gather:
-    """Return the launch that writes the gradients of images of so many points."""
+) -> tuple[Call, bool]:
+    """Return the launch that writes the gradients of images, and whether it needs a table."""
     _, blocks = _divide(images, points, THREADS * EACH, processors(device))
     small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
     resident = 4 if small and images > processors(device) else 1
     threads = THREADS // resident
     macros = {
-        "ELEMENT": ELEMENTS[dtype],
-        "OUT": ELEMENTS[out],
+        "ELEMENT": ELEMENTS[element_of(dtype)],
+        "OUT": ELEMENTS[element_of(out)],
         "SUPER": int(superlevel),
         "SMALL": int(small),
         "THREADS": threads,
@@ -259,4 +248,4 @@ def gather(
     sums = total_blocks(levels) if small and totals else 0
     arguments = (work, TOTALS(images=images, levels=levels, blocks=sums))
     grid = (sums + images * blocks,)
-    return Gather(Call(found, grid, threads, 4 * room, arguments), small)
+    return Call(found, grid, threads, 4 * room, arguments), not small

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.soft import launch, launching
-from ecc_core._backends.cuda.soft_plans import ELEMENTS
+from ecc_core._backends.cuda.soft_plans import element_of
 from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.variants import ELEMENTS
 from ecc_core._backends.soft import Projected
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")
@@ -68,7 +69,7 @@ def _orthants(
     boxes = {"sides": [*lead, *sides], "grid": [*lead, *grid]}
     struct = ORTHANTS(**sizes, **boxes, cubes=cubes, greatest=greatest)
     blocks = -(-images * max(counts) // THREADS)
-    macros = {"REAL": ELEMENTS[dtype], "AXES": len(grid)}
+    macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": len(grid)}
     return plan_call("soft_orthants", name, macros, (blocks,), THREADS, (struct, *[0] * addresses))
 
 
@@ -141,7 +142,7 @@ def _plans(
     struct = POINTS(**sizes, directions_count=vectors, levels_count=levels)
 
     def plan(name: str, blocks: tuple[int, ...], *arguments: object) -> Call:
-        macros = {"REAL": ELEMENTS[dtype], "AXES": axes}
+        macros = {"REAL": ELEMENTS[element_of(dtype)], "AXES": axes}
         return plan_call("soft_project", name, macros, blocks, THREADS, arguments)
 
     def total(parts: int, size: int) -> Call:

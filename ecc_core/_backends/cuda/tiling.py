@@ -52,65 +52,30 @@ def plan_pairs(
     processors: int,
     block: tuple[int, ...],
     sliced: bool,
+    channels: bool,
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
     `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
     have, the last as many as fit on a multiprocessor. If images are compared bit by bit (`sliced`),
-    the first and the last of the rows that a warp reads may belong to other warps.
+    the first and the last of the rows that a warp reads may belong to other warps. If slices are
+    `channels`, a warp has all of them; of more columns than warps, blocks that fill the device take
+    some by turns.
     """
     rows, others = (SLICED_ROWS, 2) if sliced else (PAIR_ROWS, 0)
-    own = rows - others
-    counts = _candidates(steps if deep else _ceil(steps, own))
-    cuts = [(n, n if deep else n * rows - others) for n in counts]
-    columns = _ceil(width, WARP_WIDTH), max(1, _ceil(height - others, own)) if deep else 1
-    return _plan_columns(images, deep, steps, columns, cuts, processors, block, rows)
-
-
-@lru_cache(maxsize=4096)
-def plan_channels(
-    images: int,
-    channels: int,
-    height: int,
-    width: int,
-    rows: int,
-    processors: int,
-    block: tuple[int, ...],
-) -> Tiling:
-    """Cut images whose channels are slices into columns of all channels, for warps of `rows` rows.
-
-    If there are more columns than warps, blocks that fill the device take them by turns.
-    """
-    sliced = rows == SLICED_ROWS
-    down = max(1, _ceil(height - 2, SLICED_ROWS - 2)) if sliced else _ceil(height, PAIR_ROWS)
-    columns, warps = (_ceil(width, WARP_WIDTH), down), block[-1]
-    units, each = columns[0] * down, channels * rows * WARP_WIDTH
-    blocks = max(1, processors // images, _ceil(units * each, PAIR_POINTS_A_BLOCK))
-    if units >= blocks * warps:
-        return Tiling(*columns, channels, warps, blocks)
-    cuts = [(channels, channels)]
-    return _plan_columns(images, True, channels, columns, cuts, processors, block, rows)
-
-
-def _plan_columns(
-    images: int,
-    deep: bool,
-    steps: int,
-    columns: tuple[int, int],
-    cuts: list[tuple[int, int]],
-    processors: int,
-    block: tuple[int, ...],
-    rows: int,
-) -> Tiling:
-    """Return the best of some `cuts`: the steps of a warp, and the rows or slices that it owns.
-
-    `columns` are those of warps along x and y, `rows` those of a step.
-    """
-    across, down = columns
-    best, most = None, block[-1]
-    for warps, (parts, chunk) in itertools.product(block, cuts):
+    own, most = rows - others, block[-1]
+    across, down = _ceil(width, WARP_WIDTH), max(1, _ceil(height - others, own)) if deep else 1
+    counts = [steps] if channels else _candidates(steps if deep else _ceil(steps, own))
+    if channels:
+        units, each = across * down, steps * rows * WARP_WIDTH
+        blocks = max(1, processors // images, _ceil(units * each, PAIR_POINTS_A_BLOCK))
+        if units >= blocks * most:
+            return Tiling(across, down, steps, most, blocks)
+    best = None
+    for warps, parts in itertools.product(block, counts):
         if parts * rows * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
             continue
+        chunk = parts if deep else parts * rows - others
         blocks = _ceil(across * down * _ceil(steps, chunk), warps)
         resident = most // warps
         each = _ceil(images * blocks, processors)
