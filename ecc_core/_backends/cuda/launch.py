@@ -41,8 +41,6 @@ from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-Array = NDArray[Any]
-
 
 def curve(
     image: Any,
@@ -230,7 +228,7 @@ def wrap_levels(view: ArrayView, levels: Any) -> Any:
     return given.to(torch.bfloat16)
 
 
-def every_value(element: str) -> Array:
+def every_value(element: str) -> NDArray[Any]:
     """Return all values of a type of at most 16 bits."""
     if element == "bool":
         return np.array([False, True])

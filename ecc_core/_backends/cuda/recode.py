@@ -84,9 +84,8 @@ def codes_of(
     """
     array, levels = view.array, prepared.rules.levels
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = view._replace(array=array.transpose(order.axes))
-    hidden = None if hidden is None else hidden.transpose(order.axes)
+    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape).transpose(order.axes)
     along_columns = int(order.codes[CODES.word("strides") + 2]) == 1
     vector = order.along_rows or along_columns
     samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)

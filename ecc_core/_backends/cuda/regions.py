@@ -197,10 +197,9 @@ class Regions:
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
         macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
+        # Of labels that a block counts in shared memory: a power of two, or 0.
         rows = min(ROWS_BYTES // (4 * self._bins), MOST_ROWS) if few else 0
-        rows = (
-            0 if rows < 2 else 1 << (rows.bit_length() - 1)
-        )  # that a block counts in shared memory
+        rows = 0 if rows < 2 else 1 << (rows.bit_length() - 1)
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
         return call

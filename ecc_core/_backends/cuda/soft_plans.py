@@ -168,7 +168,9 @@ def scan(
     # Few blocks, each with the same number of turns, since they end by adding their moments.
     turns, blocks = _divide(images, points, turn, processors(device))
     small = points <= (FLUSH_POINTS if blocks == 1 else SMALL_POINTS) and levels <= SMALL_LEVELS
-    resident = _resident(images, points, device) if small else 1
+    resident = 1  # blocks that share a multiprocessor, with a small image each
+    if small and images > processors(device):
+        resident = 2 if points > THREADS // 4 * EACH else 4  # with more warps, fewer levels each
     macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "SUPER": int(superlevel)}
     macros |= {"THREADS": THREADS // resident, "BLOCKS": resident}
     name = "soft_small" if small else "soft_scan"
@@ -189,13 +191,6 @@ def scan(
     sizes = {"levels": levels, "slots": slots, "blocks": blocks, "room": room, "flush": flush}
     call = Call(found, (images * blocks,), THREADS, 4 * room, (SCAN(**sizes, scale=scale),))
     return Scan(call, False, images * (moments + 1), scale)
-
-
-def _resident(images: int, points: int, device: int) -> int:
-    """Return how many blocks, with a small image each, share a multiprocessor."""
-    if images <= processors(device):
-        return 1
-    return 2 if points > THREADS // 4 * EACH else 4  # with more warps, each has fewer levels
 
 
 def _words(found: Any, resident: int, others: int = 0) -> int:
@@ -231,14 +226,9 @@ def gather(
     small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
     resident = 4 if small and images > processors(device) else 1
     threads = THREADS // resident
-    macros = {
-        "ELEMENT": ELEMENTS[element_of(dtype)],
-        "OUT": ELEMENTS[element_of(out)],
-        "SUPER": int(superlevel),
-        "SMALL": int(small),
-        "THREADS": threads,
-        "BLOCKS": resident,
-    }
+    macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "OUT": ELEMENTS[element_of(out)]}
+    macros |= {"SUPER": int(superlevel), "SMALL": int(small)}
+    macros |= {"THREADS": threads, "BLOCKS": resident}
     found = function("soft_gather", "soft_gather", device, macros)
     found.preferred_shared_memory_carveout = 100
     slots = table_slots(levels)

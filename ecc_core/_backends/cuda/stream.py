@@ -33,6 +33,7 @@ THREAD_BYTES = 1 << 20  # for which a thread is worth starting
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
+copy_memory = cupy.cuda.runtime.memcpyAsync
 
 
 def curve(
@@ -153,11 +154,11 @@ class _Slabs:
                 kept = min(2, place)
                 if kept:
                     source, kept_bytes = before[place - kept :].data.ptr, kept * self.slice_bytes
-                    _move(buffer.data.ptr, source, kept_bytes, ON_DEVICE, self.copy)
+                    copy_memory(buffer.data.ptr, source, kept_bytes, ON_DEVICE, self.copy.ptr)
                 part = np.ascontiguousarray(self.volume[low:high], self.dtype)
                 target = buffer.data.ptr + kept * self.slice_bytes
                 if self.staging is None:
-                    _move(target, part.ctypes.data, part.nbytes, TO_DEVICE, self.copy)
+                    copy_memory(target, part.ctypes.data, part.nbytes, TO_DEVICE, self.copy.ptr)
                 else:
                     self.staging.send(target, part.reshape(-1).view(np.uint8))
                 ready = cupy.cuda.Event(disable_timing=True)
@@ -170,10 +171,6 @@ class _Slabs:
             self.copy.synchronize()
             if self.staging is not None:
                 self.staging.pool.shutdown()
-
-
-def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
-    cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)
 
 
 class _Staging:
@@ -200,7 +197,8 @@ class _Staging:
                 memory, sent = self.buffers[buffer], self.sent[buffer]
                 sent.synchronize()
                 np.copyto(memory[: part.size], part)
-                _move(target + start, memory.ctypes.data, part.size, TO_DEVICE, self.stream)
+                data, stream = memory.ctypes.data, self.stream.ptr
+                copy_memory(target + start, data, part.size, TO_DEVICE, stream)
                 sent.record(self.stream)
 
         futures = [self.pool.submit(work, thread) for thread in range(self.threads)]

@@ -131,13 +131,9 @@ def _plan(
     given = PLACES(**(places._asdict() if places else {}))
     deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
     words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
-    planes = PLANES(
-        deep=deep,
-        **dict(zip(("slices", "tiles", "words"), words, strict=True)),
-        cubes=frame.cubes,
-        outside=0xFFFFFFFF if frame.cubes else 0,
-        sign=frame.sign,
-    )
+    sizes = {"deep": deep, "slices": words[0], "tiles": words[1], "words": words[2]}
+    outside = 0xFFFFFFFF if frame.cubes else 0
+    planes = PLANES(**sizes, cubes=frame.cubes, outside=outside, sign=frame.sign)
     blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
     arguments = 0, planes, *map(np.int32, frame.shape)
     packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)

@@ -142,15 +142,7 @@ def region_transforms(
         spacing=[*[0.0] * (3 - spacing.size), *spacing.tolist()],
         cubes=uses_cubes(regions.connectivity),
     )
-    arguments = (
-        regions.image,
-        _corners(regions.corners),
-        regions.numbers,
-        count,
-        measures,
-        samples,
-        values,
-    )
-    _launch("count_regions", regions.label, count, len(jobs), *arguments)
+    given = regions.image, _corners(regions.corners), regions.numbers, count
+    _launch("count_regions", regions.label, count, len(jobs), *given, measures, samples, values)
     accumulate(values, values.size // heights.size, heights.size).launch()
     return values
