@@ -70,7 +70,7 @@ def image_coefficients(
         found, flag = point_coefficients(view, mask, variant, direction)
         return found, flag if variant.nan == NAN_REPORT else None
     out = cupy.empty(array.shape, np.int8)
-    return out, _launch(call, array, variant, [(OUT, out)], for_host=for_host)
+    return out, _launch(call, array, variant, OUT, out, for_host=for_host)
 
 
 def coefficient_call(
@@ -84,10 +84,8 @@ def coefficient_call(
     call = _plan(placement, variant, None, device)
     if call is not None:
         return call, call.places[0] + DATA, call.places[0] + MASK, call.places[1] + OUT
-    mask_strides = None
-    if variant.masked:
-        item = ITEM_BYTES[variant.element]
-        mask_strides = tuple(step // item for step in placement.strides)
+    item = ITEM_BYTES[variant.element]
+    mask_strides = tuple(step // item for step in placement.strides) if variant.masked else None
     samples = plain_samples(placement.shape, placement.strides, variant, device, mask_strides)
     call = plan_points(samples, {"OUTPUT": 0})
     data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
@@ -98,7 +96,8 @@ def _launch(
     call: Call,
     array: Any,
     variant: Variant,
-    results: list[tuple[int, Any]],
+    place: int,
+    result: Any,
     words: Iterable[tuple[int, int]] = (),
     *,
     for_host: bool = False,
@@ -106,17 +105,15 @@ def _launch(
     """Launch the kernel for an array, and return the flag."""
     image, points, _ = call.places
     flag: Any = None
+    addresses: list[int] = []
     if "float" in variant.element and for_host:
         flag = take_reply(array.device.id)
         addresses = [flag.address, flag.memory.data.ptr]
     elif "float" in variant.element:
         flag = cupy.zeros(2, np.int64)
         addresses = [flag.data.ptr, flag.data.ptr + 8]
-    else:
-        addresses = []
-    given = [(points + place, result.data.ptr) for place, result in results]
-    given += enumerate(addresses, points + FLAG)
-    call.launch([(image + DATA, array.data.ptr), *given, *words])
+    given = (image + DATA, array.data.ptr), (points + place, result.data.ptr)
+    call.launch([*given, *enumerate(addresses, points + FLAG), *words])
     return flag
 
 
@@ -184,7 +181,7 @@ def counted_curves(
         call = _plan(Placement.of(array), variant, rules, array.device.id)
     if call is not None:  # a block has sums in shared memory
         words = enumerate(prepared.bins.tolist(), call.places[2])
-        flag = _launch(call, array, variant, [(TO_COUNTS, bins)], words)
+        flag = _launch(call, array, variant, TO_COUNTS, bins, words)
         values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
         return values, flag, (bins, flag)
     line = is_long_line(array.shape) and own is None
