@@ -54,6 +54,6 @@ struct ChannelFeed {
         unsigned words[4];
         shared_load(next + i * kCacheRow, words);
         out[0] = words[0], out[1] = words[2], out[2] = words[1], out[3] = words[3];
-        if (i == kItems - 1) next += --slices > 0 ? kSlice : 0;  // chosen, as in Walk (image.cuh)
+        if (i == kItems - 1) next += --slices > 0 ? kSlice : 0;  // chosen, as in Feed
     }
 };

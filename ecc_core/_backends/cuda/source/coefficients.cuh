@@ -40,8 +40,10 @@ struct FiniteCheck {
     __device__ __forceinline__ bool failed() const { return sum != sum; }
 };
 
-// Four samples of a row; kMask: and whether they are shown, a byte each.
-struct Quadruple : Row {
+// Four samples of a row as they are in memory, so that what is loaded ahead takes few registers; kMask:
+// and whether they are shown, a byte each.
+struct Quadruple {
+    Element sample[kLaneWidth];
     unsigned shown;
 };
 

@@ -6,58 +6,11 @@
 struct Bool {
     unsigned char byte;  // true: anything but 0
 };
+typedef ECC_ELEMENT Element;
 
 // Integers of up to 16 bits become floats just above 2^23, where consecutive integers are
 // consecutive floats.
 constexpr unsigned kMagic = 0x4B000000u;
-
-template <class T>
-struct KeyOf {
-    typedef T type;
-};
-template <>
-struct KeyOf<Bool> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned char> {
-    typedef float type;
-};
-template <>
-struct KeyOf<signed char> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned short> {
-    typedef float type;
-};
-template <>
-struct KeyOf<short> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned int> {
-    typedef int type;
-};
-template <>
-struct KeyOf<unsigned long long> {
-    typedef long long type;
-};
-template <>
-struct KeyOf<Half> {
-    typedef float type;
-};
-template <>
-struct KeyOf<BFloat> {
-    typedef float type;
-};
-
-typedef ECC_ELEMENT Element;
-#if ECC_DIRECTIONAL
-typedef double Key;
-#else
-typedef KeyOf<Element>::type Key;
-#endif
 
 __device__ __forceinline__ float to_key(float v) { return v; }
 __device__ __forceinline__ double to_key(double v) { return v; }
@@ -81,6 +34,12 @@ __device__ __forceinline__ long long to_key(unsigned long long v) {
 __device__ __forceinline__ float to_key(Half v) { return widen(v); }
 __device__ __forceinline__ float to_key(BFloat v) { return widen(v); }
 
+#if ECC_DIRECTIONAL
+typedef double Key;
+#else
+typedef decltype(to_key(Element())) Key;
+#endif
+
 template <class T>
 __device__ __forceinline__ double to_double(T v) {
     return (double)v;
@@ -99,21 +58,9 @@ __device__ __forceinline__ long long never(long long) {
     return kSuper ? (-9223372036854775807ll - 1) : 9223372036854775807ll;
 }
 
-__device__ __forceinline__ bool is_nan(float v) { return v != v; }
-__device__ __forceinline__ bool is_nan(double v) { return v != v; }
-__device__ __forceinline__ bool is_nan(int) { return false; }
-__device__ __forceinline__ bool is_nan(long long) { return false; }
-
-__device__ __forceinline__ float omit_nan(float v) {
-    return kSuper ? larger(v, never(v)) : smaller(v, never(v));
-}
-__device__ __forceinline__ double omit_nan(double v) { return v != v ? never(v) : v; }
-__device__ __forceinline__ int omit_nan(int v) { return v; }
-__device__ __forceinline__ long long omit_nan(long long v) { return v; }
-
-__device__ __forceinline__ Key admit(Element sample) {
-    const Key key = to_key(sample);
-    return kNan == kNanOmit ? omit_nan(key) : key;
+template <class T>
+__device__ __forceinline__ bool is_nan(T v) {
+    return v != v;
 }
 
 // The later of two points in the order of the cells.

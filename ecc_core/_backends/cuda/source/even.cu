@@ -9,11 +9,6 @@ struct Even {
     long long count;
 };
 
-__device__ __forceinline__ float value_of(unsigned long long ordinal) {
-    const int own = (int)(unsigned)ordinal;
-    return __int_as_float(own ^ (own >> 31 & 0x7FFFFFFF));
-}
-
 // As NumPy computes linspace(low, high, count).
 struct Spread {
     double low, high, step;
@@ -42,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     }
     __syncthreads();
     if (!last) return;
-    const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
+    const float least = key_of((int)~(found.least ^ kSign), 0.0f),
+                largest = key_of((int)(found.largest ^ kSign), 0.0f);
     const double low = to_double(least), high = to_double(largest);
     const int count = (int)even.count;
     const Spread spread(low, high, count);

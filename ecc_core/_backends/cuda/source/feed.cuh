@@ -69,7 +69,9 @@ struct Feed {
         if (kMask && i > 0) copy_mask(i, 32, high);
         if (kVector || kMask) end_of_copy();
         if (at_end) {
-            const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+            // What is added is chosen, not whether to add: before CUDA 13.4 the compiler may spill a
+            // pointer only where it was changed, and then reload an older one (docs/design/cuda.md).
+            const long long step = --slices > 0 ? slice : 0;
             next += step;
             if (kMask) mask += step / (int)sizeof(Element);
         }

@@ -40,39 +40,3 @@ struct Columns {
         if (kVector) at[0] = min(first, last + 1 - kLaneWidth);
     }
 };
-
-// A lane's four columns on their way down the rows. What is added is chosen, not whether to add: before
-// CUDA 13.4 the compiler may spill a pointer only where it was changed, and then reload an older one
-// (docs/design/cuda.md).
-struct Walk {
-    const char* data;
-
-    __device__ __forceinline__ Walk(const Element* row, const Columns& columns)
-        : data((const char*)(row + (kVector ? columns.at[0] : 0))) {}
-
-    __device__ __forceinline__ void advance(const Image& image, bool move) {
-        data += move ? image.row * (long long)sizeof(Element) : 0;
-    }
-};
-
-// Samples as they are in memory: what is loaded ahead takes few registers.
-struct Row {
-    Element sample[kLaneWidth];
-
-    __device__ __forceinline__ void load(const Walk& walk, const Columns& columns) {
-        if (kVector) {
-            const Quad quad = *(const Quad*)walk.data;
-#pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i) sample[i] = quad.v[i];
-        } else {
-#pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i)
-                sample[i] = ((const Element*)walk.data)[columns.at[i]];
-        }
-    }
-
-    __device__ __forceinline__ void keys(Key (&out)[kLaneWidth]) const {
-#pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i]);
-    }
-};

@@ -28,11 +28,6 @@ struct Numbers4 {
 
 __device__ __forceinline__ Numbers3 zeros() { return {kAll, kAll, kNone}; }
 
-// -(g - left) where `where` is set.
-__device__ __forceinline__ Trits taken(plane g, plane left, plane where) {
-    return {~g & left & where, g & ~left & where};
-}
-
 __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
     // Plus and not-minus.
     const plane plus = a.plus ^ b.plus ^ c.plus, plus2 = majority(a.plus, b.plus, c.plus);

@@ -144,18 +144,6 @@ __device__ __forceinline__ T key_of(T ordinal, T) {
     return ordinal;
 }
 
-template <class T>
-struct OrdinalOf {
-    typedef T type;
-};
-template <>
-struct OrdinalOf<float> {
-    typedef int type;
-};
-template <>
-struct OrdinalOf<double> {
-    typedef long long type;
-};
-typedef OrdinalOf<Key>::type Ordinal;
+typedef decltype(ordinal(Key())) Ordinal;
 // Whether there are integers beyond those of all keys.
 constexpr bool kSpareOrdinals = (Key)0.5f != (Key)0;

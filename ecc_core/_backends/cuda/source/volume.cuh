@@ -44,7 +44,7 @@ struct BorderFeed {
         advance();
     }
     __device__ __forceinline__ void advance() {
-        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
         next += step;
         if (kMask) mask += step;
     }
