@@ -1,38 +1,55 @@
 // Instructions that CUDA C++ has no portable name for.
 #pragma once
 
-// Float arithmetic that keeps subnormals: CuPy compiles everything else with -ftz=true.
-#define ECC_FLOAT2(name, instruction)                                    \
-    __device__ __forceinline__ float name(float a, float b) {            \
-        float result;                                                    \
-        asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
-        return result;                                                   \
+// Functions that are one instruction each. The letters of types are those of constraints: f and d for
+// floats, h and r for integers of 16 and 32 bits.
+#define ECC_CONVERT(to, out, from, in, name, instruction)  \
+    __device__ __forceinline__ to name(from a) {           \
+        to result;                                         \
+        asm(instruction " %0, %1;" : out(result) : in(a)); \
+        return result;                                     \
     }
-ECC_FLOAT2(add_floats, "add.rn.f32")
-ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
-ECC_FLOAT2(subtract_floats, "sub.rn.f32")
-ECC_FLOAT2(larger, "max.f32")
-ECC_FLOAT2(smaller, "min.f32")
-ECC_FLOAT2(larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
-ECC_FLOAT2(smaller_or_nan, "min.NaN.f32")
-#undef ECC_FLOAT2
+#define ECC_TWO(type, letter, name, instruction)                                     \
+    __device__ __forceinline__ type name(type a, type b) {                           \
+        type result;                                                                 \
+        asm(instruction " %0, %1, %2;" : "=" letter(result) : letter(a), letter(b)); \
+        return result;                                                               \
+    }
+#define ECC_THREE(type, letter, name, instruction)                 \
+    __device__ __forceinline__ type name(type a, type b, type c) { \
+        type result;                                               \
+        asm(instruction " %0, %1, %2, %3;"                         \
+            : "=" letter(result)                                   \
+            : letter(a), letter(b), letter(c));                    \
+        return result;                                             \
+    }
+#define ECC_LOAD(type, letter, name, instruction)                                             \
+    __device__ __forceinline__ type name(unsigned address) {                                  \
+        type value;                                                                           \
+        asm volatile(instruction " %0, [%1];" : "=" letter(value) : "r"(address) : "memory"); \
+        return value;                                                                         \
+    }
 
-__device__ __forceinline__ float multiply_add(float a, float b, float c) {
-    float result;
-    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
+// Float arithmetic that keeps subnormals: CuPy compiles everything else with -ftz=true.
+ECC_TWO(float, "f", add_floats, "add.rn.f32")
+ECC_TWO(float, "f", add_truncated, "add.rz.f32")  // rounded towards zero
+ECC_TWO(float, "f", subtract_floats, "sub.rn.f32")
+ECC_TWO(float, "f", larger, "max.f32")
+ECC_TWO(float, "f", smaller, "min.f32")
+ECC_TWO(float, "f", larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
+ECC_TWO(float, "f", smaller_or_nan, "min.NaN.f32")
+// a * b + c; `down` is rounded down, `saturated` to [0, 1] with NaN to 0.
+ECC_THREE(float, "f", multiply_add, "fma.rn.f32")
+ECC_THREE(float, "f", multiply_add_saturated, "fma.rn.sat.f32")
+ECC_THREE(float, "f", multiply_add_down, "fma.rm.f32")
+ECC_THREE(float, "f", multiply_add_down_saturated, "fma.rm.sat.f32")
 
-// To [0, 1], NaN to 0.
-__device__ __forceinline__ float multiply_add_saturated(float a, float b, float c) {
-    float result;
-    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-
-// Never fused.
-__device__ __forceinline__ double add_doubles(double a, double b) { return __dadd_rn(a, b); }
-__device__ __forceinline__ double multiply_doubles(double a, double b) { return __dmul_rn(a, b); }
+ECC_CONVERT(double, "=d", float, "f", to_double, "cvt.f64.f32")
+ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // subnormals stay
+ECC_CONVERT(float, "=f", double, "d", to_float_up, "cvt.rp.f32.f64")
+ECC_CONVERT(float, "=f", unsigned short, "h", half_to_float, "cvt.f32.f16")
+ECC_CONVERT(unsigned short, "=h", float, "f", to_half, "cvt.rn.f16.f32")  // rounded to nearest
+ECC_CONVERT(unsigned short, "=h", float, "f", to_bfloat, "cvt.rn.bf16.f32")
 
 // The sign of a difference is exact, infinities included.
 __device__ __forceinline__ bool is_less(float a, float b) {
@@ -41,41 +58,6 @@ __device__ __forceinline__ bool is_less(float a, float b) {
 template <class T>
 __device__ __forceinline__ bool is_less(T a, T b) {
     return a < b;
-}
-
-__device__ __forceinline__ double to_double(float a) {
-    double result;
-    asm("cvt.f64.f32 %0, %1;" : "=d"(result) : "f"(a));
-    return result;
-}
-// Rounded down or up; subnormals stay.
-__device__ __forceinline__ float to_float_down(double a) {
-    float result;
-    asm("cvt.rm.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
-    return result;
-}
-__device__ __forceinline__ float to_float_up(double a) {
-    float result;
-    asm("cvt.rp.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
-    return result;
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-    float result;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));
-    return result;
-}
-
-// Rounded to nearest.
-__device__ __forceinline__ unsigned short to_half(float value) {
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
-}
-__device__ __forceinline__ unsigned short to_bfloat(float value) {
-    unsigned short bits;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
 }
 
 // A number, less one if a < b.
@@ -91,17 +73,10 @@ __device__ __forceinline__ unsigned one_less(unsigned number, T a, T b) {
 // Two numbers of half precision in a register.
 typedef unsigned pair;
 
-#define ECC_PAIR2(name, instruction)                                     \
-    __device__ __forceinline__ pair name(pair a, pair b) {               \
-        pair result;                                                     \
-        asm(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
-        return result;                                                   \
-    }
-ECC_PAIR2(subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
-ECC_PAIR2(larger_pair, "max.f16x2")
-ECC_PAIR2(smaller_pair, "min.f16x2")
-ECC_PAIR2(add_pairs, "add.rn.f16x2")
-#undef ECC_PAIR2
+ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
+ECC_TWO(pair, "r", larger_pair, "max.f16x2")
+ECC_TWO(pair, "r", smaller_pair, "min.f16x2")
+ECC_TWO(pair, "r", add_pairs, "add.rn.f16x2")
 
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
 __device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
@@ -110,18 +85,6 @@ __device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigne
         " vote.sync.ballot.b32 %1, q, 0xFFFFFFFF; }"
         : "=r"(low), "=r"(high)
         : "r"(a), "r"(b));
-}
-
-// a * b + c, rounded down; `saturated` to [0, 1], NaN to 0.
-__device__ __forceinline__ float multiply_add_down(float a, float b, float c) {
-    float result;
-    asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-__device__ __forceinline__ float multiply_add_down_saturated(float a, float b, float c) {
-    float result;
-    asm("fma.rm.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
 }
 
 // Rounded towards zero.
@@ -147,13 +110,6 @@ template <unsigned selector>
 __device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
     unsigned result;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "n"(selector));
-    return result;
-}
-
-// sum + low * (weights & 255) + high * (weights >> 8), where low and high are the halves of a register.
-__device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
-    unsigned result;
-    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(weights), "r"(sum));
     return result;
 }
 
@@ -184,25 +140,13 @@ __device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, 
     return result;
 }
 
-// sum + low * first + high * second, where low and high are the halves of a register, and first and
-// second are the two lowest bytes of another one, or its two highest.
-__device__ __forceinline__ unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
-    unsigned result;
-    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
-    return result;
-}
-__device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
-    unsigned result;
-    asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
-    return result;
-}
+// c + low * first + high * second, where low and high are the halves of a, and first and second are the
+// two lowest bytes of b, or its two highest.
+ECC_THREE(unsigned, "r", dot_low_bytes, "dp2a.lo.u32.u32")
+ECC_THREE(unsigned, "r", dot_high_bytes, "dp2a.hi.u32.u32")
 
 // a * b + c by a single instruction, which the compiler cannot replace by shifts.
-__device__ __forceinline__ unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) {
-    unsigned result;
-    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-    return result;
-}
+ECC_THREE(unsigned, "r", multiply_add_words, "mad.lo.u32")
 
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
@@ -234,11 +178,11 @@ __device__ __forceinline__ unsigned global_byte(const void* address) {
     return value;
 }
 
-__device__ __forceinline__ float shared_float(unsigned address) {
-    float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
-    return value;
-}
+ECC_LOAD(float, "f", shared_float, "ld.shared.f32")
+ECC_LOAD(unsigned, "r", shared_word, "ld.shared.b32")
+ECC_LOAD(unsigned, "r", shared_byte, "ld.shared.u8")
+ECC_LOAD(unsigned short, "h", shared_short, "ld.shared.u16")
+ECC_LOAD(long long, "l", shared_long, "ld.shared.s64")
 
 // A key in shared memory, of the type of the second argument.
 __device__ __forceinline__ float shared_key(unsigned address, float) { return shared_float(address); }
@@ -246,12 +190,10 @@ __device__ __forceinline__ int shared_key(unsigned address, int) {
     return __float_as_int(shared_float(address));
 }
 __device__ __forceinline__ long long shared_key(unsigned address, long long) {
-    long long value;
-    asm volatile("ld.shared.s64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
-    return value;
+    return shared_long(address);
 }
 __device__ __forceinline__ double shared_key(unsigned address, double) {
-    return __longlong_as_double(shared_key(address, 0ll));
+    return __longlong_as_double(shared_long(address));
 }
 
 __device__ __forceinline__ uint2 shared_words(unsigned address) {
@@ -260,24 +202,6 @@ __device__ __forceinline__ uint2 shared_words(unsigned address) {
                  : "=r"(value.x), "=r"(value.y)
                  : "r"(address)
                  : "memory");
-    return value;
-}
-
-__device__ __forceinline__ unsigned shared_short(unsigned address) {
-    unsigned short value;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ unsigned shared_byte(unsigned address) {
-    unsigned value;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ unsigned shared_word(unsigned address) {
-    unsigned value;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 
@@ -329,11 +253,7 @@ __device__ __forceinline__ void shared_store_unless_finite(unsigned address, flo
 }
 
 // How far the highest bit is from the sign; `bits` are not zero.
-__device__ __forceinline__ int shift_to_sign(unsigned bits) {
-    int shift;
-    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(shift) : "r"(bits));
-    return shift;
-}
+ECC_CONVERT(int, "=r", unsigned, "r", shift_to_sign, "bfind.shiftamt.u32")
 
 // All 64 bits of a product, by one instruction.
 __device__ __forceinline__ long long product(int a, int b) {

@@ -15,9 +15,9 @@ struct Spread {
     int last;
 
     __device__ __forceinline__ Spread(double low, double high, int count)
-        : low(low), high(high), step(add_doubles(high, -low) / (count - 1)), last(count - 1) {}
+        : low(low), high(high), step(__dadd_rn(high, -low) / (count - 1)), last(count - 1) {}
     __device__ __forceinline__ double operator[](int k) const {
-        return k == last ? high : add_doubles(multiply_doubles((double)k, step), low);
+        return k == last ? high : __dadd_rn(__dmul_rn((double)k, step), low);
     }
     __device__ __forceinline__ float key(int k) const {
         return kSuper ? to_float_up((*this)[k]) : to_float_down((*this)[k]);
@@ -43,10 +43,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int count = (int)even.count;
     const Spread spread(low, high, count);
     // The guess of a key is its code, from 1 to `count`.
-    const double span = kSuper ? add_doubles(high, -low) : add_doubles(low, -high);
-    const float scale = (float)((count - 1) / multiply_doubles(span, count));
+    const double span = kSuper ? __dadd_rn(high, -low) : __dadd_rn(low, -high);
+    const float scale = (float)((count - 1) / __dmul_rn(span, count));
     const float offset =
-        (float)add_doubles(1.0 / count, -multiply_doubles(kSuper ? low : high, scale));
+        (float)__dadd_rn(1.0 / count, -__dmul_rn(kSuper ? low : high, scale));
     bool fits = found.some;
     if (threadIdx.x == 0) {
         even.table[0] = never(0.0f);

@@ -34,7 +34,7 @@ struct SampleRow {
           mask(samples.mask + index * samples.mask_strides[0] + z * samples.mask_strides[1] +
                y * samples.mask_strides[2]),
           height(0.0) {
-        if (kDirectional) height = add_doubles(samples.heights[z], samples.heights[samples.depth + y]);
+        if (kDirectional) height = __dadd_rn(samples.heights[z], samples.heights[samples.depth + y]);
     }
 
     __device__ __forceinline__ Element load(int x) const { return data[x * samples.strides[3]]; }
@@ -46,8 +46,8 @@ struct SampleRow {
     __device__ __forceinline__ Key key(Element sample, int x) const {
 #if ECC_DIRECTIONAL
         const double across = samples.heights[samples.depth + samples.height + x];
-        return add_doubles(to_double(sample),
-                           multiply_doubles(samples.scale, add_doubles(height, across)));
+        return __dadd_rn(to_double(sample),
+                           __dmul_rn(samples.scale, __dadd_rn(height, across)));
 #else
         return to_key(sample);
 #endif
@@ -124,7 +124,7 @@ __device__ __forceinline__ int ordinal(float key) {
     return bits ^ (bits >> 31 & 0x7FFFFFFF);
 }
 __device__ __forceinline__ long long ordinal(double key) {
-    const long long bits = __double_as_longlong(add_doubles(key, 0.0));
+    const long long bits = __double_as_longlong(__dadd_rn(key, 0.0));
     return bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFFll);
 }
 template <class T>

@@ -55,7 +55,7 @@ struct SurfaceBins {
 
     __device__ __forceinline__ void add_if(bool given, Ranks ranks, int amount) const {
         if constexpr (kShared)
-            shared_add_if(given, dot_halves((unsigned)ranks, 0x0404u, shared), amount);
+            shared_add_if(given, dot_low_bytes((unsigned)ranks, 0x0404u, shared), amount);
         else if (given)
             atomicAdd(global + (long long)first_of(ranks) * second + second_of(ranks),
                       (Count)(long long)amount);

@@ -1,7 +1,7 @@
 // Heights of grid points in directions, and their bins.
 //
 // A height is (u[0] * z + u[1] * y) + u[2] * x in float64, where every product and every sum is
-// rounded as on the CPU: the compiler never fuses these intrinsics. The bin of a height is the number
+// rounded as on the CPU: the compiler never fuses __dmul_rn and __dadd_rn. The bin of a height is the number
 // of levels below it; a height above all levels has none.
 #pragma once
 
@@ -9,16 +9,13 @@ struct Vector {
     double z, y, x;
 };
 
-__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
-__device__ __forceinline__ double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
-
 // The part of a height that all points of a row have in common.
 __device__ __forceinline__ double row_height(const Vector& u, double z, double y) {
-    return rounded_sum(rounded_product(u.z, z), rounded_product(u.y, y));
+    return __dadd_rn(__dmul_rn(u.z, z), __dmul_rn(u.y, y));
 }
 
 __device__ __forceinline__ double point_height(const Vector& u, double row, double x) {
-    return rounded_sum(row, rounded_product(u.x, x));
+    return __dadd_rn(row, __dmul_rn(u.x, x));
 }
 
 // An axis of points, centred. Axes that the image does not have hold one point.
@@ -28,7 +25,7 @@ struct Axis {
     int present;
 
     __device__ __forceinline__ double position(int index) const {
-        return rounded_product((double)index - centre, step);
+        return __dmul_rn((double)index - centre, step);
     }
 };
 

@@ -116,7 +116,7 @@ struct Measures {
 __device__ __forceinline__ double centred(int place, const int* box, bool negative, bool cubes,
                                           double spacing) {
     const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
-    return rounded_product(twice * 0.5, spacing);
+    return __dmul_rn(twice * 0.5, spacing);
 }
 
 // Adds corners to the bins (regions, directions, levels) of the directions of a job, which is the
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const Vector u = sampling.directions[d];
         const double height = point_height(u, row_height(u, z, y), x);
         const int bin = place(height, measures.scales ? height / scale : height, sampling,
-                              [&](int i) { return rounded_product(sampling.levels[i], scale); });
+                              [&](int i) { return __dmul_rn(sampling.levels[i], scale); });
         if (bin < sampling.count)
             atomicAdd(own + (long long)sampling.rows[d] * sampling.count + bin,
                       (Sum)(long long)weight);

@@ -136,7 +136,7 @@ struct RowCounts {
     double slope;
 
     __device__ __forceinline__ double beyond(int i) const {
-        return rounded_product(slope, axis.position(span.column(i)));
+        return __dmul_rn(slope, axis.position(span.column(i)));
     }
 
     __device__ __forceinline__ Parts running(int row, int count) const {
@@ -151,11 +151,11 @@ struct RowCounts {
 #pragma unroll 4
         for (int row = 0; row < kRows; ++row) {
             const double base = run.bases[row];
-            const double place = (level - rounded_sum(base, lowest)) * run.inverse;
+            const double place = (level - __dadd_rn(base, lowest)) * run.inverse;
             const int near = __double2int_rd(place + kSlack);
             const int count = max(-1, min(span.count - 1, near)) + 1;
-            const double last = rounded_sum(base, beyond(max(0, count - 1))),
-                         next = rounded_sum(base, beyond(min(span.count - 1, count)));
+            const double last = __dadd_rn(base, beyond(max(0, count - 1))),
+                         next = __dadd_rn(base, beyond(min(span.count - 1, count)));
             missed |= (count > 0 && last > level) || (count < span.count && next <= level);
             sum = sum + running(row, count);
         }
@@ -168,7 +168,7 @@ struct RowCounts {
             int low = 0, high = span.count;
             while (low < high) {
                 const int middle = (low + high) >> 1;
-                if (rounded_sum(run.bases[row], beyond(middle)) <= level)
+                if (__dadd_rn(run.bases[row], beyond(middle)) <= level)
                     low = middle + 1;
                 else
                     high = middle;
@@ -194,7 +194,7 @@ struct RowCounts {
 
     __device__ __forceinline__ void add_points(int row, const PartBins& bins) const {
         for (int i = threadIdx.x & 31; i < span.count; i += 32) {
-            const double height = rounded_sum(run.bases[row], beyond(i));
+            const double height = __dadd_rn(run.bases[row], beyond(i));
             const int bin = place(height, sampling, levels);
             if (bin < sampling.count) bins.add(bin, running(row, i + 1) - running(row, i));
         }
@@ -218,11 +218,11 @@ __device__ __forceinline__ void prepare(const Sampling& sampling, const double* 
         high = fmax(high, __shfl_xor_sync(kAll, high, step));
     }
     if (lane) return;
-    const double first = rounded_product(u.x, grid.x.position(span.column(0))),
-                 last = rounded_product(u.x, grid.x.position(span.column(span.count - 1)));
+    const double first = __dmul_rn(u.x, grid.x.position(span.column(0))),
+                 last = __dmul_rn(u.x, grid.x.position(span.column(span.count - 1)));
     run.inverse = 1.0 / (fabs(u.x) * grid.x.step);
-    run.begin = place(rounded_sum(low, first), sampling, levels);
-    run.end = place(rounded_sum(high, last), sampling, levels);
+    run.begin = place(__dadd_rn(low, first), sampling, levels);
+    run.end = place(__dadd_rn(high, last), sampling, levels);
     run.dense = run.end - run.begin > 4 * kColumns;
 }
 
