@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Room room(memory, warp);
     SlicedFeed feed(image, image.data + index * image.batch, left, y);
     if (begin < end) feed.ask(room.at(room.here));  // on its way while counts are cleared
-    const Histogram histogram = histogram_of(memory, bins, result, index);
-    if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(histogram));
-    finish(histogram, result, index, false);
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
+    if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(shared.histogram));
+    finish(shared.histogram, result, index, false);
 }

@@ -121,12 +121,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
     SlicedUnit unit(image, tiling, i);
     SlicedFeed feed = begin(unit);  // on its way while counts are cleared
-    const Histogram histogram = histogram_of(memory, bins, result, index);
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     while (unit.some()) {
-        scan(image, unit, room, feed, SlicedCounter(histogram));
+        scan(image, unit, room, feed, SlicedCounter(shared.histogram));
         i += warps * result.blocks;
         unit = SlicedUnit(image, tiling, i);
         feed = begin(unit);
     }
-    finish(histogram, result, index, false);
+    finish(shared.histogram, result, index, false);
 }

@@ -194,9 +194,6 @@ __device__ __forceinline__ void take_units(const Image& image, const Coefficient
 __device__ __forceinline__ void push_entering(plane& bits, Key key) {
     if (kMask) bits = bits * 2u + (plane)(key != never(key));
 }
-__device__ __forceinline__ Numbers4 only(const Numbers4& c, plane where) {
-    return {c.b0 & where, c.b1 & where, c.b2 & where, c.b3 & where};
-}
 
 // b(s) - b(s - 1) where a cell is the sample's own.
 __device__ __forceinline__ Trits change(plane now, plane before, plane where) {

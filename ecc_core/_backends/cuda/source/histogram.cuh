@@ -143,21 +143,27 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
     return {(const Key*)to, codes, (int*)end, memory};
 }
 
-struct FromShared {
-    const Histogram& histogram;
-    __device__ __forceinline__ int operator()(int bin) const { return histogram.folded(bin); }
-    __device__ __forceinline__ static int value(int sum) { return sum; }
+// What a block counts in shared memory, which begins with `warp_bytes` for each warp.
+struct BlockCounts {
+    Histogram histogram;
+    SharedLayout layout;
+
+    // Called by all threads.
+    __device__ __forceinline__ BlockCounts(void* memory, int warp_bytes, const Bins& bins,
+                                           const Result& result, int index) {
+        const int lane = threadIdx.x & 31;
+        layout = lay_out((char*)memory + (blockDim.x >> 5) * warp_bytes, bins);
+        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
+                     result.copies, lane & (result.copies - 1), codes_of(bins), layout.table};
+        histogram.clear();
+        __syncthreads();
+    }
 };
 
-struct FromGlobal {
-    const volatile unsigned long long* counts;  // volatile: they are read again each time
-    __device__ __forceinline__ long long operator()(int bin) const {
-        return (long long)counts[place_of(bin, true)];
-    }
-    __device__ __forceinline__ static long long value(long long sum) {  // without the arrivals
-        return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
-    }
-};
+__device__ __forceinline__ int without_arrivals(int sum) { return sum; }  // of a single block
+__device__ __forceinline__ long long without_arrivals(long long sum) {
+    return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
+}
 
 // Writes the curve from the first `count` bins, in the order in which their samples enter, and returns
 // their sum. The curve does not depend on the last bin. A thread takes `each` bins at a time.
@@ -185,7 +191,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
         for (int i = 0; i < each; ++i) {
             running += kept[i];
             if (first + i < bins - 1)
-                values[kSuper ? bins - 2 - first - i : first + i] = sign * Load::value(running);
+                values[kSuper ? bins - 2 - first - i : first + i] = sign * without_arrivals(running);
         }
         before += __shfl_sync(0xFFFFFFFFu, others, 31);
     }
@@ -196,7 +202,8 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
 __device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
                                        long long* values) {
     const int arrivals = result.blocks * histogram.arrivals();
-    const FromGlobal load = {histogram.global};
+    const volatile unsigned long long* const counts = histogram.global;  // read again each time
+    const auto load = [=](int bin) { return (long long)counts[place_of(bin, true)]; };
     long long sum;
     do {
         sum = write_curve<long long, 1>(load, histogram.bins, histogram.bins, result.sign, values);
@@ -218,7 +225,7 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
     if (result.blocks == 1) {
         histogram.fold();
         __syncthreads();
-        const FromShared load = {histogram};
+        const auto load = [&](int bin) { return histogram.folded(bin); };
         write_curve<int, kBatch ? 2 : 1>(load, histogram.bins, histogram.bins - 1, result.sign,
                                          values);
         if (kNan == kNanReport && threadIdx.x == 0) result.not_finite[image] = any;

@@ -110,19 +110,3 @@ struct PairQueue {
 };
 
 constexpr int kCacheBytes = kPairRows8 * kCacheRow;
-
-// Shared memory begins with `warp_bytes` for each warp, for its cache and the rows on their way. The
-// table and the thresholds follow, then the counts.
-struct PairBlock {
-    Histogram histogram;
-    SharedLayout layout;
-
-    __device__ __forceinline__ PairBlock(char* memory, int warp_bytes, const Bins& bins,
-                                         const Result& result, int index, int lane) {
-        layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
-        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
-                     result.copies, lane & (result.copies - 1),
-                     codes_of(bins), layout.table};
-        histogram.clear();
-    }
-};

@@ -11,21 +11,10 @@
 #include "sides2d.cuh"
 
 // A sample beside a warp, and whether the mask shows it.
-template <bool masked>
-struct OuterSample {
+struct Outer {
     Element sample;
     bool shown;
-    __device__ __forceinline__ void look(const Image& image, const Element* at) {
-        sample = *at, shown = *image.shown(at);
-    }
 };
-template <>
-struct OuterSample<false> {
-    Element sample;
-    static constexpr bool shown = true;
-    __device__ __forceinline__ void look(const Image&, const Element* at) { sample = *at; }
-};
-typedef OuterSample<kMask> Outer;
 
 // The columns of a warp.
 struct PairStrip {
@@ -46,9 +35,8 @@ struct PairStrip {
     }
     // The sample beside the warp in row `y`, on the side of this lane.
     __device__ __forceinline__ Outer outer(int y) const {
-        Outer found;
-        found.look(image, row(y) + (beside(left, image.width) - (int)columns.first));
-        return found;
+        const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
+        return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
     __device__ __forceinline__ Outer outer_rows(int y) const {
@@ -209,9 +197,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
     }
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
-
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
     for (;;) {

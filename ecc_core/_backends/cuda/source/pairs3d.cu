@@ -174,8 +174,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Ends ends = {shared_address(ends_of[warp])};
 #if ECC_CHANNELS > 1
     PairCheck check;
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)(room + kCacheRow) + lane * kLaneWidth, shared.histogram);
     // Warps take several units, one after the other. Those of the last turn, which may be few, are
@@ -193,8 +192,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCache, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const VolumeCheck check(ends_of[warp] + Ends::kFree);
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);

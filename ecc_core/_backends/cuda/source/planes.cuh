@@ -42,6 +42,10 @@ __device__ __forceinline__ Numbers3 only(Numbers3 a, plane where) {
     return {a.b0 | ~where, a.b1 | ~where, a.b2 & where};
 }
 
+__device__ __forceinline__ Numbers4 only(const Numbers4& a, plane where) {
+    return {a.b0 & where, a.b1 & where, a.b2 & where, a.b3 & where};
+}
+
 // In two's complement; the last plane counts twice.
 __device__ __forceinline__ Numbers4 extend(Numbers3 a) {
     const plane negative = ~(a.b2 | (a.b1 & a.b0));
@@ -70,4 +74,18 @@ __device__ __forceinline__ int coefficient(unsigned b0, unsigned b1, unsigned b2
     digits = __funnelshift_l(b2 << shift, digits, 1);
     digits = __funnelshift_l(b1 << shift, digits, 1);
     return (int)__funnelshift_l(b0 << shift, digits, 1);
+}
+
+// The coefficients of a word as numbers of four bits: that of bit 4 i + j is number i of word j.
+__device__ __forceinline__ void spread(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
+                                       unsigned (&words)[4]) {
+    constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
+    const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),
+                   odd01 = ((b0 >> 1) & kTwos) | (b1 & ~kTwos);
+    const unsigned even23 = (b2 & kTwos) | ((b3 & kTwos) << 1),
+                   odd23 = ((b2 >> 1) & kTwos) | (b3 & ~kTwos);
+    words[0] = (even01 & kFours) | ((even23 & kFours) << 2);
+    words[1] = (odd01 & kFours) | ((odd23 & kFours) << 2);
+    words[2] = ((even01 >> 2) & kFours) | (even23 & ~kFours);
+    words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
 }

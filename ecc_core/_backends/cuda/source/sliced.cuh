@@ -383,22 +383,6 @@ struct SlicedCounter {
         }
     }
 
-    // Coefficients as numbers of four bits: that of bit 4 i + j is number i of word j.
-    __device__ __forceinline__ static void spread(const Numbers4& c, plane events,
-                                                  unsigned (&words)[4]) {
-        constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
-        const unsigned b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events,
-                       b3 = c.b3 & events;
-        const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),
-                       odd01 = ((b0 >> 1) & kTwos) | (b1 & ~kTwos);
-        const unsigned even23 = (b2 & kTwos) | ((b3 & kTwos) << 1),
-                       odd23 = ((b2 >> 1) & kTwos) | (b3 & ~kTwos);
-        words[0] = (even01 & kFours) | ((even23 & kFours) << 2);
-        words[1] = (odd01 & kFours) | ((odd23 & kFours) << 2);
-        words[2] = ((even01 >> 2) & kFours) | (even23 & ~kFours);
-        words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
-    }
-
     // Adds the samples of the row of bit 8 * byte + t. Their coefficients are upper halves of bytes.
     template <int byte>
     __device__ __forceinline__ void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
@@ -417,7 +401,10 @@ struct SlicedCounter {
         const unsigned weights[4] = {step, step << 8, step << 16, step << 24};
         unsigned words[kLaneWidth][4];
 #pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) spread(c[x], events[x], words[x]);
+        for (int x = 0; x < kLaneWidth; ++x) {
+            const Numbers4 own = only(c[x], events[x]);
+            spread(own.b0, own.b1, own.b2, own.b3, words[x]);
+        }
 #pragma unroll
         for (int t = 0; t < 8; ++t) {
             unsigned amounts[kLaneWidth];
@@ -475,16 +462,3 @@ struct Room {
         __syncwarp();
     }
 };
-
-// The counts of a block, cleared, behind the rooms of its warps.
-__device__ __forceinline__ Histogram histogram_of(void* shared, const Bins& bins,
-                                                  const Result& result, int index) {
-    char* const behind = (char*)shared + (blockDim.x >> 5) * kWarpBytes;
-    const SharedLayout layout = lay_out(behind, bins);
-    const Histogram histogram = {layout.counts, result.counts_of(index, bins.count + 1),
-                                 bins.count + 1, result.copies,
-                                 (int)threadIdx.x & (result.copies - 1), 256, layout.table};
-    histogram.clear();
-    __syncthreads();
-    return histogram;
-}
