@@ -16,7 +16,7 @@ __device__ __forceinline__ void scan(const Image& image, int left, int y, int be
     Trits above[kLaneWidth] = {};
     room.wait();
     load_columns(room.here, p);
-    Border border_p(feed, room.rows(room.here));
+    Border border_p = border_of(feed, room.rows(room.here));
     if (y + kRows <= end) ask(room.there);
     for (; y < end; y += kRows) {
         const SlicedPlace place(y, image.height - 1 - y, left, image.width);
@@ -27,10 +27,10 @@ __device__ __forceinline__ void scan(const Image& image, int left, int y, int be
         compare_right(p, right);
         room.wait();
         load_columns(room.there, q);  // any, where no rows are left
-        const Border border_q(feed, room.rows(room.there));
+        const Border border_q = border_of(feed, room.rows(room.there));
         compare_below(p, q, place.bottom, below, maxima);
-        combine(right, maxima, below, border_p.sides(beyond),
-                owner(border_p, next_row(border_p, border_q)).sides(beyond), place, above, flat);
+        combine(right, maxima, below, sides(border_p, beyond),
+                sides(owner(border_p, next_row(border_p, border_q)), beyond), place, above, flat);
         border_p = border_q;
         Numbers4 c[kLaneWidth];
 #pragma unroll

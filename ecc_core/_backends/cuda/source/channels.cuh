@@ -13,7 +13,7 @@ struct ChannelFeed {
     // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
     // item are the row below the unit. The first and the last row of the image stand for those beyond it.
     template <class Encode, class Check>
-    __device__ __forceinline__ ChannelFeed(const Image& image, const Unit& unit, int index,
+    __device__ __forceinline__ ChannelFeed(const Image& image, const PairUnit& unit, int index,
                                            unsigned room, const Encode& encode, Check& check)
         : next(room + lane_index() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
         const Quad* const quads = lane_quads(image, unit, index);
@@ -41,7 +41,7 @@ struct ChannelFeed {
         }
     }
 
-    __device__ __forceinline__ static const Quad* lane_quads(const Image& image, const Unit& unit,
+    __device__ __forceinline__ static const Quad* lane_quads(const Image& image, const PairUnit& unit,
                                                              int index) {
         const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
         return (const Quad*)(image.data + index * image.batch + kChannels * column);

@@ -1,6 +1,28 @@
 // Copies the rows of a warp to shared memory, up to a slice ahead.
 #pragma once
-#include "units.cuh"
+#include "tiling.cuh"
+
+constexpr int kSpan = 32 / kFold;  // lanes of a row
+
+// Of a row.
+__device__ __forceinline__ int lane_of_row() {
+    return kFold > 1 ? lane_index() % kSpan : lane_index();
+}
+
+// How far the rows of a lane are below the first ones of its warp.
+__device__ __forceinline__ int rows_of_fold() {
+    return kFold > 1 ? lane_index() / kSpan * kPairRows : 0;
+}
+
+// A unit of sixteen rows.
+struct PairUnit : Unit {
+    int rows_before;  // rows above, which other warps own: more than `y` where the last rows are repeated
+
+    __device__ __forceinline__ PairUnit(const Image& image, const Tiling& tiling, int index)
+        : Unit(tiling, index, kFold * kPairRows), rows_before(y + rows_of_fold()) {
+        y = min(rows_before, image.height - kPairRows);
+    }
+};
 
 // A slice comes in items of two rows that share registers, from the row above a warp's rows to the
 // row below: item i is rows i - 1 and i + 7.
@@ -23,7 +45,7 @@ struct Feed {
     int slices;        // that may still be asked for
 
     // `index`: of the image in its batch.
-    __device__ __forceinline__ Feed(const Image& image, const Unit& unit, int index, void* ring,
+    __device__ __forceinline__ Feed(const Image& image, const PairUnit& unit, int index, void* ring,
                                     const Columns& columns)
         : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
           slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {

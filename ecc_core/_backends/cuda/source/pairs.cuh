@@ -3,8 +3,7 @@
 // bin may come in any order that stays the same.
 #pragma once
 #include "bins.cuh"
-#include "rows.cuh"
-#include "steps.cuh"
+#include "tiling.cuh"
 
 // Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k up to 2048, then numbers
 // further and further apart. Two codes that differ do so by 1 at least, and 6144 are below infinity.
@@ -15,11 +14,6 @@
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
-constexpr bool kLargest = kRising != kCubes;  // a cell belongs to its point of the largest code
-
-__device__ __forceinline__ pair owner(pair a, pair b) {
-    return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
-}
 
 // 1 where b owns the cells that a and b share, else 0.
 __device__ __forceinline__ pair owns_shared(pair a, pair b) {
@@ -39,6 +33,41 @@ __device__ __forceinline__ void owned_right(pair (&owned)[kLaneWidth],
     for (int x = 0; x < kLaneWidth; ++x)
         owned[x] = owns_shared(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
 }
+
+// A number for each of the lane's four columns, with a bit for each row. The row above, if there is one,
+// is the last bit, of half the weight of the first row. The numbers are the last bits of floats. Columns 2
+// and 3 begin with a larger number, which cancels the exponents of columns 0 and 1 when two numbers are
+// combined into a word.
+template <bool with_above>
+struct Rows {
+    static constexpr float kNumber = 8388608.0f, kLift = 0x10000 - 0x4B00;
+    static constexpr float kHalves = 4194304.0f, kHalvesLift = (0x10000 - 0x4A80) / 2;
+    static constexpr float kLow = with_above ? kHalves : kNumber;
+    static constexpr float kHigh = kLow + (with_above ? kHalvesLift : kLift);
+    float column[4] = {kLow, kLow, kHigh, kHigh};
+
+    template <class Owned, class Weights>
+    __device__ __forceinline__ void add(const Owned& owned, const Weights& weights) {
+        weights.add(column, owned);
+    }
+
+    // By multiply-adds, since the other units have more to do.
+    __device__ __forceinline__ static plane words(const float (&number)[4]) {
+        return {__float_as_uint(number[2]) * 0x10000u + __float_as_uint(number[0]),
+                __float_as_uint(number[3]) * 0x10000u + __float_as_uint(number[1])};
+    }
+
+    // The planes as seen from the rows that follow, before the last row is added.
+    __device__ __forceinline__ plane before() const { return words(column); }
+
+    // The planes after all rows have been added.
+    __device__ __forceinline__ plane own() const {
+        if (!with_above) return words(column);
+        constexpr float low = kNumber - kHalves, high = low + kLift - kHalvesLift;
+        return words({add_truncated(column[0], low), add_truncated(column[1], low),
+                      add_truncated(column[2], high), add_truncated(column[3], high)});
+    }
+};
 
 // Weights of a matrix product that adds a row and the eighth below it, in the four columns of a lane, to
 // the numbers of `Rows` in the same lane. Lane 4 g + t holds its columns in rows g and g + 8 of the left
@@ -227,34 +256,61 @@ __device__ __forceinline__ void mask_codes(pair (&p)[kLaneWidth], unsigned low, 
         p[x] = (p[x] & shown[x]) | (kCodeZero * 0x10001u & ~shown[x]);
 }
 
-// The columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it. The low
-// halves are those of the left border. Lane i holds row i - 1 of the warp's rows.
-struct PairBorder {
-    pair a, b;
+// Which columns beside a warp the image does not have. V has no such cells, and T's outer faces belong
+// to the border: so V takes them for larger than any other, T for smaller, in the order of ownership.
+struct Outside {
+    bool left, right;
+    __device__ __forceinline__ Outside(int first, int width)
+        : left(first == 0), right(first + kWarpWidth >= width) {}
 };
 
-__device__ __forceinline__ PairBorder owner(PairBorder p, PairBorder q) {
-    return {owner(p.a, q.a), owner(p.b, q.b)};
-}
+// Coefficients of rows without the rows beside them.
+struct Steps : Trits {
+    __device__ __forceinline__ Steps(plane plus, plane minus) : Trits{plus, minus} {}
+    // What is taken away where these rows are maxima.
+    __device__ __forceinline__ Trits taken(plane where) const {
+        return {minus & where, plus & where};
+    }
+};
 
-__device__ __forceinline__ PairBorder next_row(PairBorder p) {
+// A lane's place in the image.
+struct Place {
+    int lane;
+    unsigned last_lane;  // of word b: the last column of the last lane, of the warp or the image
+    plane last_column;   // of the image, which with kVector is the last one of a lane
+
+    __device__ __forceinline__ Place(int lane, int x, int width)
+        : lane(lane),
+          last_lane(lane == 31 || (kVector && x + kLaneWidth >= width) ? 0xFFFF0000u : 0u),
+          last_column(kVector ? kNone : column_bits(width - x) & ~column_bits(width - 1 - x)) {}
+
+    // The samples that lie in the image.
+    __device__ __forceinline__ static plane columns(int x, int width) {
+        if (!kVector) return column_bits(width - x);
+        return x < width ? kAll : kNone;
+    }
+
+    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
+    // or 16 for the rows before.
+    __device__ __forceinline__ Steps steps(plane bits, Sides sides, int shift) const {
+        bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
+        if (!kVector) bits = force(bits, last_column);
+        const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
+        const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
+        return {bits & ~left, ~bits & left};
+    }
+};
+
+// The row below; lane i holds row i - 1 of the warp's rows.
+__device__ __forceinline__ Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
 // The code of columns outside the image.
 constexpr pair kOutside = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
 
-__device__ __forceinline__ PairBorder beyond(PairBorder p, Outside outside) {
+__device__ __forceinline__ Border beyond(Border p, Outside outside) {
     if (outside.left) p.a = __byte_perm(p.a, kOutside, 0x3254);
     if (outside.right) p.b = __byte_perm(p.b, kOutside, 0x5410);
     return p;
-}
-
-__device__ __forceinline__ PairSides sides(PairBorder border) {
-    PairSides owned;
-    if (kLargest)
-        vote_less(border.a, border.b, owned.left, owned.right);
-    else
-        vote_less(border.b, border.a, owned.left, owned.right);
-    return owned;
 }

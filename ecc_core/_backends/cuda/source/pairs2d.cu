@@ -7,8 +7,53 @@
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
 #define ECC_PAIRS
-#include "compare2d.cuh"
-#include "sides2d.cuh"
+#include "pair_block.cuh"
+
+// Pairs of rows in the queue. It divides their number in a step, so that each always has the same slot.
+constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
+typedef PairQueue<kCopies> RowQueue;
+
+// Comparisons across the left and right borders of a warp. Lanes 0 to 15 have the left border in the
+// sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
+
+// For warps that have no columns beside them.
+constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
+
+__device__ __forceinline__ bool on_the_left() { return lane_index() < 16; }
+
+// The column beside the warp: its distance from the warp's first one, which is column `left`.
+__device__ __forceinline__ int beside(int left, int width) {
+    return on_the_left() ? max(left - 1, 0) - left : min(kWarpWidth, width - 1 - left);
+}
+
+__device__ __forceinline__ pair outer_code(Element sample, int left, int width,
+                                           const Encoder& encode, bool shown) {
+    const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
+    const pair code = outside ? kOutside : encode(sample, sample);
+    return outside || shown ? code : kCodeZero * 0x10001u;
+}
+
+// The warp's own first or last column, once all its rows are kept.
+__device__ __forceinline__ pair inner_code(const PairCounter& count) {
+    const int lane = lane_index();
+    const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
+    const unsigned column = on_the_left() ? 0 : kCacheRow - sizeof(pair);
+    __syncwarp();
+    return shared_short(warp + (lane & 7) * kCacheRow + (lane >> 3 & 1) * 2 + column);
+}
+
+// The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
+__device__ __forceinline__ pair code_below(pair code, pair next) {
+    const int lane = lane_index();
+    return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
+}
+
+// Comparisons across the sides; bit i of each is row i.
+__device__ __forceinline__ Sides sides(pair outer, pair inner) {
+    const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
+    const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
+    return {both, both >> 16};
+}
 
 // A sample beside a warp, and whether the mask shows it.
 struct Outer {
@@ -47,11 +92,57 @@ struct PairStrip {
     }
 };
 
+struct PairPlanes2 {
+    plane g, m, below;
+};  // g, m as above; below: whether the row below owns what both share
+
+// Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
+// y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
+// `after`.
+__device__ __forceinline__ PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
+                                               const PairStrip& after, int y_after, const RowQueue& queue,
+                                               const Encoder& encode, const PairCounter& count,
+                                               PairCheck& check) {
+    Rows<false> g, m, below;
+    RowWeights weights(lane_index());
+    pair first[kLaneWidth], next[kLaneWidth];
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
+#pragma unroll
+    for (int r = 0; r < kPairRows8; ++r) {
+        pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
+        queue.take(r + 1, encode, next, check);
+        const int coming = r + 1 + kCopies;
+        if (coming < kPairRows8)
+            strip.ask(queue, y, coming);
+        else if (coming == kPairRows8)
+            strip.ask(queue, y + kPairRows, 0);
+        else
+            after.ask(queue, y_after, coming - kPairRows8);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            q[x] = r < kPairRows8 - 1 ? next[x] : between(first[x], next[x]);
+            both[x] = owner(p[x], q[x]);
+        }
+        owned_right(owned, p);
+        g.add(owned, weights);
+        owned_right(owned, both);
+        m.add(owned, weights);
+        owns_shared(owned, p, q);
+        below.add(owned, weights);
+        weights.next();
+        count.put(r, p);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) p[x] = next[x];
+    }
+    return {g.own(), m.own(), below.own()};
+}
+
 // What the row above gives to the first row, both in low halves. At the upper `border` of the image, which
 // matters for T only, the first row is also the row above, and gives everything.
 __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
                                           const pair (&p)[kLaneWidth], const Place& place,
-                                          PairSides m_sides, RowWeights weights) {
+                                          Sides m_sides, RowWeights weights) {
     pair both[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
@@ -110,13 +201,13 @@ struct Start {
 };
 
 // The sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see them.
-__device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
+__device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
                                                  const pair (&p)[kLaneWidth], pair outer_up,
                                                  pair outer) {
     constexpr int end = kLaneWidth - 1;
     const pair first = __shfl_sync(kWarp, outer, lane_index() & 16);
     const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
-    const PairSides found = sides(owner(outer_up, first), inner);
+    const Sides found = sides(owner(outer_up, first), inner);
     return {found.left, found.right >> 15};
 }
 
@@ -145,11 +236,11 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
         Outer coming;  // beside the next step's rows
         if (!kBatch) coming = next.outer_rows(then);
         if (row == begin && (kCubes || row > 0)) {
-            const PairSides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
+            const Sides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }
         const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
-        PairSides g_sides = kNoSides, m_sides = kNoSides;
+        Sides g_sides = kNoSides, m_sides = kNoSides;
         if (!kBatch) {
             const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
             const pair outer_below = code_below(outer, outer_next);

@@ -119,27 +119,9 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
     return w;
 }
 
-struct PairBorders : BorderFeed {
-    using BorderFeed::BorderFeed;
-
-    // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
-    // warp's first and last column.
-    __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
-        pair outer = encode(left, right);
-        if (kMask) {
-            const pair zero = kCodeZero * 0x10001u;
-            if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
-            if (!right_shown) outer = __byte_perm(outer, zero, 0x5410);
-        }
-        ask();
-        return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
-                      outside);
-    }
-};
-
 // The slices of a unit.
 template <class Feed, class Check>
-__device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed, PairBorders& borders,
+__device__ __forceinline__ void scan(const Image& image, const PairUnit& unit, Feed& feed, BorderFeed& borders,
                                      Ends ends, const Encoder& encode, PairCounter count,
                                      Check& check) {
     pair p[kItems][kLaneWidth];
@@ -148,12 +130,12 @@ __device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed,
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
         p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
-    PairBorder border_p = borders.take(ends.columns(p), encode);
+    Border border_p = borders.take(ends.columns(p), encode);
     Combiner combine(image, unit);
     for (int s = unit.start; s < unit.end; ++s) {
         const PairPlanes3 w = compare(p, feed, encode, count, check);
-        const PairBorder border_q = borders.take(ends.columns(p), encode);
-        const AllSides<PairBorder> side(border_p, border_q);
+        const Border border_q = borders.take(ends.columns(p), encode);
+        const AllSides side(border_p, border_q);
         border_p = border_q;
         const Numbers4 c = combine(w, side, s);
         if (s >= unit.begin) count(c, combine.own());
@@ -180,15 +162,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     // Warps take several units, one after the other. Those of the last turn, which may be few, are
     // spread over all blocks.
     int i = warp * result.blocks + block;
-    for (Unit unit(image, tiling, i); unit.some(); unit = Unit(image, tiling, i)) {
-        PairBorders borders(image, unit, index);
+    for (PairUnit unit(image, tiling, i); unit.some(); unit = PairUnit(image, tiling, i)) {
+        BorderFeed borders(image, unit, index);
         borders.ask();
         ChannelFeed feed(image, unit, index, shared_address(room), encode, check);
         scan(image, unit, feed, borders, ends, encode, count, check);
         i += warps * result.blocks;
     }
 #else
-    Unit unit(image, tiling, block * warps + warp);
+    const PairUnit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCache, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
@@ -197,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        PairBorders borders(image, unit, index);
+        BorderFeed borders(image, unit, index);
         borders.ask();
         scan(image, unit, feed, borders, ends, encode, count, check);
     }

@@ -221,12 +221,6 @@ struct SlicedPlace {
     }
 };
 
-// Comparisons across the borders of a warp: of the column left of it with its first one, and of its last
-// one with the column right of it.
-struct Sides {
-    unsigned left, right;
-};
-
 // Coefficients in 2-D, from the comparisons. `above`: what the rows above give to the first row, in the
 // last bit; on return, what these rows give to the next ones.
 __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
@@ -299,47 +293,29 @@ struct SlicedFeed {
     }
 };
 
-// Half-precision codes, as in pairs.cuh, of the columns on both sides of a warp's two borders: `a` is left
-// of a border, `b` right of it. The low halves are those of the left border. Lane i has row 31 - i.
-struct Border {
-    pair a, b;
+// Half-precision codes, as in pairs.cuh.
+__device__ __forceinline__ pair codes(unsigned low, unsigned high) {
+    return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
+}
 
-    __device__ __forceinline__ Border(pair a, pair b) : a(a), b(b) {}
-
-    // The borders of rows that have arrived, at shared address `rows`. The outer columns are those that
-    // were loaded last.
-    __device__ __forceinline__ Border(const SlicedFeed& feed, unsigned rows) {
-        const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
-        const pair outer = codes(feed.outer_left, feed.outer_right),
-                   inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
-        a = __byte_perm(outer, inner, 0x7610), b = __byte_perm(inner, outer, 0x7610);
-    }
-
-    __device__ __forceinline__ static pair codes(unsigned low, unsigned high) {
-        return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
-    }
-
-    __device__ __forceinline__ Sides sides(const Sides& outside) const {
-        Sides found;
-        if (kDown)
-            vote_less(b, a, found.left, found.right);
-        else
-            vote_less(a, b, found.left, found.right);
-        return {kCubes ? found.left | outside.left : found.left & ~outside.left,
-                force(found.right, outside.right)};
-    }
-};
+// The borders of rows that have arrived, at shared address `rows`; lane i has row 31 - i. The outer
+// columns are those that were loaded last.
+__device__ __forceinline__ Border border_of(const SlicedFeed& feed, unsigned rows) {
+    const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
+    const pair outer = codes(feed.outer_left, feed.outer_right),
+               inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
+    return {__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)};
+}
 
 // All bits of a side where the image has no column.
 __device__ __forceinline__ Sides outside(int left, int width) {
     return {left == 0 ? ~0u : 0u, left + kWarpWidth >= width ? ~0u : 0u};
 }
 
-__device__ __forceinline__ pair owner(pair a, pair b) {
-    return kDown ? smaller_pair(a, b) : larger_pair(a, b);
-}
-__device__ __forceinline__ Border owner(Border p, Border q) {
-    return {owner(p.a, q.a), owner(p.b, q.b)};
+__device__ __forceinline__ Sides sides(Border border, Sides outside) {
+    const Sides found = sides(border);
+    return {kCubes ? found.left | outside.left : found.left & ~outside.left,
+            force(found.right, outside.right)};
 }
 
 // The row below, which for the last row is the first one of `after`.

@@ -6,7 +6,7 @@
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
 #pragma once
 #include "feed.cuh"
-#include "steps.cuh"
+#include "pairs.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
 // b: over both. Planes named `_before` have the row above as their first row, and not the last row.
@@ -26,7 +26,7 @@ struct BorderFeed {
     Outside outside;
 
     // Where the image has no column on a side, another one is loaded, and replaced later.
-    __device__ __forceinline__ BorderFeed(const Image& image, const Unit& unit, int index)
+    __device__ __forceinline__ BorderFeed(const Image& image, const PairUnit& unit, int index)
         : slice(image.slice),
           slices(image.depth - unit.start),
           outside(unit.left, image.width) {
@@ -47,6 +47,20 @@ struct BorderFeed {
         const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
         next += step;
         if (kMask) mask += step;
+    }
+
+    // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
+    // warp's first and last column.
+    __device__ __forceinline__ Border take(pair ends, const Encoder& encode) {
+        pair outer = encode(left, right);
+        if (kMask) {
+            const pair zero = kCodeZero * 0x10001u;
+            if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
+            if (!right_shown) outer = __byte_perm(outer, zero, 0x5410);
+        }
+        ask();
+        return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
+                      outside);
     }
 };
 
@@ -84,9 +98,8 @@ struct Ends {
 };
 
 // Comparisons across the two borders of a warp, for slices s and s + 1.
-template <class Border>
 struct AllSides {
-    PairSides g, n, m, b;
+    Sides g, n, m, b;
 
     __device__ __forceinline__ AllSides(Border p, Border q) {
         const Border at_m = owner(p, q);
@@ -98,17 +111,15 @@ struct AllSides {
 };
 
 // Computes the coefficients of one slice after the other.
-template <class Unit>
 struct Combiner {
     const Image& image;
-    Unit& unit;
+    const PairUnit& unit;
     Numbers3 given_behind;  // what slice s - 1 gives to slice s
 
-    __device__ __forceinline__ Combiner(const Image& image, Unit& unit)
+    __device__ __forceinline__ Combiner(const Image& image, const PairUnit& unit)
         : image(image), unit(unit), given_behind(zeros()) {}
 
-    template <class Border>
-    __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides<Border>& side, int s) {
+    __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides& side, int s) {
         const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
