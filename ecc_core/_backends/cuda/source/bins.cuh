@@ -1,6 +1,7 @@
 // The bin of a key is the number of thresholds that it has passed: for sublevel sets the thresholds
 // below the sample, which do not admit it; for superlevel sets those up to the sample, which do.
 #pragma once
+#include "common.cuh"
 #include "element.cuh"
 
 struct Bins {
@@ -18,18 +19,6 @@ struct Bins {
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {
     return kSuper ? !is_less(sample, threshold) : is_less(threshold, sample);
-}
-
-__device__ __forceinline__ int search(Key key, const Key* thresholds, int count) {
-    int low = 0, high = count;
-    while (low < high) {
-        const int middle = (low + high) >> 1;
-        if (passed(key, thresholds[middle]))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 // Keys as integers: of types of up to 16 bits the distance from the least value, else the key itself.
@@ -66,7 +55,8 @@ __device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thre
                                       const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];
     if (kBins == kConsecutive) return consecutive_bin(key, bins);
-    if (kBins == kSearch) return search(key, thresholds, bins.count);
+    if (kBins == kSearch)
+        return first_failing(bins.count, [&](int i) { return passed(key, thresholds[i]); });
     int near = (int)(guess(key, bins) - kGuess);
     if (kBins != kCells) return near + (passed(key, thresholds[near]) ? 1 : 0);
     near = table[near];

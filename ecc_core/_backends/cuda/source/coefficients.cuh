@@ -33,10 +33,7 @@ constexpr int kOwnWidth = 30 * kLaneWidth;
 // Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
 struct FiniteCheck {
     float sum = 0.0f;
-    __device__ __forceinline__ void see(float v) { sum = multiply_add(v, 0.0f, sum); }
-    __device__ __forceinline__ void see(double v) { see((float)v); }
-    __device__ __forceinline__ void see(int) {}
-    __device__ __forceinline__ void see(long long) {}
+    __device__ __forceinline__ void see(Key v) { sum = multiply_add((float)v, 0.0f, sum); }
     __device__ __forceinline__ bool failed() const { return sum != sum; }
 };
 

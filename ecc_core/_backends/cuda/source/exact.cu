@@ -4,12 +4,11 @@
 // Values are numbered by 32-bit integers in increasing order, called places. The first four bits of a
 // place select a bucket; an event consists of the other 28 bits and the coefficient plus 8. Events are
 // thus 32-bit integers, which are sorted within each bucket.
-#include "device.cuh"
+#include "common.cuh"
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
-constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
 __device__ __forceinline__ unsigned place_of(unsigned bits, unsigned flip) {
@@ -71,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const bool event = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
-        count += __popc(__ballot_sync(kAll, event));
+        count += __popc(__ballot_sync(kWarp, event));
         value[k] = place_of(value[k], flip);
         if (event) atomicAdd(own + (value[k] >> 28), 1u);
     }
@@ -91,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const unsigned amount = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
-        const unsigned events = __ballot_sync(kAll, amount != 0);
+        const unsigned events = __ballot_sync(kWarp, amount != 0);
         if (amount) {
             const unsigned long long at = to + __popc(events & ((1u << lane) - 1));
             places[at] = value[k];
@@ -125,14 +124,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     int counted = 0;  // by the warp so far, of the bucket that is this lane's number
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        unsigned same = __ballot_sync(kAll, amount[k] != 0), lanes = same;
+        unsigned same = __ballot_sync(kWarp, amount[k] != 0), lanes = same;
 #pragma unroll
         for (int bit = 28; bit < 32; ++bit) {
-            const unsigned set = __ballot_sync(kAll, place[k] >> bit & 1u);
+            const unsigned set = __ballot_sync(kWarp, place[k] >> bit & 1u);
             same &= place[k] >> bit & 1u ? set : ~set;
             lanes &= lane >> (bit - 28) & 1 ? set : ~set;
         }
-        slot[k] = __shfl_sync(kAll, counted, place[k] >> 28) + __popc(same & ((1u << lane) - 1));
+        slot[k] = __shfl_sync(kWarp, counted, place[k] >> 28) + __popc(same & ((1u << lane) - 1));
         counted += __popc(lanes);
     }
     if (lane < kBuckets) warps[warp][lane] = counted;
@@ -182,9 +181,9 @@ __device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Ot
 
 template <class Sum>
 __device__ __forceinline__ Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
-    return {__shfl_up_sync(kAll, a.sum, step), __shfl_up_sync(kAll, a.head, step),
-            __shfl_up_sync(kAll, a.tail, step), __shfl_up_sync(kAll, a.kept, step),
-            __shfl_up_sync(kAll, a.ends, step)};
+    return {__shfl_up_sync(kWarp, a.sum, step), __shfl_up_sync(kWarp, a.head, step),
+            __shfl_up_sync(kWarp, a.tail, step), __shfl_up_sync(kWarp, a.kept, step),
+            __shfl_up_sync(kWarp, a.ends, step)};
 }
 
 // What precedes a thread in its block; `whole` becomes the whole block. A piece without events is all

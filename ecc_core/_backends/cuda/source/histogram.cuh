@@ -2,7 +2,7 @@
 // sum.
 #pragma once
 #include "bins.cuh"
-#include "running_sum.cuh"
+#include "common.cuh"
 
 // The word of a bin. If many blocks add their counts, four bins share a cache line, since a line takes
 // one addition at a time.

@@ -1,8 +1,6 @@
 // The Euler characteristic curve of 3-D images, with the codes of two samples in a register: those of a
 // row and of the eighth below it. A lane owns four columns.
 #define ECC_PAIRS
-#include "pair_block.cuh"
-#include "channels.cuh"
 #include "volume.cuh"
 
 // Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows, and

@@ -20,10 +20,6 @@ struct Queue {
     signed char coefficient[kWarps][kRoom];
 };
 
-__device__ __forceinline__ unsigned majority(unsigned a, unsigned b, unsigned c) {
-    return (a & b) | (c & (a | b));
-}
-
 // Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
 // C order.
 struct PointPairs {
@@ -121,16 +117,6 @@ __device__ __forceinline__ unsigned add(const unsigned (&bits)[n], unsigned (&ca
     return queue[n + n / 2 - 1];
 }
 
-// Four digits of a number in two's complement, in each place.
-struct Digits {
-    unsigned b0, b1, b2, b3;
-
-    __device__ __forceinline__ int at(int row) const {
-        const unsigned number = (b0 >> row & 1) | (b1 >> row & 1) << 1 | (b2 >> row & 1) << 2;
-        return (int)number - (int)((b3 >> row & 1) << 3);
-    }
-};
-
 __device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // of Around
 __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
 
@@ -138,7 +124,7 @@ __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // t
 // two slices has the opposite sign of its part in the sample's slice. The 14 negative terms are inverted,
 // which adds 14; one more bit, of weight two, makes the sum 16 more than the number. The last of `ones` is
 // the cell that the sample itself stands for.
-__device__ __forceinline__ Digits coefficients(const Around& before, const Around& same,
+__device__ __forceinline__ Numbers4 coefficients(const Around& before, const Around& same,
                                                const Around& after) {
     unsigned ones[27], twos[15], fours[7], eights[3], rest[1];
     unsigned faces[3][4];
@@ -159,7 +145,7 @@ __device__ __forceinline__ Digits coefficients(const Around& before, const Aroun
     }
     ones[24] = ~before.at[4], ones[25] = ~after.at[4], ones[26] = kAll;
     unsigned carries[13];
-    Digits digits;
+    Numbers4 digits;
     digits.b0 = add(ones, carries);
 #pragma unroll
     for (int i = 0; i < 13; ++i) twos[i] = carries[i];
@@ -171,7 +157,7 @@ __device__ __forceinline__ Digits coefficients(const Around& before, const Aroun
 }
 
 // The same for images of one slice, where signs are those of both V and T.
-__device__ __forceinline__ Digits coefficients(const Around& same) {
+__device__ __forceinline__ Numbers4 coefficients(const Around& same) {
     unsigned ones[9], twos[5], fours[3], eights[1], carries[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -179,7 +165,7 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
         ones[4 + i] = same.at[kCorners[i]] & same.at[kSides[kBeside[i][0]]] & same.at[kSides[kBeside[i][1]]];
     }
     ones[8] = kAll;  // the sample itself
-    Digits digits;
+    Numbers4 digits;
     digits.b0 = add(ones, carries);
 #pragma unroll
     for (int i = 0; i < 4; ++i) twos[i] = carries[i];
@@ -202,7 +188,7 @@ struct Sink {
     const unsigned rows;  // of the lane, within the image
     signed char* out;     // of the next slice, in the first row
 
-    __device__ __forceinline__ void finish(const Digits& digits, const Neighbourhood& slice) {
+    __device__ __forceinline__ void finish(const Numbers4& digits, const Neighbourhood& slice) {
         if (kOutput == kCoefficients) {
 #pragma unroll
             for (int r = 1; r <= kRows; ++r)
@@ -214,7 +200,7 @@ struct Sink {
         out += (long long)samples.height * samples.width;
     }
 
-    __device__ __forceinline__ void count(const Digits& digits, const Neighbourhood& slice) const {
+    __device__ __forceinline__ void count(const Numbers4& digits, const Neighbourhood& slice) const {
         const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
         const unsigned some = (digits.b0 | digits.b1 | digits.b2 | digits.b3) & rows;
         int queued = 0;
@@ -247,8 +233,11 @@ struct Sink {
             if (fresh >> r & 1 && slice.own[r].group) counts.mark(slice.own[r].group);
     }
 
-    __device__ __forceinline__ static signed char coefficient(const Digits& digits, int row) {
-        return (signed char)(kCubes && !kFlat ? -digits.at(row) : digits.at(row));
+    __device__ __forceinline__ static signed char coefficient(const Numbers4& digits, int row) {
+        const auto digit = [&](unsigned bits, int k) { return (bits >> row & 1) << k; };
+        const int number = (int)(digit(digits.b0, 0) | digit(digits.b1, 1) | digit(digits.b2, 2)) -
+                           (int)digit(digits.b3, 3);
+        return (signed char)(kCubes && !kFlat ? -number : number);
     }
 };
 

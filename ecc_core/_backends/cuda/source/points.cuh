@@ -1,5 +1,6 @@
 // How points.cu reads samples with their labels, and how it counts regions.
 #pragma once
+#include "planes.cuh"
 #include "samples.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };
@@ -8,7 +9,6 @@ constexpr bool kRegions = kOutput == kCounts;
 constexpr bool kFlat = ECC_FLAT;  // images of one slice
 constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
 constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r; the lane owns rows 1 to kRows
-constexpr unsigned kAll = 0xFFFFFFFFu, kWarp = kAll;
 constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
 
 #if ECC_OUTPUT == 1
@@ -19,15 +19,7 @@ typedef int Label, Count;
 #endif
 
 // The type in which labels are compared with the largest one that has a row, which is below 2^31.
-template <bool large>
-struct Compared {
-    typedef unsigned type;
-};
-template <>
-struct Compared<true> {
-    typedef unsigned long long type;
-};
-typedef Compared<(sizeof(Label) > 4)>::type Unsigned;
+typedef Either<(sizeof(Label) > 4), unsigned long long, unsigned>::type Unsigned;
 
 struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)

@@ -14,12 +14,6 @@ struct Samples {
     int lanes, padding;  // of a row in visit_samples, a power of two
 };
 
-// Of numbers below 2^32 in 32 bits, which takes a quarter of the time.
-__device__ __forceinline__ long long quotient(long long number, int by) {
-    if (number >> 32) return number / by;
-    return (unsigned)number / (unsigned)by;
-}
-
 // Samples along a row, at the index of their slice and row.
 struct SampleRow {
     const Samples& samples;

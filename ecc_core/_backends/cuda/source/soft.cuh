@@ -6,6 +6,7 @@
 // by increasing value; the last one holds all values above the last window. The ends of bins are
 // floats unless bins are narrower than the spacing of floats: see soft_levels.cuh.
 #pragma once
+#include "common.cuh"
 #include "narrow.cuh"
 
 constexpr bool kSuper = ECC_SUPER;  // superlevel sets: values and levels are negated
@@ -51,15 +52,7 @@ struct Windows {
 
     // The first window whose end is greater than the value.
     __device__ __forceinline__ int find(float value) const {
-        int low = 0, high = head->count;
-        while (low < high) {
-            const int middle = (low + high) >> 1;
-            if (ends[middle] <= value)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
+        return first_failing(head->count, [&](int i) { return ends[i] <= value; });
     }
 };
 

@@ -1,6 +1,6 @@
 // Increasing levels from numbers without constraints, and the gradients of these. One warp each.
 #include "device.cuh"
-#include "running_sum.cuh"
+#include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr double kLinear = 20;  // beyond it the softplus is the identity, as in torch

@@ -74,11 +74,6 @@ __device__ __forceinline__ void prepare(const Windows& windows, const float* thr
     *windows.head = {count, slot + 1, (float)ruler.width, (float)(1.0 / ruler.width)};
 }
 
-__device__ __forceinline__ double warp_sum(double value) {
-    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
-    return value;
-}
-
 // The logistic function and its derivatives.
 struct Logistic {
     float s, first, second, third, fourth, fifth;
@@ -171,26 +166,15 @@ struct Upstream {
     }
 };
 
-// The index of the first level above a value.
-__device__ __forceinline__ int first_above(const float* sorted, int levels, double value) {
-    int from = 0;
-    for (int end = levels; from < end;) {
-        const int middle = (from + end) >> 1;
-        if (sorted[middle] <= value)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return from;
-}
-
 // The sum over the levels of gradient * sharpness * s'(z) at the value x, and its slope times `width`.
 __device__ __forceinline__ float2 response(const Windows& windows, const Upstream& upstream,
                                            int image, int levels, float l, double x,
                                            float width) {
     const double reach = (double)kReach / l;
-    const int from = first_above(windows.sorted, levels, x - reach);
-    const int to = first_above(windows.sorted, levels, x + reach);
+    const auto first_above = [&](double value) {
+        return first_failing(levels, [&](int i) { return windows.sorted[i] <= value; });
+    };
+    const int from = first_above(x - reach), to = first_above(x + reach);
     float value = 0.0f, slope = 0.0f;
 #pragma unroll 4
     for (int i = from; i < to; ++i) {
@@ -206,15 +190,9 @@ __device__ __forceinline__ float2 response(const Windows& windows, const Upstrea
 __device__ __forceinline__ float2 response_at(const Windows& windows, const Head& head,
                                               const Upstream& upstream, int image, int levels,
                                               float l, int slot) {
-    int low = 0, high = head.count - 1;  // the last window that starts at or before the slot
-    while (low < high) {
-        const int middle = (low + high + 1) >> 1;
-        if (windows.offsets[middle] <= slot)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const Window window = windows.get(low);
+    // The last window that starts at or before the slot.
+    const auto starts = [&](int i) { return windows.offsets[i + 1] <= slot; };
+    const Window window = windows.get(first_failing(head.count - 1, starts));
     const double x = (double)window.high + (double)window.low +
                      (double)(slot - window.first) * (double)head.width;
     return response(windows, upstream, image, levels, l, x, head.width);

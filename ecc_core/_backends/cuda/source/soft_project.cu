@@ -2,7 +2,7 @@
 //
 // Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
 // a chunk of points, and these are added in order, so results do not depend on the schedule.
-#include "device.cuh"
+#include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 __device__ __forceinline__ double block_sum(double value, double* scratch) {
-    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
     __syncthreads();

@@ -3,6 +3,7 @@
 // first corner spans along them. Sets of axes, and corners of the cube, are numbers with a bit for
 // each axis.
 #include "codes.cuh"
+#include "common.cuh"
 #include "device.cuh"
 
 typedef unsigned long long Count;
@@ -15,15 +16,7 @@ constexpr int kFirst = kCubes ? 0 : 1;  // the first place; cubes have cells bef
 
 // The two ranks of a point or of a cell, the first in the upper half. Where bins are in shared memory, the
 // first is multiplied by the bins of a row, so that the sum of both is a bin; it has up to 15 bits.
-template <int size>
-struct RanksOf {
-    typedef unsigned type;
-};
-template <>
-struct RanksOf<4> {
-    typedef unsigned long long type;
-};
-typedef RanksOf<sizeof(Code)>::type Ranks;
+typedef Either<sizeof(Code) == 4, unsigned long long, unsigned>::type Ranks;
 constexpr int kBits = 4 * sizeof(Ranks);
 
 __device__ __forceinline__ Ranks join(int first, int second) {

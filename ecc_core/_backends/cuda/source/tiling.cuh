@@ -1,8 +1,8 @@
 // What all scanning kernels share: units of work, and the borders of the image.
 #pragma once
+#include "common.cuh"
 #include "planes.cuh"
 
-constexpr unsigned kWarp = 0xFFFFFFFFu;
 constexpr int kWarpWidth = 32 * kLaneWidth;
 
 // The same in every lane, in a way that the compiler sees.

@@ -4,6 +4,7 @@
 // rounded as on the CPU: the compiler never fuses __dmul_rn and __dadd_rn. The bin of a height is the number
 // of levels below it; a height above all levels has none.
 #pragma once
+#include "common.cuh"
 
 struct Vector {
     double z, y, x;
@@ -59,26 +60,12 @@ __device__ __forceinline__ int place(double height, double measure, const Sampli
         const int near = max(0, min(sampling.count - 1, guess));
         return near + (height > level(near) ? 1 : 0);
     }
-    int low = 0, high = sampling.count;
-    while (low < high) {
-        const int middle = (low + high) >> 1;
-        if (height > level(middle))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return first_failing(sampling.count, [&](int i) { return height > level(i); });
 }
 
 __device__ __forceinline__ int place(double height, const Sampling& sampling,
                                      const double* levels) {
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
-}
-
-// A quotient; numbers of 32 bits take a quarter of the time.
-__device__ __forceinline__ long long divide(long long number, int by) {
-    if (number >> 32) return number / by;
-    return (unsigned)number / (unsigned)by;
 }
 
 // Sums of 64 bits. Unsigned integers wrap as signed ones do.

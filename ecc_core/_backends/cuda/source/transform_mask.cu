@@ -4,7 +4,6 @@
 // direction. A lane has bins of its own if there is room, so that the additions of a warp to shared
 // memory do not wait for each other.
 #include "device.cuh"
-#include "running_sum.cuh"
 #include "transform.cuh"
 #include "transform_planes.cuh"
 
@@ -13,7 +12,6 @@ constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kTileRows = 32, kTileColumns = 64;
 constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
-constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
 // and `slices` ones.
@@ -309,7 +307,7 @@ __device__ __forceinline__ bool list(const MaskCoefficients& found, const unsign
         positive += __popc(up[i]), negative += __popc(down[i]) + __popc(twice[i]);
     }
     const unsigned end = running_sum(positive | negative << 16, lane),
-                   total = __shfl_sync(kAll, end, 31);
+                   total = __shfl_sync(kWarp, end, 31);
     const int ups = total & 0xFFFF, downs = total >> 16;
     if (queue.positive + queue.negative + ups + downs > kRoom) return false;
     const unsigned first = lane << 8 | slice << 16;
@@ -334,13 +332,13 @@ struct Progress {
         // Slices are read in the order in which cells reach to the one before.
         const bool deep = grid.z.present;
         const int step = owner.z.here - owner.z.far;
-        const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? kAll : 0;
+        const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? ~0u : 0;
         int slice = step > 0 ? done : slices - 1 - done;
         Reader reader(planes, grid, owner, tile, tile.z + slice + (deep ? owner.z.far : 0), step);
         MaskCells far = {};
         if (deep) {
             reader.load();
-            far = reader.cells(kAll);
+            far = reader.cells(~0u);
         }
         int points = queue.positive + queue.negative, before = points;
         stuck = true;
@@ -348,9 +346,9 @@ struct Progress {
             reader.load();
             const MaskCells here = reader.cells(exists);
             const MaskCoefficients found(here, far);
-            if (__any_sync(kAll, found.any())) {
-                const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : kAll,
-                                            part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : kAll};
+            if (__any_sync(kWarp, found.any())) {
+                const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : ~0u,
+                                            part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : ~0u};
                 if (!::list(found, chosen, slice, reverse, queue)) {
                     if (points == 0) part = 1;
                     return;
@@ -411,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
         const int at = (next / kWarps * shared.blocks + shared.rank) * kWarps + next % kWarps;
         if (at >= total) break;
         if (lane == 0) next = atomicAdd(&taken, 1);
-        next = __shfl_sync(kAll, next, 0);
+        next = __shfl_sync(kWarp, next, 0);
         const int above = at / words, deep = above / tiles;
         const Tile tile = {slices * deep, kTileRows * (above - deep * tiles),
                            kTileColumns * (at - above * words)};

@@ -23,10 +23,10 @@ struct WindowEnd {
 
     // The last point of the window, or the only one along axes that the image does not have.
     __device__ __forceinline__ WindowEnd(const Labels& image, long long window) {
-        const long long line = divide(window, image.columns + 1);
+        const long long line = quotient(window, image.columns + 1);
         const int rows = image.rows + image.wide;
         x = (int)(window - line * (image.columns + 1));
-        z = (int)divide(line, rows);
+        z = (int)quotient(line, rows);
         y = (int)(line - (long long)z * rows);
     }
 };

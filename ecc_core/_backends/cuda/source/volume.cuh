@@ -6,7 +6,6 @@
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
 #pragma once
 #include "feed.cuh"
-#include "pairs.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
 // b: over both. Planes named `_before` have the row above as their first row, and not the last row.
