@@ -238,7 +238,7 @@ def _plan(
 
 
 def _pair_channels(layout: Layout, rules: Rules, device: int) -> Plan:
-    """Images whose slices are channels, two samples in a register (channels.cuh)."""
+    """Images whose slices are channels, two samples in a register (feed.cuh)."""
     source, (channels, height, width) = "pairs3d", layout.shape
     most = CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
     count, block = processors(device), (4, 8, most)

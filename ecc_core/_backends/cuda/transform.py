@@ -37,7 +37,7 @@ __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "we
 Floats = NDArray[np.float64]
 
 WEIGHTS = {
-    weight: Struct("transform_weights.cuh", "Weights", Weight=dtype)
+    weight: Struct("transform_weights.cu", "Weights", Weight=dtype)
     for weight, dtype in (("double", "f8"), ("long long", "i8"))
 }
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together

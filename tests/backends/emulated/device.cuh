@@ -2,6 +2,8 @@
 #pragma once
 #include <cfenv>
 
+#include "common.cuh"
+
 typedef unsigned pair;
 
 template <class T>

@@ -5,8 +5,8 @@
 #include "sliced.cuh"
 
 // The rows from `begin` to `end`, of which the first ones have been asked for, from row `y` on.
-__device__ __forceinline__ void scan(const Image& image, int left, int y, int begin, int end,
-                                     Room room, SlicedFeed& feed, const SlicedCounter& count) {
+ECC_DEVICE void scan(const Image& image, int left, int y, int begin, int end, Room room,
+                     SlicedFeed& feed, const SlicedCounter& count) {
     const auto ask = [&](unsigned to) {
         feed.advance(product(kRows, feed.row));
         feed.rest -= kRows;

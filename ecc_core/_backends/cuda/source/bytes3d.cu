@@ -6,19 +6,19 @@
 #include "sliced.cuh"
 
 struct SlicedUnit : Unit {
-    __device__ __forceinline__ SlicedUnit(const Tiling& tiling, int index)
+    ECC_DEVICE SlicedUnit(const Tiling& tiling, int index)
         : Unit(tiling, index, kRows - 2) {}
 
     // The rows that it owns. `rest`: those down to the last one of the image.
-    __device__ __forceinline__ plane own(int rest) const {
+    ECC_DEVICE plane own(int rest) const {
         const int rows = rest < kRows ? rest + 1 : kRows - 1;
         return (kAll << (kRows - rows)) & (y > 0 ? kAll >> 1 : kAll);
     }
 };
 
 // The slices of a unit, of which the first one has been asked for.
-__device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
-                                     const SlicedCounter& count) {
+ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
+                     const SlicedCounter& count) {
     const auto ask = [&](int s, unsigned to) {
         if (s >= image.depth) return;
         feed.advance(image.slice);

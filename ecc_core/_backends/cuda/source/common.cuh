@@ -1,11 +1,14 @@
 // What kernels of several kinds use.
 #pragma once
 
+// Functions become part of the kernels that call them.
+#define ECC_DEVICE __device__ __forceinline__
+
 constexpr unsigned kWarp = 0xFFFFFFFFu;  // all lanes
 
 // The running sum over the lanes of a warp.
 template <class T>
-__device__ __forceinline__ T running_sum(T value, int lane) {
+ECC_DEVICE T running_sum(T value, int lane) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         const T other = __shfl_up_sync(kWarp, value, step);
@@ -14,14 +17,14 @@ __device__ __forceinline__ T running_sum(T value, int lane) {
     return value;
 }
 
-__device__ __forceinline__ double warp_sum(double value) {
+ECC_DEVICE double warp_sum(double value) {
     for (int step = 16; step; step /= 2) value += __shfl_xor_sync(kWarp, value, step);
     return value;
 }
 
 // The first index that does not pass, of indices below `count` of which the first ones do.
 template <class Passes>
-__device__ __forceinline__ int first_failing(int count, const Passes& passes) {
+ECC_DEVICE int first_failing(int count, const Passes& passes) {
     int low = 0, high = count;
     while (low < high) {
         const int middle = (low + high) >> 1;
@@ -34,7 +37,7 @@ __device__ __forceinline__ int first_failing(int count, const Passes& passes) {
 }
 
 // A quotient. Numbers below 2^32 are divided in 32 bits, which takes a quarter of the time.
-__device__ __forceinline__ long long quotient(long long number, int by) {
+ECC_DEVICE long long quotient(long long number, int by) {
     if (number >> 32) return number / by;
     return (unsigned)number / (unsigned)by;
 }

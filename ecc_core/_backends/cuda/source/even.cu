@@ -14,12 +14,12 @@ struct Spread {
     double low, high, step;
     int last;
 
-    __device__ __forceinline__ Spread(double low, double high, int count)
+    ECC_DEVICE Spread(double low, double high, int count)
         : low(low), high(high), step(__dadd_rn(high, -low) / (count - 1)), last(count - 1) {}
-    __device__ __forceinline__ double operator[](int k) const {
+    ECC_DEVICE double operator[](int k) const {
         return k == last ? high : __dadd_rn(__dmul_rn((double)k, step), low);
     }
-    __device__ __forceinline__ float key(int k) const {
+    ECC_DEVICE float key(int k) const {
         return kSuper ? to_float_up((*this)[k]) : to_float_down((*this)[k]);
     }
 };

@@ -11,12 +11,12 @@ constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
 
 // The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
-__device__ __forceinline__ unsigned place_of(unsigned bits, unsigned flip) {
+ECC_DEVICE unsigned place_of(unsigned bits, unsigned flip) {
     if (!kFloat) return bits ^ flip;
     if (bits == 0x80000000u) bits = 0;  // -0
     return bits >> 31 ? ~bits : bits ^ 0x80000000u;
 }
-__device__ __forceinline__ unsigned value_at(unsigned place, unsigned flip) {
+ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
     if (!kFloat) return place ^ flip;
     return place >> 31 ? place ^ 0x80000000u : ~place;
 }
@@ -169,7 +169,7 @@ struct Piece {
 };
 
 template <class Sum, class Other>
-__device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Other>& b) {
+ECC_DEVICE Piece<Sum> follow(const Piece<Sum>& a, const Piece<Other>& b) {
     Piece<Sum> c;
     c.sum = a.sum + b.sum;
     c.head = a.ends ? a.head : a.tail + b.head;
@@ -180,7 +180,7 @@ __device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Ot
 }
 
 template <class Sum>
-__device__ __forceinline__ Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
+ECC_DEVICE Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
     return {__shfl_up_sync(kWarp, a.sum, step), __shfl_up_sync(kWarp, a.head, step),
             __shfl_up_sync(kWarp, a.tail, step), __shfl_up_sync(kWarp, a.kept, step),
             __shfl_up_sync(kWarp, a.ends, step)};
@@ -216,7 +216,7 @@ struct Own {
     int amount[kEach];
     unsigned ends;  // bit k
 
-    __device__ __forceinline__ Own(const unsigned* events, const Buckets& buckets) : ends(0) {
+    ECC_DEVICE Own(const unsigned* events, const Buckets& buckets) : ends(0) {
         const long long first = (long long)blockIdx.x * kTile + threadIdx.x * kEach,
                         count = buckets.starts[kBuckets];
         unsigned event[kEach + 1];
@@ -254,7 +254,7 @@ struct Own {
         for (int k = 0; k < kEach; ++k) amount[k] = (int)(event[k] & 15u) - 8;
     }
 
-    __device__ __forceinline__ Piece<int> piece() const {
+    ECC_DEVICE Piece<int> piece() const {
         Piece<int> piece = {};
         bool first = true;
 #pragma unroll
@@ -285,7 +285,7 @@ struct Before {
     long long sum, tail;  // of coefficients; of the run that has not ended yet
     long long levels;     // at which the sum changes
 
-    __device__ __forceinline__ explicit Before(const Piece<long long>& a)
+    ECC_DEVICE explicit Before(const Piece<long long>& a)
         : sum(a.sum), tail(a.tail), levels(a.kept + (a.ends && a.head != 0)) {}
 };
 

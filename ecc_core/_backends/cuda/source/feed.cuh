@@ -5,20 +5,16 @@
 constexpr int kSpan = 32 / kFold;  // lanes of a row
 
 // Of a row.
-__device__ __forceinline__ int lane_of_row() {
-    return kFold > 1 ? lane_index() % kSpan : lane_index();
-}
+ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_index(); }
 
 // How far the rows of a lane are below the first ones of its warp.
-__device__ __forceinline__ int rows_of_fold() {
-    return kFold > 1 ? lane_index() / kSpan * kPairRows : 0;
-}
+ECC_DEVICE int rows_of_fold() { return kFold > 1 ? lane_index() / kSpan * kPairRows : 0; }
 
 // A unit of sixteen rows.
 struct PairUnit : Unit {
     int rows_before;  // rows above, which other warps own: more than `y` where the last rows are repeated
 
-    __device__ __forceinline__ PairUnit(const Image& image, const Tiling& tiling, int index)
+    ECC_DEVICE PairUnit(const Image& image, const Tiling& tiling, int index)
         : Unit(tiling, index, kFold * kPairRows), rows_before(y + rows_of_fold()) {
         y = min(rows_before, image.height - kPairRows);
     }
@@ -46,8 +42,8 @@ struct Feed {
     int slices;        // that may still be asked for
 
     // `index`: of the image in its batch.
-    __device__ __forceinline__ Feed(const Image& image, const PairUnit& unit, int index, void* ring,
-                                    const Columns& columns)
+    ECC_DEVICE Feed(const Image& image, const PairUnit& unit, int index, void* ring,
+                    const Columns& columns)
         : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
           slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
         const Element* const data = unit.data(image, index) + unit.y * image.row + unit.left;
@@ -59,7 +55,7 @@ struct Feed {
         last = row * (below ? kPairRows : kPairRows - 1);
     }
 
-    __device__ __forceinline__ void copy(Quad* to, long long offset) const {
+    ECC_DEVICE void copy(Quad* to, long long offset) const {
         const char* const from = next + offset;
         const int lane = lane_index();
         if (kVector) {
@@ -72,16 +68,16 @@ struct Feed {
     }
 
     // The lane's bytes of the mask; `place` is 32 for the second row of an item.
-    __device__ __forceinline__ unsigned* shown(int i, int place) const {
+    ECC_DEVICE unsigned* shown(int i, int place) const {
         return (unsigned*)((char*)ring + kMasks) + i % kRing * 64 + place + lane_index();
     }
-    __device__ __forceinline__ void copy_mask(int i, int place, long long offset) const {
+    ECC_DEVICE void copy_mask(int i, int place, long long offset) const {
         copy_ahead<4>(shown(i, place), mask + offset / (int)sizeof(Element));
     }
 
     // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one,
     // which other items have. After the last item follows the next slice.
-    __device__ __forceinline__ void ask(int i) {
+    ECC_DEVICE void ask(int i) {
         Quad* const to = ring + i % kRing * 64;
         const bool at_end = i == kItems - 1;
         const long long offset = (long long)row * (i - 1), low = i == 0 ? first : offset,
@@ -101,14 +97,14 @@ struct Feed {
     }
 
     // Starts the first copies.
-    __device__ __forceinline__ void begin() {
+    ECC_DEVICE void begin() {
 #pragma unroll
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
     // Returns the lane's samples of item `i`, of which the second row is 32 quads after the first.
     // Items are taken in order, and each call starts to copy another one.
-    __device__ __forceinline__ const Quad* take(int i) {
+    ECC_DEVICE const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
         return ring + i % kRing * 64 + lane_index();
@@ -126,8 +122,8 @@ struct ChannelFeed {
     // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
     // item are the row below the unit. The first and the last row of the image stand for those beyond it.
     template <class Encode, class Check>
-    __device__ __forceinline__ ChannelFeed(const Image& image, const PairUnit& unit, int index,
-                                           unsigned room, const Encode& encode, Check& check)
+    ECC_DEVICE ChannelFeed(const Image& image, const PairUnit& unit, int index, unsigned room,
+                           const Encode& encode, Check& check)
         : next(room + lane_index() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
         const Quad* const quads = lane_quads(image, unit, index);
 #pragma unroll 2
@@ -154,16 +150,15 @@ struct ChannelFeed {
         }
     }
 
-    __device__ __forceinline__ static const Quad* lane_quads(const Image& image, const PairUnit& unit,
-                                                             int index) {
+    ECC_DEVICE static const Quad* lane_quads(const Image& image, const PairUnit& unit, int index) {
         const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
         return (const Quad*)(image.data + index * image.batch + kChannels * column);
     }
-    __device__ __forceinline__ static const Quad* row_of(const Image& image, const Quad* quads, int y) {
+    ECC_DEVICE static const Quad* row_of(const Image& image, const Quad* quads, int y) {
         return (const Quad*)((const Element*)quads + y * image.row);
     }
 
-    __device__ __forceinline__ void take(int i, pair (&out)[kLaneWidth]) {
+    ECC_DEVICE void take(int i, pair (&out)[kLaneWidth]) {
         unsigned words[4];
         shared_load(next + i * kCacheRow, words);
         out[0] = words[0], out[1] = words[2], out[2] = words[1], out[3] = words[3];

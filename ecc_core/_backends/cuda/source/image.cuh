@@ -9,7 +9,7 @@ struct Image {
     const unsigned char* mask;  // kMask: of the same strides
 
     // Where the mask has the place of a sample.
-    __device__ __forceinline__ const unsigned char* shown(const Element* sample) const {
+    ECC_DEVICE const unsigned char* shown(const Element* sample) const {
         return mask + (sample - data);
     }
 };
@@ -22,7 +22,7 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
 };
 
 // Copies four samples to shared memory asynchronously.
-__device__ __forceinline__ void copy_quad_ahead(void* to, const void* from) {
+ECC_DEVICE void copy_quad_ahead(void* to, const void* from) {
     constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
 #pragma unroll
     for (int i = 0; i < (int)sizeof(Quad); i += bytes)
@@ -33,7 +33,7 @@ __device__ __forceinline__ void copy_quad_ahead(void* to, const void* from) {
 struct Columns {
     unsigned at[kLaneWidth];
 
-    __device__ __forceinline__ Columns(int lane, int left, int width) {
+    ECC_DEVICE Columns(int lane, int left, int width) {
         const int first = lane * kLaneWidth, last = width - 1 - left;
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) at[i] = min(first + i, last);

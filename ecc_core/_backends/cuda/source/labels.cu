@@ -1,6 +1,5 @@
 // The regions of a label image: which labels occur, and curves from the counts of regions.
 #include "device.cuh"
-#include "common.cuh"
 
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;

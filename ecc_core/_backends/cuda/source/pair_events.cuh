@@ -11,7 +11,7 @@ constexpr unsigned kDense = 8;
 constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 
 // The columns of one word of planes, then of the other.
-__device__ __forceinline__ void keep(unsigned address, const pair (&p)[kLaneWidth]) {
+ECC_DEVICE void keep(unsigned address, const pair (&p)[kLaneWidth]) {
     shared_store(address, {p[0], p[2], p[1], p[3]});
 }
 
@@ -23,8 +23,8 @@ struct Event {
 
 // Takes an event off a word. `columns`: address of the columns of the word in the first row. If there
 // is none left, returns any sample with amount 0, so that the lanes of a warp do not diverge.
-__device__ __forceinline__ Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2,
-                                            unsigned b3, unsigned& events) {
+ECC_DEVICE Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2, unsigned b3,
+                            unsigned& events) {
     const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // of bit 31
     const unsigned later = events - 1u;
     const int shift = shift_to_sign(events ^ later);
@@ -37,8 +37,8 @@ __device__ __forceinline__ Event take_event(unsigned columns, unsigned b0, unsig
 
 // The four planes of a word as eight words: word r holds in its bytes the coefficients of rows r
 // and r + 8 of its first column, then of its second.
-__device__ __forceinline__ void spread_rows(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
-                                            unsigned (&rows)[8]) {
+ECC_DEVICE void spread_rows(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
+                            unsigned (&rows)[8]) {
     unsigned words[4];
     spread(b0, b1, b2, b3, words);
 #pragma unroll
@@ -53,17 +53,17 @@ struct PairCounter {
     unsigned step;    // bytes from code to code
     unsigned counts;  // shared address of the count of a half of zero, in the copy of the lane
 
-    __device__ __forceinline__ PairCounter(const pair* cache, const Histogram& histogram)
+    ECC_DEVICE PairCounter(const pair* cache, const Histogram& histogram)
         : cache(shared_address(cache)),
           step(4u * histogram.copies),
           counts(shared_address(histogram.counts + histogram.lane_copy) - kCodeZero * step) {}
 
-    __device__ __forceinline__ void put(int row, const pair (&four)[kLaneWidth]) const {
+    ECC_DEVICE void put(int row, const pair (&four)[kLaneWidth]) const {
         keep(cache + row * kCacheRow, four);
     }
 
     // Counts events one by one, all lanes at the same time. A word has at most `most` events.
-    __device__ __forceinline__ void sparse(const Numbers4& c, plane events, unsigned most) const {
+    ECC_DEVICE void sparse(const Numbers4& c, plane events, unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
             const Event a = take_event(cache, c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a),
                         b = take_event(cache + 8, c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b);
@@ -72,13 +72,13 @@ struct PairCounter {
         }
     }
 
-    __device__ __forceinline__ void add(pair codes, int low, int high) const {
+    ECC_DEVICE void add(pair codes, int low, int high) const {
         shared_add(counts + (codes & 0xFFFFu) * step, low);
         shared_add(counts + (codes >> 16) * step, high);
     }
 
     // Counts every sample row by row, all lanes at the same time.
-    __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
+    ECC_DEVICE void dense(const Numbers4& c, plane events) const {
         const Numbers4 own = only(c, events);
         unsigned first[8], second[8];
         spread_rows(own.b0.a, own.b1.a, own.b2.a, own.b3.a, first);
@@ -94,7 +94,7 @@ struct PairCounter {
         }
     }
 
-    __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
+    ECC_DEVICE void operator()(const Numbers4& c, plane own) const {
         const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
         const int most = max(__popc(events.a), __popc(events.b));
         const unsigned of_warp = __reduce_max_sync(kWarp, (unsigned)most);

@@ -19,22 +19,21 @@ typedef PairQueue<kCopies> RowQueue;
 // For warps that have no columns beside them.
 constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
-__device__ __forceinline__ bool on_the_left() { return lane_index() < 16; }
+ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
 
 // The column beside the warp: its distance from the warp's first one, which is column `left`.
-__device__ __forceinline__ int beside(int left, int width) {
+ECC_DEVICE int beside(int left, int width) {
     return on_the_left() ? max(left - 1, 0) - left : min(kWarpWidth, width - 1 - left);
 }
 
-__device__ __forceinline__ pair outer_code(Element sample, int left, int width,
-                                           const Encoder& encode, bool shown) {
+ECC_DEVICE pair outer_code(Element sample, int left, int width, const Encoder& encode, bool shown) {
     const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
     const pair code = outside ? kOutside : encode(sample, sample);
     return outside || shown ? code : kCodeZero * 0x10001u;
 }
 
 // The warp's own first or last column, once all its rows are kept.
-__device__ __forceinline__ pair inner_code(const PairCounter& count) {
+ECC_DEVICE pair inner_code(const PairCounter& count) {
     const int lane = lane_index();
     const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
     const unsigned column = on_the_left() ? 0 : kCacheRow - sizeof(pair);
@@ -43,13 +42,13 @@ __device__ __forceinline__ pair inner_code(const PairCounter& count) {
 }
 
 // The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
-__device__ __forceinline__ pair code_below(pair code, pair next) {
+ECC_DEVICE pair code_below(pair code, pair next) {
     const int lane = lane_index();
     return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
 }
 
 // Comparisons across the sides; bit i of each is row i.
-__device__ __forceinline__ Sides sides(pair outer, pair inner) {
+ECC_DEVICE Sides sides(pair outer, pair inner) {
     const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
     const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
     return {both, both >> 16};
@@ -69,25 +68,23 @@ struct PairStrip {
     int left, lane;
 
     // The distance between rows in bytes fits in 32 bits, which the host ensures.
-    __device__ __forceinline__ const Element* row(int y) const {
+    ECC_DEVICE const Element* row(int y) const {
         const int bytes = (int)image.row * (int)sizeof(Element);
         return (const Element*)((const char*)data + product(min(y, image.height - 1), bytes));
     }
 
     // Rows y + r and the eighth below.
-    __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
+    ECC_DEVICE void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
     }
     // The sample beside the warp in row `y`, on the side of this lane.
-    __device__ __forceinline__ Outer outer(int y) const {
+    ECC_DEVICE Outer outer(int y) const {
         const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
         return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
-    __device__ __forceinline__ Outer outer_rows(int y) const {
-        return outer(y + (lane_index() & 15));
-    }
-    __device__ __forceinline__ pair code(Outer outer, const Encoder& encode) const {
+    ECC_DEVICE Outer outer_rows(int y) const { return outer(y + (lane_index() & 15)); }
+    ECC_DEVICE pair code(Outer outer, const Encoder& encode) const {
         return outer_code(outer.sample, left, image.width, encode, outer.shown);
     }
 };
@@ -99,10 +96,9 @@ struct PairPlanes2 {
 // Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
 // y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
 // `after`.
-__device__ __forceinline__ PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
-                                               const PairStrip& after, int y_after, const RowQueue& queue,
-                                               const Encoder& encode, const PairCounter& count,
-                                               PairCheck& check) {
+ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
+                               const PairStrip& after, int y_after, const RowQueue& queue,
+                               const Encoder& encode, const PairCounter& count, PairCheck& check) {
     Rows<false> g, m, below;
     RowWeights weights(lane_index());
     pair first[kLaneWidth], next[kLaneWidth];
@@ -140,9 +136,8 @@ __device__ __forceinline__ PairPlanes2 compare(const PairStrip& strip, int y, pa
 
 // What the row above gives to the first row, both in low halves. At the upper `border` of the image, which
 // matters for T only, the first row is also the row above, and gives everything.
-__device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
-                                          const pair (&p)[kLaneWidth], const Place& place,
-                                          Sides m_sides, RowWeights weights) {
+ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
+                          const Place& place, Sides m_sides, RowWeights weights) {
     pair both[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
@@ -164,11 +159,11 @@ struct Start {
     Outer outer_up, outer;
 
     // kBatch: a row of the lane in shared memory.
-    __device__ __forceinline__ Quad* waiting(int row) const {
+    ECC_DEVICE Quad* waiting(int row) const {
         return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_index());
     }
 
-    __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
+    ECC_DEVICE void ask(const PairStrip& strip, int y) {
         if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
         const Element* const row_up = strip.row(max(y - 1, 0));
         if (kBatch) {
@@ -188,8 +183,8 @@ struct Start {
     }
 
     // Called when nothing but the rows in the queue is still on its way.
-    __device__ __forceinline__ void take(const Encoder& encode, pair (&p)[kLaneWidth],
-                                         pair (&row_up)[kLaneWidth], PairCheck& check) const {
+    ECC_DEVICE void take(const Encoder& encode, pair (&p)[kLaneWidth], pair (&row_up)[kLaneWidth],
+                         PairCheck& check) const {
         if (kBatch && kVector) wait_for_copy<kCopies>();
         const Quad above = kBatch ? read_lane(waiting(0)) : up;
         const Quad first = kBatch ? read_lane(waiting(1)) : low;
@@ -201,9 +196,8 @@ struct Start {
 };
 
 // The sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see them.
-__device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
-                                                 const pair (&p)[kLaneWidth], pair outer_up,
-                                                 pair outer) {
+ECC_DEVICE Sides sides_above(const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
+                             pair outer_up, pair outer) {
     constexpr int end = kLaneWidth - 1;
     const pair first = __shfl_sync(kWarp, outer, lane_index() & 16);
     const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
@@ -213,9 +207,9 @@ __device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
 
 // Processes rows `begin` to `end` of an image. `start` and the queue hold its first rows on entry, and
 // those of the image at `after` on return.
-__device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end, const Element* after,
-                                      Start& start, const RowQueue& queue, const Encoder& encode,
-                                      const PairCounter& count, PairCheck& check) {
+ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* after, Start& start,
+                     const RowQueue& queue, const Encoder& encode, const PairCounter& count,
+                     PairCheck& check) {
     const Image& image = strip.image;
     pair p[kLaneWidth], row_up[kLaneWidth];
     start.take(encode, p, row_up, check);

@@ -8,11 +8,11 @@
 struct VolumeCheck {
     unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
 
-    __device__ __forceinline__ explicit VolumeCheck(char* word) : seen(shared_address(word)) {
+    ECC_DEVICE explicit VolumeCheck(char* word) : seen(shared_address(word)) {
         *(unsigned*)word = 0;
         __syncwarp();
     }
-    __device__ __forceinline__ void see(const Quad& low, const Quad& high) const {
+    ECC_DEVICE void see(const Quad& low, const Quad& high) const {
         if (kNan != kNanReport) return;
         float a[kLaneWidth], b[kLaneWidth];
 #pragma unroll
@@ -21,11 +21,11 @@ struct VolumeCheck {
         const float left = multiply_add(a[0], b[0], a[1]), right = multiply_add(b[1], a[2], b[2]);
         shared_store_unless_finite(seen, add_floats(multiply_add(a[3], b[3], left), right));
     }
-    __device__ __forceinline__ bool failed() const { return shared_word(seen) != 0; }
+    ECC_DEVICE bool failed() const { return shared_word(seen) != 0; }
 };
 
-__device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
-                                     pair (&out)[kLaneWidth], VolumeCheck check) {
+ECC_DEVICE void take(Feed& feed, int i, const Encoder& encode, pair (&out)[kLaneWidth],
+                     VolumeCheck check) {
     const Quad* const low = feed.take(i);
     Unchecked unchecked;
     encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, unchecked);
@@ -34,15 +34,15 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
     if (i > 0 && i < kItems - 1) check.see(low[0], low[32]);  // other warps check the other rows
 }
 
-__device__ __forceinline__ void take(ChannelFeed& feed, int i, const Encoder&,
-                                     pair (&out)[kLaneWidth], PairCheck&) {
+ECC_DEVICE void take(ChannelFeed& feed, int i, const Encoder&, pair (&out)[kLaneWidth],
+                     PairCheck&) {
     feed.take(i, out);
 }
 
 // Adds the rows of a register, r and r + 8, to a plane that begins with row -1, the row above. Row 7 is
 // left to the last call, r = 7, which sets `before` when only row 15 is missing.
-__device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
-                                         const pair (&owned)[kLaneWidth], RowWeights weights) {
+ECC_DEVICE void add_rows(Rows<true>& rows, plane& before, int r, const pair (&owned)[kLaneWidth],
+                         RowWeights weights) {
     if (r < kPairRows8 - 1) {
         rows.add(owned, r < 0 ? weights.low() : weights);
         return;
@@ -55,9 +55,8 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
 // row above the warp's rows to the row below.
 template <class Feed, class Check>
-__device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
-                                               const Encoder& encode, const PairCounter& count,
-                                               Check& check) {
+ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const Encoder& encode,
+                               const PairCounter& count, Check& check) {
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     PairPlanes3 w;
@@ -119,9 +118,8 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
 
 // The slices of a unit.
 template <class Feed, class Check>
-__device__ __forceinline__ void scan(const Image& image, const PairUnit& unit, Feed& feed, BorderFeed& borders,
-                                     Ends ends, const Encoder& encode, PairCounter count,
-                                     Check& check) {
+ECC_DEVICE void scan(const Image& image, const PairUnit& unit, Feed& feed, BorderFeed& borders,
+                     Ends ends, const Encoder& encode, PairCounter count, Check& check) {
     pair p[kItems][kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);

@@ -25,7 +25,7 @@ struct Recoder {
     const SharedTable shared;
     bool nan = false;
 
-    __device__ __forceinline__ Code code(const SampleRow& row, Element sample, int x, bool shown) {
+    ECC_DEVICE Code code(const SampleRow& row, Element sample, int x, bool shown) {
         const Key key = row.key(sample, min(x, samples.width - 1));
         if (kNan == kNanReport) nan |= shown && is_nan(key);
         if (kNan == kNanOmit) shown = shown && !is_nan(key);
@@ -34,8 +34,7 @@ struct Recoder {
     }
 
     // `inside`: whether the slice and the row are in the image.
-    __device__ __forceinline__ FourCodes four_codes(const SampleRow& row, const FourSamples& four,
-                                                    bool inside) {
+    ECC_DEVICE FourCodes four_codes(const SampleRow& row, const FourSamples& four, bool inside) {
         FourCodes found;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -46,12 +45,11 @@ struct Recoder {
         return found;
     }
 
-    __device__ __forceinline__ Code* row(int index, int z, int y) const {
+    ECC_DEVICE Code* row(int index, int z, int y) const {
         return codes.data + index * codes.strides[0] + z * codes.strides[1] + y * codes.strides[2];
     }
 
-    __device__ __forceinline__ void store(Code* row, const FourSamples& four,
-                                          const FourCodes& code) const {
+    ECC_DEVICE void store(Code* row, const FourSamples& four, const FourCodes& code) const {
         if (kVector && kAlongRows) {
             *(FourCodes*)(row + four.x) = code;
         } else {
@@ -63,7 +61,7 @@ struct Recoder {
         }
     }
 
-    __device__ __forceinline__ void write() {
+    ECC_DEVICE void write() {
         visit_samples(samples, codes.depth, codes.height, codes.width,
                       [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
                           const bool inside = z < samples.depth && y < samples.height;

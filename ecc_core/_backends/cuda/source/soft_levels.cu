@@ -22,7 +22,7 @@ struct Moments {
     const long long* data;
     int room;
 
-    __device__ __forceinline__ long long operator()(int moment, int slot) const {
+    ECC_DEVICE long long operator()(int moment, int slot) const {
         return data[moment * room + slot];
     }
 };

@@ -11,11 +11,11 @@ struct Vector {
 };
 
 // The part of a height that all points of a row have in common.
-__device__ __forceinline__ double row_height(const Vector& u, double z, double y) {
+ECC_DEVICE double row_height(const Vector& u, double z, double y) {
     return __dadd_rn(__dmul_rn(u.z, z), __dmul_rn(u.y, y));
 }
 
-__device__ __forceinline__ double point_height(const Vector& u, double row, double x) {
+ECC_DEVICE double point_height(const Vector& u, double row, double x) {
     return __dadd_rn(row, __dmul_rn(u.x, x));
 }
 
@@ -25,9 +25,7 @@ struct Axis {
     int points;
     int present;
 
-    __device__ __forceinline__ double position(int index) const {
-        return __dmul_rn((double)index - centre, step);
-    }
+    ECC_DEVICE double position(int index) const { return __dmul_rn((double)index - centre, step); }
 };
 
 struct Grid {
@@ -53,8 +51,7 @@ struct Sampling {
 // height in the unit of the sampling. The host has checked that evenly spaced levels lie within a
 // quarter of a step of their places, so the guess is the bin or the one before it.
 template <class Level>
-__device__ __forceinline__ int place(double height, double measure, const Sampling& sampling,
-                                     const Level& level) {
+ECC_DEVICE int place(double height, double measure, const Sampling& sampling, const Level& level) {
     if (sampling.scale > 0) {
         const int guess = __double2int_rn((measure - sampling.origin) * sampling.scale);
         const int near = max(0, min(sampling.count - 1, guess));
@@ -63,8 +60,7 @@ __device__ __forceinline__ int place(double height, double measure, const Sampli
     return first_failing(sampling.count, [&](int i) { return height > level(i); });
 }
 
-__device__ __forceinline__ int place(double height, const Sampling& sampling,
-                                     const double* levels) {
+ECC_DEVICE int place(double height, const Sampling& sampling, const double* levels) {
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
 }
 
@@ -77,7 +73,7 @@ typedef unsigned long long Sum;
 struct Pair {
     int here, far;
 
-    __device__ __forceinline__ Pair(bool negative, bool cubes)
+    ECC_DEVICE Pair(bool negative, bool cubes)
         : here(cubes && !negative ? -1 : 0),
           far(cubes ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
 };
@@ -86,6 +82,6 @@ struct Pair {
 struct Owner {
     Pair z, y, x;
 
-    __device__ __forceinline__ Owner(int orthant, bool cubes)
+    ECC_DEVICE Owner(int orthant, bool cubes)
         : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
 };

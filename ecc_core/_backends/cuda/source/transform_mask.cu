@@ -32,8 +32,8 @@ struct Reader {
     int shift_here, shift_far;
     unsigned words[6];
 
-    __device__ __forceinline__ Reader(const Planes& planes, const Grid& grid, const Owner& owner,
-                                      const Tile& tile, int slice, int direction)
+    ECC_DEVICE Reader(const Planes& planes, const Grid& grid, const Owner& owner, const Tile& tile,
+                      int slice, int direction)
         : step(direction * planes.tiles * planes.words * 32) {
         const bool wide = grid.y.present;
         const int y = tile.y + (int)(threadIdx.x & 31) + 1 + (wide ? owner.y.here : 0);
@@ -45,12 +45,12 @@ struct Reader {
         row = wide ? at(planes, y + owner.y.far - owner.y.here, word) - at(planes, y, word) : 0;
     }
 
-    __device__ __forceinline__ static int at(const Planes& planes, int y, int word) {
+    ECC_DEVICE static int at(const Planes& planes, int y, int word) {
         return (((y >> 5) * planes.words + word) << 5) + (y & 31);
     }
 
     // Loads a slice, and moves on to the next one.
-    __device__ __forceinline__ void load() {
+    ECC_DEVICE void load() {
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
             words[i] = here[32 * i];
@@ -60,7 +60,7 @@ struct Reader {
     }
 
     // The cells of the slice that has been loaded; none if the row does not exist.
-    __device__ __forceinline__ MaskCells cells(unsigned exists) const {
+    ECC_DEVICE MaskCells cells(unsigned exists) const {
         MaskCells found;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -73,7 +73,7 @@ struct Reader {
         return found;
     }
 
-    __device__ __forceinline__ unsigned funnel(int word, int shift) const {
+    ECC_DEVICE unsigned funnel(int word, int shift) const {
         return __funnelshift_rc(words[word], words[word + 1], shift);
     }
 };
@@ -82,7 +82,7 @@ struct Reader {
 struct MaskCoefficients {
     unsigned up[2], down[2], twice[2];
 
-    __device__ __forceinline__ MaskCoefficients(const MaskCells& here, const MaskCells& far) {
+    ECC_DEVICE MaskCoefficients(const MaskCells& here, const MaskCells& far) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const unsigned point = here.point[i], x = here.x[i], y = here.y[i], xy = here.xy[i];
@@ -96,7 +96,7 @@ struct MaskCoefficients {
         }
     }
 
-    __device__ __forceinline__ bool any() const { return up[0] | up[1] | down[0] | down[1]; }
+    ECC_DEVICE bool any() const { return up[0] | up[1] | down[0] | down[1]; }
 };
 
 // Points that a warp has listed, each as three bytes, its column, row and slice in the tile, which are
@@ -107,8 +107,7 @@ struct MaskQueue {
     int positive, negative;
 };
 
-__device__ __forceinline__ void list(unsigned bits, unsigned first, int column, unsigned*& at,
-                                     int step) {
+ECC_DEVICE void list(unsigned bits, unsigned first, int column, unsigned*& at, int step) {
     for (; bits; at += step) {
         const int bit = 31 - __clz(bits);
         bits ^= 1u << bit;
@@ -136,13 +135,13 @@ struct MaskLane {
     struct Steps {
         double z, y, x;
 
-        __device__ __forceinline__ Steps(const Vector& u, const Grid& grid, const Places& places)
+        ECC_DEVICE Steps(const Vector& u, const Grid& grid, const Places& places)
             : z(fabs(u.z) * grid.z.step * places.scale),
               y(fabs(u.y) * grid.y.step * places.scale),
               x(fabs(u.x) * grid.x.step * places.scale) {}
     };
 
-    __device__ __forceinline__ MaskLane(const Vector& u, const Grid& grid, const Places& places, int slices) {
+    ECC_DEVICE MaskLane(const Vector& u, const Grid& grid, const Places& places, int slices) {
         const Steps along(u, grid, places);
         const int x = __double2int_rn(along.x), y = __double2int_rn(along.y),
                   z = __double2int_rn(along.z);
@@ -154,8 +153,8 @@ struct MaskLane {
         sure = (1u << places.shift) - 2 * window;
     }
 
-    __device__ __forceinline__ unsigned first(const Vector& u, const Grid& grid, const Places& places,
-                                              int count, const Tile& tile, int slices, int orthant) const {
+    ECC_DEVICE unsigned first(const Vector& u, const Grid& grid, const Places& places, int count,
+                              const Tile& tile, int slices, int orthant) const {
         const Steps along(u, grid, places);
         const double level = 1u << places.shift;
         const int back_z = orthant >> 2, back_y = orthant >> 1 & 1, back_x = orthant & 1;
@@ -175,7 +174,7 @@ struct MaskLane {
                (kTileRows / 2 - back_y) * (steps >> 16);
     }
 
-    __device__ __forceinline__ unsigned place(unsigned point, unsigned first) const {
+    ECC_DEVICE unsigned place(unsigned point, unsigned first) const {
         return dot_high_bytes(step_z, point, dot_low_bytes(steps, point, first));
     }
 };
@@ -192,13 +191,13 @@ struct MaskCounter {
     int part, together;
     unsigned stride, reverse;  // `reverse` makes a listed point one in the order of memory
 
-    __device__ __forceinline__ void add(unsigned row, unsigned column, int sign, int amount) const {
+    ECC_DEVICE void add(unsigned row, unsigned column, int sign, int amount) const {
         if (kShared) return shared_add(row * stride + column, amount);
         const int bin = max(0, (int)row - places.guard);
         if (bin < sampling.count) atomicAdd(values + bin, (Sum)(long long)(sign * amount));
     }
 
-    __device__ __forceinline__ unsigned exact_row(const Tile& tile, unsigned listed) const {
+    ECC_DEVICE unsigned exact_row(const Tile& tile, unsigned listed) const {
         const Vector u = *direction;
         const unsigned point = listed ^ reverse;
         const double z = grid.z.position(tile.z + (int)(point >> 16)),
@@ -211,8 +210,8 @@ struct MaskCounter {
     // Counts listed points, the first of which is `at`, and the others after or before it; only as many
     // as keep all lanes busy, unless it is to count `all`. Returns how many are left, as the first ones
     // of the list. Called by a warp.
-    __device__ __forceinline__ int count(const Tile& tile, unsigned first, unsigned* at, int step,
-                                         int points, bool all, unsigned column, int sign) const {
+    ECC_DEVICE int count(const Tile& tile, unsigned first, unsigned* at, int step, int points,
+                         bool all, unsigned column, int sign) const {
         const int turn = 8 * together;
         int done = 0;
         __syncwarp();
@@ -234,8 +233,8 @@ struct MaskCounter {
         return left;
     }
 
-    __device__ __forceinline__ void count_eight(const Tile& tile, unsigned first, const unsigned* at,
-                                                int next, unsigned column, int sign) const {
+    ECC_DEVICE void count_eight(const Tile& tile, unsigned first, const unsigned* at, int next,
+                                unsigned column, int sign) const {
         unsigned points[2][4];
         shared_load(shared_address(at), points[0]);
         shared_load(shared_address(at + next), points[1]);
@@ -266,17 +265,15 @@ struct MaskCounter {
     }
 };
 
-__device__ __forceinline__ int rows_of(const Sampling& sampling, const Places& places) {
+ECC_DEVICE int rows_of(const Sampling& sampling, const Places& places) {
     return sampling.count + 2 + 2 * places.guard;
 }
 
-__device__ __forceinline__ int copies_of(int directions, int width) {
-    return max(1, width / directions);
-}
+ECC_DEVICE int copies_of(int directions, int width) { return max(1, width / directions); }
 
 // Adds the bins of a block, `width` in each row, to those of all blocks.
-__device__ __forceinline__ void flush(const Sampling& sampling, const Places& places, const Job& job,
-                                      int sign, const int* bins, int width, Sum* values) {
+ECC_DEVICE void flush(const Sampling& sampling, const Places& places, const Job& job, int sign,
+                      const int* bins, int width, Sum* values) {
     const int directions = job.last - job.first, copies = copies_of(directions, width);
     const int negative = rows_of(sampling, places) * width;
     __syncthreads();
@@ -296,8 +293,8 @@ __device__ __forceinline__ void flush(const Sampling& sampling, const Places& pl
 
 // Lists the critical points of a slice at the columns in `chosen`. Returns false, and lists none, if there
 // is no room for all of them. Called by a warp.
-__device__ __forceinline__ bool list(const MaskCoefficients& found, const unsigned (&chosen)[2], int slice,
-                                     unsigned reverse, MaskQueue& queue) {
+ECC_DEVICE bool list(const MaskCoefficients& found, const unsigned (&chosen)[2], int slice,
+                     unsigned reverse, MaskQueue& queue) {
     const int lane = threadIdx.x & 31, column = reverse & 1 ? -1 : 1;
     unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
 #pragma unroll
@@ -327,8 +324,8 @@ struct Progress {
     bool stuck;  // nothing could be added to the queue
 
     // Lists points until there may be no room for more. Called by a warp.
-    __device__ __forceinline__ void list(const Planes& planes, const Grid& grid, const Owner& owner,
-                                         const Tile& tile, int slices, unsigned reverse, MaskQueue& queue) {
+    ECC_DEVICE void list(const Planes& planes, const Grid& grid, const Owner& owner,
+                         const Tile& tile, int slices, unsigned reverse, MaskQueue& queue) {
         // Slices are read in the order in which cells reach to the one before.
         const bool deep = grid.z.present;
         const int step = owner.z.here - owner.z.far;

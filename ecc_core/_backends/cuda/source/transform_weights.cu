@@ -20,8 +20,8 @@ constexpr int kLevels = 31;      // that a warp takes at a time, beside the one 
 constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
 
-__device__ __forceinline__ Weight magnitude(Weight value) { return value < 0 ? -value : value; }
-__device__ __forceinline__ Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
+ECC_DEVICE Weight magnitude(Weight value) { return value < 0 ? -value : value; }
+ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
 
 // Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
 // the image has them, of slices. Points that do not belong to the complex have the value `absent`,
@@ -35,13 +35,13 @@ struct Weights {
     double first_scale, second_scale;
 };
 
-__device__ __forceinline__ Weight cell(const Weights& image, Weight weight) {
+ECC_DEVICE Weight cell(const Weights& image, Weight weight) {
     return magnitude(weight) < image.absent ? weight : 0;
 }
 
 // The part of a coefficient within a slice: two points of the row and two of the row beside it.
-__device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, Weight far,
-                                           Weight below, Weight far_below) {
+ECC_DEVICE Weight in_slice(const Weights& image, Weight here, Weight far, Weight below,
+                           Weight far_below) {
     const Weight x = larger(here, far), y = larger(here, below),
                  xy = larger(larger(x, below), far_below);
     return cell(image, here) - (cell(image, x) + cell(image, y)) + cell(image, xy);
@@ -53,8 +53,7 @@ struct WeightLines {
     Pair pair;  // of columns
     bool deep;
 
-    __device__ __forceinline__ WeightLines(const Weights& image, const Grid& grid, const Owner& owner,
-                                     int z, int y)
+    ECC_DEVICE WeightLines(const Weights& image, const Grid& grid, const Owner& owner, int z, int y)
         : pair(owner.x), deep(grid.z.present) {
         const int near_z = z + (deep ? owner.z.here + 1 : 0);
         const int near_y = y + 1 + (grid.y.present ? owner.y.here : 0);
@@ -68,7 +67,7 @@ struct WeightLines {
     }
 
     // Operations are in the order of the CPU.
-    __device__ __forceinline__ Weight coefficient(const Weights& image, int x) const {
+    ECC_DEVICE Weight coefficient(const Weights& image, int x) const {
         const int near = x + pair.here, side = x + pair.far;
         const Weight w = here[near], far = here[side], down = below[near], far_down = below[side];
         const Weight own = in_slice(image, w, far, down, far_down);
@@ -84,32 +83,32 @@ struct Parts {
     Sum part[kParts];
 };
 
-__device__ __forceinline__ Parts operator+(const Parts& a, const Parts& b) {
+ECC_DEVICE Parts operator+(const Parts& a, const Parts& b) {
     Parts sum;
 #pragma unroll
     for (int i = 0; i < kParts; ++i) sum.part[i] = a.part[i] + b.part[i];
     return sum;
 }
 
-__device__ __forceinline__ Parts operator-(const Parts& a, const Parts& b) {
+ECC_DEVICE Parts operator-(const Parts& a, const Parts& b) {
     Parts difference;
 #pragma unroll
     for (int i = 0; i < kParts; ++i) difference.part[i] = a.part[i] - b.part[i];
     return difference;
 }
 
-__device__ __forceinline__ Parts from_lane(const Parts& sum, int lane) {
+ECC_DEVICE Parts from_lane(const Parts& sum, int lane) {
     Parts other;
 #pragma unroll
     for (int i = 0; i < kParts; ++i) other.part[i] = __shfl_sync(kWarp, sum.part[i], lane);
     return other;
 }
 
-__device__ __forceinline__ Parts split(const Weights& image, long long weight) {
+ECC_DEVICE Parts split(const Weights& image, long long weight) {
     return {(Sum)(image.sign * weight)};
 }
 
-__device__ __forceinline__ Parts split(const Weights& image, double weight) {
+ECC_DEVICE Parts split(const Weights& image, double weight) {
     const double scaled = image.sign * weight * image.first_scale;
     const long long first = __double2ll_rn(scaled);
     const long long second = __double2ll_rn((scaled - (double)first) * image.second_scale);
@@ -142,16 +141,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 struct RunningSums {
     Sum part[kParts][kColumns + kColumns / kOfLane];
 
-    __device__ __forceinline__ static int place(int i) { return i + i / kOfLane; }
+    ECC_DEVICE static int place(int i) { return i + i / kOfLane; }
 
-    __device__ __forceinline__ Parts at(int i) const {
+    ECC_DEVICE Parts at(int i) const {
         Parts sum;
 #pragma unroll
         for (int p = 0; p < kParts; ++p) sum.part[p] = part[p][place(i)];
         return sum;
     }
 
-    __device__ __forceinline__ void set(int i, const Parts& sum) {
+    ECC_DEVICE void set(int i, const Parts& sum) {
 #pragma unroll
         for (int p = 0; p < kParts; ++p) part[p][place(i)] = sum.part[p];
     }
@@ -161,12 +160,12 @@ struct RunningSums {
 struct Span {
     int first, step, count;
 
-    __device__ __forceinline__ int column(int i) const { return first + step * i; }
+    ECC_DEVICE int column(int i) const { return first + step * i; }
 };
 
 // Called by a warp.
-__device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
-                                     int z, int y, const Span& span, RunningSums& row) {
+ECC_DEVICE void fill(const Weights& image, const Grid& grid, const Owner& owner, int z, int y,
+                     const Span& span, RunningSums& row) {
     const int lane = threadIdx.x & 31;
     const WeightLines lines(image, grid, owner, z, y);
     const bool inside = z < grid.z.points;
@@ -198,7 +197,7 @@ struct PartBins {
     Sum* first;
     long long apart;
 
-    __device__ __forceinline__ void add(int bin, const Parts& sum) const {
+    ECC_DEVICE void add(int bin, const Parts& sum) const {
 #pragma unroll
         for (int i = 0; i < kParts; ++i) {
             Sum* own = first + i * apart + bin;
@@ -224,9 +223,7 @@ struct Run {
     bool dense;  // whether levels are closer together than points
 
     // The number of tasks for a warp, each 31 levels or a row.
-    __device__ __forceinline__ int tasks() const {
-        return dense ? kRows : (end - begin + kLevels) / kLevels;
-    }
+    ECC_DEVICE int tasks() const { return dense ? kRows : (end - begin + kLevels) / kLevels; }
 };
 
 // Counts rows in a direction. Heights do not decrease along a row.
@@ -239,17 +236,17 @@ struct RowCounts {
     Span span;
     double slope;
 
-    __device__ __forceinline__ double beyond(int i) const {
+    ECC_DEVICE double beyond(int i) const {
         return __dmul_rn(slope, axis.position(span.column(i)));
     }
 
-    __device__ __forceinline__ Parts running(int row, int count) const {
+    ECC_DEVICE Parts running(int row, int count) const {
         return count ? rows[row].at(count - 1) : Parts{};
     }
 
     // The sum of the points at or below a level, in all rows. Their number in each row is guessed;
     // `missed` is set if a guess is wrong.
-    __device__ __forceinline__ Parts guess(double level, bool& missed) const {
+    ECC_DEVICE Parts guess(double level, bool& missed) const {
         const double lowest = beyond(0);
         Parts sum = {};
 #pragma unroll 4
@@ -266,7 +263,7 @@ struct RowCounts {
         return sum;
     }
 
-    __device__ __forceinline__ Parts search(double level) const {
+    ECC_DEVICE Parts search(double level) const {
         Parts sum = {};
         for (int row = 0; row < kRows; ++row) {
             const auto reached = [&](int i) { return __dadd_rn(run.bases[row], beyond(i)) <= level; };
@@ -276,7 +273,7 @@ struct RowCounts {
     }
 
     // Called by a warp, as is add_points.
-    __device__ __forceinline__ void add_levels(int task, const PartBins& bins) const {
+    ECC_DEVICE void add_levels(int task, const PartBins& bins) const {
         const int lane = threadIdx.x & 31, bin = run.begin + kLevels * task + lane - 1;
         Parts sum = {};
         if (bin >= run.begin) {
@@ -289,7 +286,7 @@ struct RowCounts {
         if (lane && bin <= run.end && bin < sampling.count) bins.add(bin, sum - before);
     }
 
-    __device__ __forceinline__ void add_points(int row, const PartBins& bins) const {
+    ECC_DEVICE void add_points(int row, const PartBins& bins) const {
         for (int i = threadIdx.x & 31; i < span.count; i += 32) {
             const double height = __dadd_rn(run.bases[row], beyond(i));
             const int bin = place(height, sampling, levels);
@@ -299,9 +296,8 @@ struct RowCounts {
 };
 
 // Prepares a run. Rows beyond the image are empty, so their heights do not matter. Called by a warp.
-__device__ __forceinline__ void prepare(const Sampling& sampling, const double* levels,
-                                        const Grid& grid, const Span& span, const Vector& u, int z,
-                                        int y, Run& run) {
+ECC_DEVICE void prepare(const Sampling& sampling, const double* levels, const Grid& grid,
+                        const Span& span, const Vector& u, int z, int y, Run& run) {
     const int lane = threadIdx.x & 31, down = y + lane;
     const bool inside = lane < kRows && z + down / grid.y.points < grid.z.points;
     const double height =

@@ -25,7 +25,7 @@ struct BorderFeed {
     Outside outside;
 
     // Where the image has no column on a side, another one is loaded, and replaced later.
-    __device__ __forceinline__ BorderFeed(const Image& image, const PairUnit& unit, int index)
+    ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
         : slice(image.slice),
           slices(image.depth - unit.start),
           outside(unit.left, image.width) {
@@ -37,12 +37,12 @@ struct BorderFeed {
         width = kChannels * min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
-    __device__ __forceinline__ void ask() {
+    ECC_DEVICE void ask() {
         left = next[0], right = next[width];
         if (kMask) left_shown = mask[0], right_shown = mask[width];
         advance();
     }
-    __device__ __forceinline__ void advance() {
+    ECC_DEVICE void advance() {
         const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
         next += step;
         if (kMask) mask += step;
@@ -50,7 +50,7 @@ struct BorderFeed {
 
     // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
     // warp's first and last column.
-    __device__ __forceinline__ Border take(pair ends, const Encoder& encode) {
+    ECC_DEVICE Border take(pair ends, const Encoder& encode) {
         pair outer = encode(left, right);
         if (kMask) {
             const pair zero = kCodeZero * 0x10001u;
@@ -72,14 +72,14 @@ struct Ends {
     unsigned address;  // shared address of the items of the first column; those of the last one follow
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
-    __device__ __forceinline__ pair columns(const pair (&p)[kItems][kLaneWidth]) const {
+    ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {
         put(p);
         const int lane = min(lane_index(), kPairRows + 1);
         const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
         return shared_short(at) | shared_short(at + kSide) << 16;
     }
 
-    __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
+    ECC_DEVICE void put(const pair (&p)[kItems][kLaneWidth]) const {
         const int lane = lane_index();
         const bool first = lane < 16;
         const unsigned to = address + (first ? 0 : kSide);
@@ -100,7 +100,7 @@ struct Ends {
 struct AllSides {
     Sides g, n, m, b;
 
-    __device__ __forceinline__ AllSides(Border p, Border q) {
+    ECC_DEVICE AllSides(Border p, Border q) {
         const Border at_m = owner(p, q);
         g = sides(p);
         n = sides(owner(p, next_row(p)));
@@ -115,10 +115,10 @@ struct Combiner {
     const PairUnit& unit;
     Numbers3 given_behind;  // what slice s - 1 gives to slice s
 
-    __device__ __forceinline__ Combiner(const Image& image, const PairUnit& unit)
+    ECC_DEVICE Combiner(const Image& image, const PairUnit& unit)
         : image(image), unit(unit), given_behind(zeros()) {}
 
-    __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides& side, int s) {
+    ECC_DEVICE Numbers4 operator()(PairPlanes3 w, const AllSides& side, int s) {
         const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
@@ -144,7 +144,7 @@ struct Combiner {
     }
 
     // The samples that the warp counts.
-    __device__ __forceinline__ plane own() const {
+    ECC_DEVICE plane own() const {
         return Place::columns(unit.left + lane_of_row() * kLaneWidth, image.width) &
                ~row_bits(unit.rows_before - unit.y);
     }
