@@ -48,8 +48,7 @@ struct Feed {
           slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
         const Element* const data = unit.data(image, index) + unit.y * image.row + unit.left;
         const bool above = unit.y > 0, below = unit.y + kPairRows < image.height;
-        const int inside = image.width - unit.left;
-        next = (const char*)(data + (kVector ? min(lane_of_row() * kLaneWidth, inside - kLaneWidth) : 0));
+        next = (const char*)(data + columns.first);
         if (kMask) mask = image.shown((const Element*)next);
         first = above ? -row : 0;
         last = row * (below ? kPairRows : kPairRows - 1);
@@ -59,7 +58,7 @@ struct Feed {
         const char* const from = next + offset;
         const int lane = lane_index();
         if (kVector) {
-            copy_quad_ahead(to + lane, from);
+            copy_ahead<sizeof(Quad)>(to + lane, from);
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)

@@ -21,22 +21,15 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
-// Copies four samples to shared memory asynchronously.
-ECC_DEVICE void copy_quad_ahead(void* to, const void* from) {
-    constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-#pragma unroll
-    for (int i = 0; i < (int)sizeof(Quad); i += bytes)
-        copy_ahead<bytes>((char*)to + i, (const char*)from + i);
-}
-
-// The four columns of a lane, clamped to the image, as offsets from the first column of its warp.
+// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, `at`
+// from `first`.
 struct Columns {
-    unsigned at[kLaneWidth];
+    unsigned first, at[kLaneWidth];
 
     ECC_DEVICE Columns(int lane, int left, int width) {
-        const int first = lane * kLaneWidth, last = width - 1 - left;
+        const int own = lane * kLaneWidth, last = width - 1 - left;
+        first = min(own, kVector ? last + 1 - kLaneWidth : last);
 #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) at[i] = min(first + i, last);
-        if (kVector) at[0] = min(first, last + 1 - kLaneWidth);
+        for (int i = 0; i < kLaneWidth; ++i) at[i] = min(own + i, last) - first;
     }
 };

@@ -2,20 +2,8 @@
 #pragma once
 #include "pair_events.cuh"
 
-// The four columns of a lane: `first` counts from the first column of the warp, `at` from `first`.
-struct LaneColumns {
-    unsigned first, at[kLaneWidth];
-
-    ECC_DEVICE LaneColumns(int lane, int left, int width) {
-        const Columns columns(lane, left, width);
-        first = columns.at[0];
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) at[x] = columns.at[x] - first;
-    }
-};
-
 // Loads the samples of a lane, the first of which is at `row`.
-ECC_DEVICE void load_quad(Quad& quad, const Element* row, const LaneColumns& columns) {
+ECC_DEVICE void load_quad(Quad& quad, const Element* row, const Columns& columns) {
     if (kVector) {
         quad = *(const Quad*)row;
     } else {
@@ -67,7 +55,7 @@ struct PairQueue {
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
 
-    ECC_DEVICE static void copy(Quad* to, const Element* row, const LaneColumns& columns) {
+    ECC_DEVICE static void copy(Quad* to, const Element* row, const Columns& columns) {
         if (kVector) {
             copy_lane_ahead(to, row);
         } else {
@@ -87,7 +75,7 @@ struct PairQueue {
     }
 
     // Starts to copy item `i`.
-    ECC_DEVICE void ask(int i, const Element* low, const Element* high, const LaneColumns& columns,
+    ECC_DEVICE void ask(int i, const Element* low, const Element* high, const Columns& columns,
                         const Image& image) const {
         copy(slot(i), low, columns);
         copy(slot(i, 1), high, columns);

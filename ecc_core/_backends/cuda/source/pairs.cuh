@@ -113,19 +113,12 @@ struct PairCheck {
     }
     ECC_DEVICE bool failed() const { return sum - sum != 0.0f; }
 };
-struct Unchecked {
-    ECC_DEVICE void see(Element, Element) const {}
-};
 
+// kBytes: whether they are signed.
 template <class T>
-struct IsSigned {
-    static constexpr bool value = false;
-};
-template <>
-struct IsSigned<signed char> {
-    static constexpr bool value = true;
-};
-constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
+__device__ constexpr bool is_signed(T) { return false; }
+__device__ constexpr bool is_signed(signed char) { return true; }
+constexpr bool kSigned = is_signed(Element());
 
 // The key from which kAffine and kComplement compute the code.
 template <class T>

@@ -64,7 +64,7 @@ struct Outer {
 struct PairStrip {
     const Image& image;
     const Element* data;  // the lane's first column of row 0 of its image
-    const LaneColumns& columns;
+    const Columns& columns;
     int left, lane;
 
     // The distance between rows in bytes fits in 32 bits, which the host ensures.
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int left = column * kWarpWidth;
     const int begin = tiling.first + down * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last);
-    const LaneColumns columns(lane, left, image.width);
+    const Columns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     PairStrip strip = {image, first, columns, left, lane};
     const RowQueue queue = {of_lane(room + kCacheBytes, lane)};

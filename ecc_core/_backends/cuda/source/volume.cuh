@@ -40,9 +40,6 @@ struct BorderFeed {
     ECC_DEVICE void ask() {
         left = next[0], right = next[width];
         if (kMask) left_shown = mask[0], right_shown = mask[width];
-        advance();
-    }
-    ECC_DEVICE void advance() {
         const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
         next += step;
         if (kMask) mask += step;
@@ -73,26 +70,22 @@ struct Ends {
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
     ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {
-        put(p);
-        const int lane = min(lane_index(), kPairRows + 1);
-        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
-        return shared_short(at) | shared_short(at + kSide) << 16;
-    }
-
-    ECC_DEVICE void put(const pair (&p)[kItems][kLaneWidth]) const {
-        const int lane = lane_index();
-        const bool first = lane < 16;
+        const int own = lane_index();
+        const bool first = own < 16;
         const unsigned to = address + (first ? 0 : kSide);
         pair column[kItems];
 #pragma unroll
         for (int i = 0; i < kItems; ++i) column[i] = first ? p[i][0] : p[i][kLaneWidth - 1];
         __syncwarp();  // those of the slice before are read
-        if (lane % 31 == 0) {
+        if (own % 31 == 0) {
             shared_store(to, {column[0], column[1], column[2], column[3]});
             shared_store(to + 16, {column[4], column[5], column[6], column[7]});
             shared_store(to + 32, {column[8], column[9]});
         }
         __syncwarp();
+        const int lane = min(lane_index(), kPairRows + 1);
+        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
+        return shared_short(at) | shared_short(at + kSide) << 16;
     }
 };
 
