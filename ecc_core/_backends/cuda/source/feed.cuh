@@ -124,7 +124,9 @@ struct ChannelFeed {
     ECC_DEVICE ChannelFeed(const Image& image, const PairUnit& unit, int index, unsigned room,
                            const Encode& encode, Check& check)
         : next(room + lane_index() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
-        const Quad* const quads = lane_quads(image, unit, index);
+        const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
+        const Quad* const quads =
+            (const Quad*)(image.data + index * image.batch + kChannels * column);
 #pragma unroll 2
         for (int i = 0; i < kItems; ++i) {
             const int high = min(unit.y + i - 1 + kPairRows8, image.height - 1);
@@ -149,10 +151,6 @@ struct ChannelFeed {
         }
     }
 
-    ECC_DEVICE static const Quad* lane_quads(const Image& image, const PairUnit& unit, int index) {
-        const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
-        return (const Quad*)(image.data + index * image.batch + kChannels * column);
-    }
     ECC_DEVICE static const Quad* row_of(const Image& image, const Quad* quads, int y) {
         return (const Quad*)((const Element*)quads + y * image.row);
     }

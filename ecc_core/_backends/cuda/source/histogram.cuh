@@ -49,10 +49,8 @@ struct Histogram {
     int codes;         // by which samples are counted in units of 1/16
     const int* table;  // the bin of each code (kTable, kCells and kPieces)
 
-    ECC_DEVICE int words() const { return codes * copies + bins; }
-
     ECC_DEVICE void clear() const {
-        for (int i = threadIdx.x; i < words(); i += blockDim.x) counts[i] = 0;
+        for (int i = threadIdx.x; i < codes * copies + bins; i += blockDim.x) counts[i] = 0;
     }
 
     ECC_DEVICE int bin_of_code(int code) const {

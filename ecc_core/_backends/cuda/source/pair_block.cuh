@@ -1,4 +1,4 @@
-// The shared memory of blocks that scan pairs, and how lanes read the rows of 2-D images.
+// How lanes read the rows of 2-D images.
 #pragma once
 #include "pair_events.cuh"
 
@@ -94,5 +94,3 @@ struct PairQueue {
         if (kMask) mask_codes(out, shown(i)[0], shown(i)[32]);
     }
 };
-
-constexpr int kCacheBytes = kPairRows8 * kCacheRow;

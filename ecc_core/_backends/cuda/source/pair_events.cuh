@@ -9,6 +9,7 @@ constexpr unsigned kDense = 8;
 
 // A row of a lane's pairs in shared memory, where its events find them.
 constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
+constexpr int kCacheBytes = kPairRows8 * kCacheRow;        // of all rows of a warp
 
 // The columns of one word of planes, then of the other.
 ECC_DEVICE void keep(unsigned address, const pair (&p)[kLaneWidth]) {

@@ -45,11 +45,6 @@ struct Rows {
     static constexpr float kHigh = kLow + (with_above ? kHalvesLift : kLift);
     float column[4] = {kLow, kLow, kHigh, kHigh};
 
-    template <class Owned, class Weights>
-    ECC_DEVICE void add(const Owned& owned, const Weights& weights) {
-        weights.add(column, owned);
-    }
-
     // By multiply-adds, since the other units have more to do.
     ECC_DEVICE static plane words(const float (&number)[4]) {
         return {__float_as_uint(number[2]) * 0x10000u + __float_as_uint(number[0]),
@@ -172,7 +167,8 @@ struct Encoder {
     // The code of a key, in the low half.
     ECC_DEVICE unsigned code(Key key) const {
         const unsigned near = kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
-        return one_less_before(near, key, shared_key(table + kStep * near, key));
+        const Key threshold = shared_key(table + kStep * near, key);
+        return kSuper ? one_less(near, key, threshold) : one_less(near, threshold, key);
     }
 
     ECC_DEVICE unsigned guess_code(float key) const {
@@ -188,11 +184,6 @@ struct Encoder {
         const float unit =
             multiply_add_saturated(key, __uint_as_float(line.y), __uint_as_float(line.x));
         return __float_as_uint(multiply_add(unit, bins.dense_last, 8388608.0f + kCodeZero));
-    }
-
-    template <class T>
-    ECC_DEVICE static unsigned one_less_before(unsigned code, T key, T threshold) {
-        return kSuper ? one_less(code, key, threshold) : one_less(code, threshold, key);
     }
 
     ECC_DEVICE pair operator()(Element low, Element high) const {

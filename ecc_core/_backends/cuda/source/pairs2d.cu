@@ -121,11 +121,11 @@ ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWid
             both[x] = owner(p[x], q[x]);
         }
         owned_right(owned, p);
-        g.add(owned, weights);
+        weights.add(g.column, owned);
         owned_right(owned, both);
-        m.add(owned, weights);
+        weights.add(m.column, owned);
         owns_shared(owned, p, q);
-        below.add(owned, weights);
+        weights.add(below.column, owned);
         weights.next();
         count.put(r, p);
 #pragma unroll
@@ -143,9 +143,9 @@ ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair 
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
     Rows<false> m, below;
     owned_right(owned, both);
-    m.add(owned, weights);
+    weights.add(m.column, owned);
     owns_shared(owned, up, p);
-    below.add(owned, weights);
+    weights.add(below.column, owned);
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 

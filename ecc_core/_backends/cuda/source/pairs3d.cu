@@ -44,12 +44,12 @@ ECC_DEVICE void take(ChannelFeed& feed, int i, const Encoder&, pair (&out)[kLane
 ECC_DEVICE void add_rows(Rows<true>& rows, plane& before, int r, const pair (&owned)[kLaneWidth],
                          RowWeights weights) {
     if (r < kPairRows8 - 1) {
-        rows.add(owned, r < 0 ? weights.low() : weights);
+        (r < 0 ? weights.low() : weights).add(rows.column, owned);
         return;
     }
-    rows.add(owned, weights.low());
+    weights.low().add(rows.column, owned);
     before = rows.before();
-    rows.add(owned, weights.high());
+    weights.high().add(rows.column, owned);
 }
 
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
@@ -90,11 +90,11 @@ ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const 
             add_rows(m_below, w.m_below_before, r, owned, weights);
             if (r >= 0) {
                 owned_right(owned, p[i - 1]);
-                g.add(owned, weights);
+                weights.add(g.column, owned);
                 owned_right(owned, m_row);
-                m.add(owned, weights);
+                weights.add(m.column, owned);
                 owns_shared(owned, p[i - 1], q_before);
-                behind.add(owned, weights);
+                weights.add(behind.column, owned);
                 if (kChannels == 1) count.put(r, p[i - 1]);
             }
             weights.next();
@@ -144,8 +144,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Bins bins = with_line(given);
     extern __shared__ uint4 memory[];
     alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
-    constexpr int kCache = kPairRows8 * kCacheRow,
-                  kWarpBytes = kChannels > 1 ? ChannelFeed::kBytes : kCache + Feed::kBytes;
+    constexpr int kWarpBytes = kChannels > 1 ? ChannelFeed::kBytes : kCacheBytes + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     char* const room = (char*)memory + warp * kWarpBytes;
@@ -168,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #else
     const PairUnit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
-    Feed feed(image, unit, index, room + kCache, columns);
+    Feed feed(image, unit, index, room + kCacheBytes, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const VolumeCheck check(ends_of[warp] + Ends::kFree);

@@ -265,17 +265,10 @@ struct MaskCounter {
     }
 };
 
-ECC_DEVICE int rows_of(const Sampling& sampling, const Places& places) {
-    return sampling.count + 2 + 2 * places.guard;
-}
-
-ECC_DEVICE int copies_of(int directions, int width) { return max(1, width / directions); }
-
-// Adds the bins of a block, `width` in each row, to those of all blocks.
+// Adds the bins of a block, of which each of `rows` has `width`, to those of all blocks.
 ECC_DEVICE void flush(const Sampling& sampling, const Places& places, const Job& job, int sign,
-                      const int* bins, int width, Sum* values) {
-    const int directions = job.last - job.first, copies = copies_of(directions, width);
-    const int negative = rows_of(sampling, places) * width;
+                      const int* bins, int rows, int width, int copies, Sum* values) {
+    const int directions = job.last - job.first, negative = rows * width;
     __syncthreads();
     for (int i = threadIdx.x; i < directions * sampling.count; i += blockDim.x) {
         const int d = i / sampling.count, bin = i - d * sampling.count;
@@ -381,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const Owner owner(job.orthant, planes.cubes);
     const int directions = job.last - job.first, together = 32 / directions;
     const int part = lane / directions, own = job.first + lane - part * directions;
-    const int copies = copies_of(directions, width), rows = rows_of(sampling, places);
+    const int copies = max(1, width / directions), rows = sampling.count + 2 + 2 * places.guard;
     int* bins = (int*)(memory + kWarps * (kRoom / 4));
     if (kShared)
         for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
@@ -423,5 +416,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
                                            all, decreases, -planes.sign);
         }
     }
-    if (kShared) flush(sampling, places, job, planes.sign, bins, width, values);
+    if (kShared)
+        flush(sampling, places, job, planes.sign, bins, rows, width, copies, values);
 }
