@@ -144,7 +144,6 @@ inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
 }
 inline long long product(int a, int b) { return (long long)a * b; }
 inline unsigned computed_once(unsigned value) { return value; }
-inline unsigned global_byte(const void* address) { return *(const unsigned char*)address; }
 inline void prefetch(const void*) {}
 
 // Shared memory.

@@ -6,8 +6,7 @@
 #include "sliced.cuh"
 
 struct SlicedUnit : Unit {
-    ECC_DEVICE SlicedUnit(const Tiling& tiling, int index)
-        : Unit(tiling, index, kRows - 2) {}
+    ECC_DEVICE SlicedUnit(const Tiling& tiling, int index) : Unit(tiling, index, kRows - 2) {}
 
     // The rows that it owns. `rest`: those down to the last one of the image.
     ECC_DEVICE plane own(int rest) const {

@@ -86,8 +86,7 @@ struct Line {
     int x, place;       // place: of the next slice
     bool inside, whole;
 
-    ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place)
-        : x(x), place(place) {
+    ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
         y = index_of(cells, y, cells.height);
         inside = y >= 0;
         whole = !kLabelled && x >= 0 && x % kPlaces == 0 && x + kPlaces <= cells.width;

@@ -169,12 +169,6 @@ ECC_DEVICE T load_once(const T* address) {
     }
 }
 
-ECC_DEVICE unsigned global_byte(const void* address) {
-    unsigned value;
-    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address));
-    return value;
-}
-
 ECC_LOAD(float, "f", shared_float, "ld.shared.f32")
 ECC_LOAD(unsigned, "r", shared_word, "ld.shared.b32")
 ECC_LOAD(unsigned, "r", shared_byte, "ld.shared.u8")

@@ -87,8 +87,7 @@ struct NumberLane {
     unsigned inside[kRows];     // points in the image
     unsigned kept, last_kept;   // points that are not left out: of a row, and of all rows at the end
 
-    ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down)
-        : image(image) {
+    ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down) : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
         const int begin = across * lanes * 16, x = begin + place * 16;
         const int group = lane / lanes, groups = 32 / lanes;

@@ -45,10 +45,6 @@ struct Recoder {
         return found;
     }
 
-    ECC_DEVICE Code* row(int index, int z, int y) const {
-        return codes.data + index * codes.strides[0] + z * codes.strides[1] + y * codes.strides[2];
-    }
-
     ECC_DEVICE void store(Code* row, const FourSamples& four, const FourCodes& code) const {
         if (kVector && kAlongRows) {
             *(FourCodes*)(row + four.x) = code;
@@ -60,14 +56,6 @@ struct Recoder {
             }
         }
     }
-
-    ECC_DEVICE void write() {
-        visit_samples(samples, codes.depth, codes.height, codes.width,
-                      [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
-                          const bool inside = z < samples.depth && y < samples.height;
-                          store(row(index, z, y), four, four_codes(from, four, inside));
-                      });
-    }
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
@@ -75,6 +63,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     Recoder recoder = {samples, codes, bins, share_table(memory, bins)};
     __syncthreads();
-    recoder.write();
+    visit_samples(samples, codes.depth, codes.height, codes.width,
+                  [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
+                      const bool inside = z < samples.depth && y < samples.height;
+                      Code* const row = codes.data + index * codes.strides[0] +
+                                        z * codes.strides[1] + y * codes.strides[2];
+                      recoder.store(row, four, recoder.four_codes(from, four, inside));
+                  });
     if (recoder.nan) *codes.not_finite = 1;
 }

@@ -248,8 +248,8 @@ ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
 
 // Copies the rows of a warp to shared memory.
 struct SlicedFeed {
-    const char *next, *left, *right;  // of the rows to ask for: the first row in the warp's columns,
-                                      // and in the columns beside the warp
+    const unsigned char *next, *left, *right;  // of the rows to ask for: the first row in the warp's
+                                               // columns, and in the columns beside the warp
     int row, rest;                    // bytes from row to row; rows down to the last one
     int last_column;                  // the last at which a copy may begin, in bytes
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
@@ -257,7 +257,7 @@ struct SlicedFeed {
     // From row `y` of a slice on, for a warp whose first column is `first`.
     ECC_DEVICE SlicedFeed(const Image& image, const Element* slice, int first, int y)
         : row((int)image.row), rest(image.height - 1 - y) {
-        const char* const from = (const char*)slice + product(y, row);
+        const auto from = (const unsigned char*)slice + product(y, row);
         next = from + kChannels * first;
         last_column = kChannels * (image.width - first) - kCopyBytes;
         left = from + kChannels * max(first - 1, 0);
@@ -271,7 +271,7 @@ struct SlicedFeed {
 #pragma unroll
         for (int part = 0; part < kChannels; ++part) {
             const int column = part * kWarpWidth + lane % kCopyLanes * kCopyBytes;
-            const char* const from = next + min(column, last_column);
+            const unsigned char* const from = next + min(column, last_column);
 #pragma unroll
             for (int r = 0; r < kRows; r += kCopyRows)
                 copy_ahead<kCopyBytes>(to + column + r * kRowBytes,
@@ -283,12 +283,10 @@ struct SlicedFeed {
 
     ECC_DEVICE void ask_beside() {
         const long long beside = product(min(kRows - 1 - lane_index(), rest), row);
-        outer_left = global_byte(left + beside), outer_right = global_byte(right + beside);
+        outer_left = load_once(left + beside), outer_right = load_once(right + beside);
     }
 
-    ECC_DEVICE void advance(long long bytes) {
-        next += bytes, left += bytes, right += bytes;
-    }
+    ECC_DEVICE void advance(long long bytes) { next += bytes, left += bytes, right += bytes; }
 };
 
 // Half-precision codes, as in pairs.cuh.
