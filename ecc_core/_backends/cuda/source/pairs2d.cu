@@ -153,9 +153,9 @@ ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair 
 // The rows of the next image wait in shared memory until the present image is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
-    char* rows;
-    Quad up, low, high;
-    unsigned shown_up, shown_low, shown_high;  // kMask
+    char* rows;         // in shared memory
+    Quad loaded[3];     // the row above, the first one and the eighth below it
+    unsigned shown[3];  // kMask
     Outer outer_up, outer;
 
     // kBatch: a row of the lane in shared memory.
@@ -165,20 +165,15 @@ struct Start {
 
     ECC_DEVICE void ask(const PairStrip& strip, int y) {
         if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
-        const Element* const row_up = strip.row(max(y - 1, 0));
-        if (kBatch) {
-            RowQueue::copy(waiting(0), row_up, strip.columns);
-            RowQueue::copy(waiting(1), strip.row(y), strip.columns);
-            RowQueue::copy(waiting(2), strip.row(y + kPairRows8), strip.columns);
-        } else {
-            load_quad(up, row_up, strip.columns);
-            load_quad(low, strip.row(y), strip.columns);
-            load_quad(high, strip.row(y + kPairRows8), strip.columns);
-            if (kMask) {
-                shown_up = *(const unsigned*)strip.image.shown(row_up);
-                shown_low = *(const unsigned*)strip.image.shown(strip.row(y));
-                shown_high = *(const unsigned*)strip.image.shown(strip.row(y + kPairRows8));
-            }
+        const Element* const from[3] = {strip.row(max(y - 1, 0)), strip.row(y),
+                                        strip.row(y + kPairRows8)};
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            if (kBatch)
+                RowQueue::copy(waiting(k), from[k], strip.columns);
+            else
+                load_quad(loaded[k], from[k], strip.columns);
+            if (kMask) shown[k] = *(const unsigned*)strip.image.shown(from[k]);
         }
     }
 
@@ -186,12 +181,12 @@ struct Start {
     ECC_DEVICE void take(const Encoder& encode, pair (&p)[kLaneWidth], pair (&row_up)[kLaneWidth],
                          PairCheck& check) const {
         if (kBatch && kVector) wait_for_copy<kCopies>();
-        const Quad above = kBatch ? read_lane(waiting(0)) : up;
-        const Quad first = kBatch ? read_lane(waiting(1)) : low;
-        const Quad eighth = kBatch ? read_lane(waiting(2)) : high;
-        encode(&first, &eighth, p, check);
-        encode(&above, &above, row_up, check);
-        if (kMask) mask_codes(p, shown_low, shown_high), mask_codes(row_up, shown_up, shown_up);
+        Quad taken[3];
+#pragma unroll
+        for (int k = 0; k < 3; ++k) taken[k] = kBatch ? read_lane(waiting(k)) : loaded[k];
+        encode(&taken[1], &taken[2], p, check);
+        encode(&taken[0], &taken[0], row_up, check);
+        if (kMask) mask_codes(p, shown[1], shown[2]), mask_codes(row_up, shown[0], shown[0]);
     }
 };
 

@@ -1,8 +1,8 @@
 // Heights of grid points in directions, and their bins.
 //
 // A height is (u[0] * z + u[1] * y) + u[2] * x in float64, where every product and every sum is
-// rounded as on the CPU: the compiler never fuses __dmul_rn and __dadd_rn. The bin of a height is the number
-// of levels below it; a height above all levels has none.
+// rounded as on the CPU: the compiler never fuses __dmul_rn and __dadd_rn. The bin of a height is the
+// number of levels below it; a height above all levels has none.
 #pragma once
 #include "common.cuh"
 
