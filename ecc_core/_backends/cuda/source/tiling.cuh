@@ -55,8 +55,8 @@ struct Border {
 };
 ECC_DEVICE Border owner(Border p, Border q) { return {owner(p.a, q.a), owner(p.b, q.b)}; }
 
-// Comparisons across the two borders: what lane 0 sees left of its first column, and the bits of the last
-// column of lane 31.
+// Comparisons across the two borders, a bit for each row: what lane 0 sees left of its first column, and
+// the bits of the last column of lane 31.
 struct Sides {
     unsigned left, right;
 };

@@ -10,7 +10,7 @@
 #include "transform.cuh"
 
 typedef ECC_WEIGHT Weight;
-constexpr int kParts = ECC_PARTS;      // integers of a sum
+constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr bool kShared = ECC_SHARED;  // whether levels and bins are in shared memory
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kRows = kWarps;    // rows that a block takes at a time
