@@ -192,7 +192,7 @@ def _is_batch(layout: Layout, device: int) -> bool:
 def _plan(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> Plan:
-    """Two samples in a register (pairs.cuh; channels.cuh), or bit by bit (sliced.cuh)."""
+    """Two samples in a register (pairs.cuh; feed.cuh), or bit by bit (sliced.cuh)."""
     images, (_, height, width), channels = layout.images, layout.shape, layout.channels
     narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
     fold = 2 if narrow and channels == 1 else 1

@@ -62,7 +62,7 @@ def _text(source: str) -> str:
 
 def _dtype(text: str, name: str, types: dict[str, Any]) -> np.dtype[Any]:
     """Return the layout of a structure, padded as in C++."""
-    found = re.search(rf"struct {name} {{(.*?)(?:__device__|\n}};)", text, re.S)
+    found = re.search(rf"struct {name} {{(.*?)(?:__device__|ECC_DEVICE|\n}};)", text, re.S)
     if found is None:
         raise LookupError(f"no structure {name}")
     fields: list[tuple[Any, ...]] = []

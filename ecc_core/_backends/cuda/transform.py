@@ -38,7 +38,7 @@ from ecc_core._request.transform import MOST_WEIGHT
 Floats = NDArray[np.float64]
 
 WEIGHTS = {
-    weight: Struct("transform_weights.cuh", "Weights", Weight=dtype)
+    weight: Struct("transform_weights.cu", "Weights", Weight=dtype)
     for weight, dtype in (("double", "f8"), ("long long", "i8"))
 }
 ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together

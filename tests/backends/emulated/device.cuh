@@ -2,6 +2,8 @@
 #pragma once
 #include <cfenv>
 
+#include "common.cuh"
+
 typedef unsigned pair;
 
 template <class T>
@@ -40,8 +42,6 @@ __attribute__((noinline)) inline float to_float(double a) { return (float)a; }
 inline double to_double(float a) { return a; }
 inline float to_float_down(double a) { return rounded(FE_DOWNWARD, to_float, a); }
 inline float to_float_up(double a) { return rounded(FE_UPWARD, to_float, a); }
-inline double add_doubles(double a, double b) { return a + b; }
-inline double multiply_doubles(double a, double b) { return a * b; }
 // -0 is less than 0, and a number comes before NaN.
 inline float larger(float a, float b) {
     return a == b ? (std::signbit(a) ? b : a) : std::fmax(a, b);
@@ -115,9 +115,6 @@ template <unsigned selector>
 unsigned permute(unsigned a, unsigned b) {
     return __byte_perm(a, b, selector);
 }
-inline unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
-    return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255) + sum;
-}
 inline unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) { return a * b + c; }
 template <unsigned table>
 unsigned logic(unsigned a, unsigned b, unsigned c) {
@@ -147,7 +144,6 @@ inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
 }
 inline long long product(int a, int b) { return (long long)a * b; }
 inline unsigned computed_once(unsigned value) { return value; }
-inline unsigned global_byte(const void* address) { return *(const unsigned char*)address; }
 inline void prefetch(const void*) {}
 
 // Shared memory.
@@ -159,7 +155,6 @@ T load_shared(unsigned address) {
     memcpy(&value, shared(address, sizeof(T)), sizeof(T));
     return value;
 }
-inline float shared_float(unsigned address) { return load_shared<float>(address); }
 template <class T>
 T shared_key(unsigned address, T) {
     return load_shared<T>(address);

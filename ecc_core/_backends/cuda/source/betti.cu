@@ -7,6 +7,8 @@
 // components, since only these can join basins. `join_basins` finds the minima to which the ends of an
 // edge lead, and adds it to a minimum spanning forest.
 
+#include "common.cuh"
+
 typedef unsigned long long Word;
 typedef ECC_CODE Code;
 
@@ -119,11 +121,7 @@ __device__ void follow(const Volume& volume, const Forest& forest, const int* st
         // Each lane writes behind the lanes before it.
         const Word more = (Word)(there && parts > 1 ? parts - 1 : 0) << 32 | minimum;
         const int lane = threadIdx.x & 31;
-        Word sum = more;
-        for (int step = 1; step < 32; step *= 2) {
-            const Word before = __shfl_up_sync(~0u, sum, step);
-            if (lane >= step) sum += before;
-        }
+        const Word sum = running_sum(more, lane);
         if (lane == 31) base = atomicAdd(forest.counts, sum);
         base = __shfl_sync(~0u, base, 31) + sum - more;
     }

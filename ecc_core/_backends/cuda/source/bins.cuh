@@ -16,37 +16,21 @@ struct Bins {
     float dense_low, dense_scale, dense_last;  // pairs: a second line (pairs.cuh)
 };
 
-__device__ __forceinline__ bool passed(Key sample, Key threshold) {
+ECC_DEVICE bool passed(Key sample, Key threshold) {
     return kSuper ? !is_less(sample, threshold) : is_less(threshold, sample);
 }
 
-__device__ __forceinline__ int search(Key key, const Key* thresholds, int count) {
-    int low = 0, high = count;
-    while (low < high) {
-        const int middle = (low + high) >> 1;
-        if (passed(key, thresholds[middle]))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 // Keys as integers: of types of up to 16 bits the distance from the least value, else the key itself.
-__device__ __forceinline__ int to_integer(float key) {
-    return (int)(__float_as_uint(key) & 0xFFFFu);
-}
+ECC_DEVICE int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFFFu); }
 template <class T>
-__device__ __forceinline__ long long to_integer(T key) {
-    return (long long)key;
-}
+ECC_DEVICE long long to_integer(T key) { return (long long)key; }
 
-__device__ __forceinline__ int consecutive_bin(float key, const Bins& bins) {
+ECC_DEVICE int consecutive_bin(float key, const Bins& bins) {
     return max(0, min(bins.count, to_integer(key) - (int)bins.first + (kSuper ? 1 : 0)));
 }
 
 template <class T>
-__device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
+ECC_DEVICE int consecutive_bin(T key, const Bins& bins) {
     const long long above = to_integer(key) - bins.first + (kSuper ? 1 : 0);
     return (int)max(0ll, min((long long)bins.count, above));
 }
@@ -56,17 +40,17 @@ __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
 // of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a
 // cell, and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
-__device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
+ECC_DEVICE unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
     return __float_as_uint(multiply_add(unit, bins.last, 8388608.0f));
 }
 
 // The bin of a key. `thresholds` and `table` are in shared or in global memory.
-__device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thresholds,
-                                      const int* table) {
+ECC_DEVICE int bin_of(Key key, const Bins& bins, const Key* thresholds, const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];
     if (kBins == kConsecutive) return consecutive_bin(key, bins);
-    if (kBins == kSearch) return search(key, thresholds, bins.count);
+    if (kBins == kSearch)
+        return first_failing(bins.count, [&](int i) { return passed(key, thresholds[i]); });
     int near = (int)(guess(key, bins) - kGuess);
     if (kBins != kCells) return near + (passed(key, thresholds[near]) ? 1 : 0);
     near = table[near];
@@ -84,7 +68,7 @@ struct SharedTable {
 };
 
 // Copies them; a barrier must follow.
-__device__ __forceinline__ SharedTable share_table(void* memory, const Bins& bins) {
+ECC_DEVICE SharedTable share_table(void* memory, const Bins& bins) {
     SharedTable shared = {bins.thresholds, bins.table};
     Key* const thresholds = (Key*)memory;
     int* table = (int*)memory;

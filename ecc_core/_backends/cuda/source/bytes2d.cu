@@ -5,8 +5,8 @@
 #include "sliced.cuh"
 
 // The rows from `begin` to `end`, of which the first ones have been asked for, from row `y` on.
-__device__ __forceinline__ void scan(const Image& image, int left, int y, int begin, int end,
-                                     Room room, SlicedFeed& feed, const SlicedCounter& count) {
+ECC_DEVICE void scan(const Image& image, int left, int y, int begin, int end, Room room,
+                     SlicedFeed& feed, const SlicedCounter& count) {
     const auto ask = [&](unsigned to) {
         feed.advance(product(kRows, feed.row));
         feed.rest -= kRows;
@@ -16,7 +16,7 @@ __device__ __forceinline__ void scan(const Image& image, int left, int y, int be
     Trits above[kLaneWidth] = {};
     room.wait();
     load_columns(room.here, p);
-    Border border_p(feed, room.rows(room.here));
+    Border border_p = border_of(feed, room.rows(room.here));
     if (y + kRows <= end) ask(room.there);
     for (; y < end; y += kRows) {
         const SlicedPlace place(y, image.height - 1 - y, left, image.width);
@@ -27,10 +27,10 @@ __device__ __forceinline__ void scan(const Image& image, int left, int y, int be
         compare_right(p, right);
         room.wait();
         load_columns(room.there, q);  // any, where no rows are left
-        const Border border_q(feed, room.rows(room.there));
+        const Border border_q = border_of(feed, room.rows(room.there));
         compare_below(p, q, place.bottom, below, maxima);
-        combine(right, maxima, below, border_p.sides(beyond),
-                owner(border_p, next_row(border_p, border_q)).sides(beyond), place, above, flat);
+        combine(right, maxima, below, sides(border_p, beyond),
+                sides(owner(border_p, next_row(border_p, border_q)), beyond), place, above, flat);
         border_p = border_q;
         Numbers4 c[kLaneWidth];
 #pragma unroll
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Room room(memory, warp);
     SlicedFeed feed(image, image.data + index * image.batch, left, y);
     if (begin < end) feed.ask(room.at(room.here));  // on its way while counts are cleared
-    const Histogram histogram = histogram_of(memory, bins, result, index);
-    if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(histogram));
-    finish(histogram, result, index, false);
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
+    if (begin < end) scan(image, left, y, begin, end, room, feed, SlicedCounter(shared.histogram));
+    finish(shared.histogram, result, index, false);
 }

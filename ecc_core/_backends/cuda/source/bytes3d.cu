@@ -5,30 +5,19 @@
 // image. volume.cuh states the formula.
 #include "sliced.cuh"
 
-// A part of a column of slices.
-struct SlicedUnit {
-    int left, y;            // first column and row
-    int begin, end, start;  // slices that it owns, and the first one that it reads
-
-    __device__ __forceinline__ SlicedUnit(const Image& image, const Tiling& tiling, int index)
-        : left(index % tiling.across * kWarpWidth),
-          y(index / tiling.across % tiling.down * (kRows - 2)),
-          begin(tiling.first + index / (tiling.across * tiling.down) * tiling.chunk),
-          end(min(begin + tiling.chunk, tiling.last)),
-          start(max(begin - 1, 0)) {}
-
-    __device__ __forceinline__ bool some() const { return begin < end; }
+struct SlicedUnit : Unit {
+    ECC_DEVICE SlicedUnit(const Tiling& tiling, int index) : Unit(tiling, index, kRows - 2) {}
 
     // The rows that it owns. `rest`: those down to the last one of the image.
-    __device__ __forceinline__ plane own(int rest) const {
+    ECC_DEVICE plane own(int rest) const {
         const int rows = rest < kRows ? rest + 1 : kRows - 1;
         return (kAll << (kRows - rows)) & (y > 0 ? kAll >> 1 : kAll);
     }
 };
 
 // The slices of a unit, of which the first one has been asked for.
-__device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
-                                     const SlicedCounter& count) {
+ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, SlicedFeed& feed,
+                     const SlicedCounter& count) {
     const auto ask = [&](int s, unsigned to) {
         if (s >= image.depth) return;
         feed.advance(image.slice);
@@ -48,7 +37,7 @@ __device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit,
         __syncwarp();
     }
     load_columns(room.here, p);
-    Border border_p(feed, room.rows(room.here));
+    Border border_p = border_of(feed, room.rows(room.here));
     ask(unit.start + 1, room.there);
     for (int s = unit.start; s < unit.end; ++s) {
         const SlicedPlace place(unit.y, feed.rest, unit.left, image.width);
@@ -61,8 +50,8 @@ __device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit,
         if (s >= unit.begin) {
             compare_right(p, right);
             compare_below(p, NoRows(), place.bottom, below, maxima);
-            combine(right, maxima, below, border_p.sides(beyond),
-                    owner(border_p, next_row(border_p)).sides(beyond), place, no_rows, flat);
+            combine(right, maxima, below, sides(border_p, beyond),
+                    sides(owner(border_p, next_row(border_p)), beyond), place, no_rows, flat);
         }
 
         if (s < image.depth - 1) {
@@ -77,11 +66,11 @@ __device__ __forceinline__ void scan(const Image& image, const SlicedUnit& unit,
             }
             compare_right(m, right);
             compare_below(m, NoRows(), place.bottom, below, maxima);
-            const Border border_q(feed, room.rows(room.there)),
-                border_m = owner(border_p, border_q);
+            const Border border_q = border_of(feed, room.rows(room.there)),
+                         border_m = owner(border_p, border_q);
             border_p = border_q;
-            combine(right, maxima, below, border_m.sides(beyond),
-                    owner(border_m, next_row(border_m)).sides(beyond), place, none, deep);
+            combine(right, maxima, below, sides(border_m, beyond),
+                    sides(owner(border_m, next_row(border_m)), beyond), place, none, deep);
         } else {  // the last slice is its own next one for cubes, and has none for vertices
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) {
@@ -111,22 +100,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int warps = blockDim.x >> 5;
     const Room room(memory, warp);
     const auto begin = [&](const SlicedUnit& unit) {
-        const Element* const first = image.data + index * image.batch + unit.start * image.slice;
-        SlicedFeed feed(image, first, unit.left, unit.y);
+        SlicedFeed feed(image, unit.data(image, index), unit.left, unit.y);
         if (unit.some()) feed.ask(room.at(room.here));
         return feed;
     };
     // Warps take several units of channels, one after the other. Those of the last turn, which may be
     // few, are spread over all blocks.
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
-    SlicedUnit unit(image, tiling, i);
+    SlicedUnit unit(tiling, i);
     SlicedFeed feed = begin(unit);  // on its way while counts are cleared
-    const Histogram histogram = histogram_of(memory, bins, result, index);
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     while (unit.some()) {
-        scan(image, unit, room, feed, SlicedCounter(histogram));
+        scan(image, unit, room, feed, SlicedCounter(shared.histogram));
         i += warps * result.blocks;
-        unit = SlicedUnit(image, tiling, i);
+        unit = SlicedUnit(tiling, i);
         feed = begin(unit);
     }
-    finish(histogram, result, index, false);
+    finish(shared.histogram, result, index, false);
 }

@@ -43,7 +43,7 @@ struct Groups {
     static constexpr unsigned all = (0u | ... | groups);
 
     template <class Visit>
-    __device__ __forceinline__ static void each(const Visit& visit) {
+    ECC_DEVICE static void each(const Visit& visit) {
         int kind = 0;
         (visit.template operator()<groups>(kind++), ...);
     }
@@ -54,13 +54,11 @@ constexpr bool kRows = All::all & 0xCC, kSlices = All::all & 0xF0;
 constexpr int kWords = kPaired ? All::kinds / 2 : All::kinds;  // of a bin
 constexpr int kPitch = (kWords | 1) * ECC_COPIES;              // words from bin to bin
 
-__device__ __forceinline__ int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
-__device__ __forceinline__ int owner(int a, int b) {
-    return kLast ? later(a, b) : kSuper ? max(a, b) : min(a, b);
-}
+ECC_DEVICE int later(int a, int b) { return kSuper ? min(a, b) : max(a, b); }
+ECC_DEVICE int owner(int a, int b) { return kLast ? later(a, b) : kSuper ? max(a, b) : min(a, b); }
 
 // The first corner of a group.
-__device__ __forceinline__ constexpr int lowest(unsigned group) {
+ECC_DEVICE constexpr int lowest(unsigned group) {
     int i = 0;
     while (!(group >> i & 1)) ++i;
     return i;
@@ -76,7 +74,7 @@ struct CellRow {
 };
 
 // The index of a place, or -1 outside the image.
-__device__ __forceinline__ int index_of(const Cells& cells, int place, int size) {
+ECC_DEVICE int index_of(const Cells& cells, int place, int size) {
     if (cells.wraps && place == size) return 0;
     return place < size ? place : -1;
 }
@@ -88,8 +86,7 @@ struct Line {
     int x, place;       // place: of the next slice
     bool inside, whole;
 
-    __device__ __forceinline__ Line(const Cells& cells, int image, int y, int x, int place)
-        : x(x), place(place) {
+    ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
         y = index_of(cells, y, cells.height);
         inside = y >= 0;
         whole = !kLabelled && x >= 0 && x % kPlaces == 0 && x + kPlaces <= cells.width;
@@ -97,7 +94,7 @@ struct Line {
         labels = cells.labels + (long long)y * cells.width + place * cells.labels_slice;
     }
 
-    __device__ __forceinline__ CellRow read(const Cells& cells) {
+    ECC_DEVICE CellRow read(const Cells& cells) {
         CellRow row;
         const bool again = place == cells.depth;  // the first slice of a periodic image
         const bool there = inside && place >= 0 && place < cells.depth + cells.wraps;
@@ -125,7 +122,7 @@ struct Line {
         return row;
     }
 
-    __device__ __forceinline__ static int region(const Cells& cells, Label label) {
+    ECC_DEVICE static int region(const Cells& cells, Label label) {
         const auto number = (unsigned long long)label;
         return number <= cells.most ? cells.regions[number] : 0;
     }
@@ -136,7 +133,7 @@ struct CellCounter {
     Count* counts;
     int bins, never_enters;
 
-    __device__ __forceinline__ void add(int kind, int code, int region) const {
+    ECC_DEVICE void add(int kind, int code, int region) const {
         if (kShared) {
             shared_increment(shared + 4u * (code * kPitch + kind * ECC_COPIES));
         } else if (code != never_enters) {
@@ -152,7 +149,7 @@ struct Visit {
     const Corners& corners;
 
     template <unsigned group>
-    __device__ __forceinline__ void operator()(int kind) const {
+    ECC_DEVICE void operator()(int kind) const {
         if (kLabelled) {
             by_region<group>(kind);
             return;
@@ -167,7 +164,7 @@ struct Visit {
     // A group that enters with its last point must lie in one region. A group that enters with its
     // first point counts once for each region that it meets.
     template <unsigned group>
-    __device__ __forceinline__ void by_region(int kind) const {
+    ECC_DEVICE void by_region(int kind) const {
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             if (!(group >> i & 1)) continue;
@@ -197,7 +194,7 @@ struct VisitBoxes {
     const int before_first;  // kPair if the first point has a pair with the column before the image
 
     template <unsigned group>
-    __device__ __forceinline__ void operator()(int kind) const {
+    ECC_DEVICE void operator()(int kind) const {
         if constexpr (!(group & 0xAAu)) {
             int codes[kPlaces + 1];
 #pragma unroll
@@ -229,8 +226,8 @@ struct VisitBoxes {
     }
 };
 
-__device__ __forceinline__ void count(const Cells& cells, const CellCounter& counter, int x,
-                                      const CellRow (&before)[2], const CellRow (&after)[2]) {
+ECC_DEVICE void count(const Cells& cells, const CellCounter& counter, int x,
+                      const CellRow (&before)[2], const CellRow (&after)[2]) {
     if constexpr (kPaired) {
         bool counts[kPlaces];
 #pragma unroll
@@ -257,7 +254,7 @@ __device__ __forceinline__ void count(const Cells& cells, const CellCounter& cou
 }
 
 // Adds the counts of a block to those of the image, and clears them. Called by all threads.
-__device__ __forceinline__ void spill(const Cells& cells, int* shared, Count* counts) {
+ECC_DEVICE void spill(const Cells& cells, int* shared, Count* counts) {
     __syncthreads();
     for (int i = threadIdx.x; i < kWords * cells.bins; i += ECC_THREADS) {
         const int word = i / cells.bins, bin = i - word * cells.bins;
@@ -277,8 +274,8 @@ __device__ __forceinline__ void spill(const Cells& cells, int* shared, Count* co
 }
 
 // The cells of a unit of work: four places of a line, in some slices.
-__device__ __forceinline__ void count_unit(const Cells& cells, const CellCounter& counter, int image,
-                                           long long unit) {
+ECC_DEVICE void count_unit(const Cells& cells, const CellCounter& counter, int image,
+                           long long unit) {
     const int down = cells.last[1] - cells.first[1];
     const long long line = unit / cells.across;
     const int x = (int)(unit - line * cells.across) * kPlaces + (kPaired ? 0 : cells.first[2] - 1);

@@ -33,15 +33,14 @@ constexpr int kOwnWidth = 30 * kLaneWidth;
 // Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
 struct FiniteCheck {
     float sum = 0.0f;
-    __device__ __forceinline__ void see(float v) { sum = multiply_add(v, 0.0f, sum); }
-    __device__ __forceinline__ void see(double v) { see((float)v); }
-    __device__ __forceinline__ void see(int) {}
-    __device__ __forceinline__ void see(long long) {}
-    __device__ __forceinline__ bool failed() const { return sum != sum; }
+    ECC_DEVICE void see(Key v) { sum = multiply_add((float)v, 0.0f, sum); }
+    ECC_DEVICE bool failed() const { return sum != sum; }
 };
 
-// Four samples of a row; kMask: and whether they are shown, a byte each.
-struct Quadruple : Row {
+// Four samples of a row as they are in memory, so that what is loaded ahead takes few registers; kMask:
+// and whether they are shown, a byte each.
+struct Quadruple {
+    Element sample[kLaneWidth];
     unsigned shown;
 };
 
@@ -53,7 +52,7 @@ struct ScanLane {
     plane owned;          // those that the warp owns
     plane first, last;    // the first and the last column of the image
 
-    __device__ __forceinline__ ScanLane(const Image& image, int left)
+    ECC_DEVICE ScanLane(const Image& image, int left)
         : image(image), x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(image.width) {
         const int lane = threadIdx.x & 31;
         before = x < 0, behind = x >= width;
@@ -63,7 +62,7 @@ struct ScanLane {
         if (before) last = kNone;
     }
 
-    __device__ __forceinline__ void load(const Element* row, Quadruple& to) const {
+    ECC_DEVICE void load(const Element* row, Quadruple& to) const {
         if (kVector) {
             const Element* const at = row + min(max(x, 0), width - kLaneWidth);
             const Quad quad = *(const Quad*)at;
@@ -82,8 +81,7 @@ struct ScanLane {
     }
 
     // Their keys, and the later of each and its right neighbour. Samples that are not shown never enter.
-    __device__ __forceinline__ void keys(const Quadruple& row, Key (&p)[kLaneWidth],
-                                         Key (&h)[kLaneWidth]) const {
+    ECC_DEVICE void keys(const Quadruple& row, Key (&p)[kLaneWidth], Key (&h)[kLaneWidth]) const {
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) {
             p[i] = without_sign_of_zero(to_key(row.sample[i]));
@@ -98,22 +96,21 @@ struct ScanLane {
     }
 
     // A plane as it is seen from the columns to the right.
-    __device__ __forceinline__ plane from_left(plane bits) const {
+    ECC_DEVICE plane from_left(plane bits) const {
         return left_of(bits, __shfl_up_sync(kWarp, bits, 1) << 3);
     }
 
     // Comparisons with the right neighbours at the border.
-    __device__ __forceinline__ plane complete(plane g) const { return kCubes ? g : g | last; }
-    __device__ __forceinline__ plane complete_left(plane g_left) const {
+    ECC_DEVICE plane complete(plane g) const { return kCubes ? g : g | last; }
+    ECC_DEVICE plane complete_left(plane g_left) const {
         return kCubes ? g_left | first : g_left & ~first;
     }
 
     // Writes the numbers of some rows to memory, or adds them to the sums of their samples' bins; rows
     // are `apart` from each other, and those of samples image.row.
-    __device__ __forceinline__ void put(const Numbers4& c, signed char* out, long long apart,
-                                        const Element* samples, long long row,
-                                        const ShortCounts& counts, const Bins& bins,
-                                        plane where) const {
+    ECC_DEVICE void put(const Numbers4& c, signed char* out, long long apart,
+                        const Element* samples, long long row, const ShortCounts& counts,
+                        const Bins& bins, plane where) const {
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             const plane shown = where << (4 * r) >> 28;
@@ -145,22 +142,18 @@ struct ScanLane {
     }
 
     // The four bits of a row, each in its byte.
-    __device__ __forceinline__ static unsigned bytes(plane bits, int row) {
+    ECC_DEVICE static unsigned bytes(plane bits, int row) {
         const unsigned four = bits << (4 * row) >> 28;
         return (four * 0x01008040u | four >> 3) & 0x01010101u;
     }
 
-    __device__ __forceinline__ static float without_sign_of_zero(float key) {
-        return add_floats(key, 0.0f);
-    }
+    ECC_DEVICE static float without_sign_of_zero(float key) { return add_floats(key, 0.0f); }
     template <class T>
-    __device__ __forceinline__ static T without_sign_of_zero(T key) {
-        return key;
-    }
+    ECC_DEVICE static T without_sign_of_zero(T key) { return key; }
 };
 
 // Called by all threads at the end: the last block tells whether one of them has seen what may be a NaN.
-__device__ __forceinline__ void report(const Coefficients& to, bool failed) {
+ECC_DEVICE void report(const Coefficients& to, bool failed) {
     if (kNan != kNanReport) return;
     const unsigned long long saw = __syncthreads_or(failed) ? 1ull << 32 : 0;
     if (threadIdx.x) return;
@@ -173,8 +166,8 @@ __device__ __forceinline__ void report(const Coefficients& to, bool failed) {
 
 // All units of a block, one after the other; blocks with another y have other images.
 template <class Scan>
-__device__ __forceinline__ void take_units(const Image& image, const Coefficients& to,
-                                           const Bins& bins, const Scan& scan) {
+ECC_DEVICE void take_units(const Image& image, const Coefficients& to, const Bins& bins,
+                           const Scan& scan) {
     extern __shared__ uint4 memory[];
     const ShortCounts counts(memory, to.counts + blockIdx.y * (bins.count + 1ll), bins.count);
     FiniteCheck check;
@@ -189,15 +182,12 @@ __device__ __forceinline__ void take_units(const Image& image, const Coefficient
 }
 
 // kMask: appends the bit whether a sample enters.
-__device__ __forceinline__ void push_entering(plane& bits, Key key) {
+ECC_DEVICE void push_entering(plane& bits, Key key) {
     if (kMask) bits = bits * 2u + (plane)(key != never(key));
-}
-__device__ __forceinline__ Numbers4 only(const Numbers4& c, plane where) {
-    return {c.b0 & where, c.b1 & where, c.b2 & where, c.b3 & where};
 }
 
 // b(s) - b(s - 1) where a cell is the sample's own.
-__device__ __forceinline__ Trits change(plane now, plane before, plane where) {
+ECC_DEVICE Trits change(plane now, plane before, plane where) {
     return {now & ~before & where, ~now & before & where};
 }
-__device__ __forceinline__ Trits negative(Trits a) { return {a.minus, a.plus}; }
+ECC_DEVICE Trits negative(Trits a) { return {a.minus, a.plus}; }

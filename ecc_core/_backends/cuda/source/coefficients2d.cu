@@ -1,9 +1,8 @@
 // The coefficient of every sample of 2-D images. A warp moves down some rows, eight at a time.
 #include "coefficients.cuh"
 
-__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to,
-                                          const Bins& bins, long long unit,
-                                          const ShortCounts& counts, FiniteCheck& check) {
+ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins& bins,
+                          long long unit, const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.height + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across;
     const ScanLane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);

@@ -10,9 +10,8 @@ struct Behind {
     plane p, h, v, hv, h_left, hv_left;
 };
 
-__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to,
-                                          const Bins& bins, long long unit,
-                                          const ShortCounts& counts, FiniteCheck& check) {
+ECC_DEVICE void scan_unit(const Image& image, const Coefficients& to, const Bins& bins,
+                          long long unit, const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.depth + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across, above = rest / to.down;
     const ScanLane lane(image, (int)(unit - rest * to.across) * kOwnWidth - kLaneWidth);

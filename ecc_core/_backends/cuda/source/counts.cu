@@ -16,18 +16,18 @@ struct Counts {
 struct LineOfSamples {
     const SampleRow& row;
 
-    __device__ __forceinline__ bool has(int x, Key& key) const {
+    ECC_DEVICE bool has(int x, Key& key) const {
         if (x < 0 || x >= row.samples.width || !row.shown(x)) return false;
         key = row.key(row.load(x), x);
         return kNan == kNanNone || !is_nan(key);
     }
     // A pair belongs to its sample that enters last, of equal ones to the second.
-    __device__ __forceinline__ int coefficient(int x, Key own) const {
+    ECC_DEVICE int coefficient(int x, Key own) const {
         Key other;
         const bool before = has(x - 1, other) && !passes(own, other);
         return 1 - (int)before - (int)(has(x + 1, other) && passes(other, own));
     }
-    __device__ __forceinline__ static bool passes(Key first, Key second) {
+    ECC_DEVICE static bool passes(Key first, Key second) {
         return kSuper ? is_less(second, first) : is_less(first, second);
     }
 };

@@ -1,110 +1,82 @@
 // Instructions that CUDA C++ has no portable name for.
 #pragma once
+#include "common.cuh"
+
+// Functions that are one instruction each. The letters of types are those of constraints: f and d for
+// floats, h and r for integers of 16 and 32 bits.
+#define ECC_CONVERT(to, out, from, in, name, instruction)  \
+    ECC_DEVICE to name(from a) {                           \
+        to result;                                         \
+        asm(instruction " %0, %1;" : out(result) : in(a)); \
+        return result;                                     \
+    }
+#define ECC_TWO(type, letter, name, instruction)                                     \
+    ECC_DEVICE type name(type a, type b) {                                           \
+        type result;                                                                 \
+        asm(instruction " %0, %1, %2;" : "=" letter(result) : letter(a), letter(b)); \
+        return result;                                                               \
+    }
+#define ECC_THREE(type, letter, name, instruction)                 \
+    ECC_DEVICE type name(type a, type b, type c) {                 \
+        type result;                                               \
+        asm(instruction " %0, %1, %2, %3;"                         \
+            : "=" letter(result)                                   \
+            : letter(a), letter(b), letter(c));                    \
+        return result;                                             \
+    }
+#define ECC_LOAD(type, letter, name, instruction)                                             \
+    ECC_DEVICE type name(unsigned address) {                                                  \
+        type value;                                                                           \
+        asm volatile(instruction " %0, [%1];" : "=" letter(value) : "r"(address) : "memory"); \
+        return value;                                                                         \
+    }
 
 // Float arithmetic that keeps subnormals: CuPy compiles everything else with -ftz=true.
-#define ECC_FLOAT2(name, instruction)                                    \
-    __device__ __forceinline__ float name(float a, float b) {            \
-        float result;                                                    \
-        asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
-        return result;                                                   \
-    }
-ECC_FLOAT2(add_floats, "add.rn.f32")
-ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
-ECC_FLOAT2(subtract_floats, "sub.rn.f32")
-ECC_FLOAT2(larger, "max.f32")
-ECC_FLOAT2(smaller, "min.f32")
-ECC_FLOAT2(larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
-ECC_FLOAT2(smaller_or_nan, "min.NaN.f32")
-#undef ECC_FLOAT2
+ECC_TWO(float, "f", add_floats, "add.rn.f32")
+ECC_TWO(float, "f", add_truncated, "add.rz.f32")  // rounded towards zero
+ECC_TWO(float, "f", subtract_floats, "sub.rn.f32")
+ECC_TWO(float, "f", larger, "max.f32")
+ECC_TWO(float, "f", smaller, "min.f32")
+ECC_TWO(float, "f", larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
+ECC_TWO(float, "f", smaller_or_nan, "min.NaN.f32")
+// a * b + c; `down` is rounded down, `saturated` to [0, 1] with NaN to 0.
+ECC_THREE(float, "f", multiply_add, "fma.rn.f32")
+ECC_THREE(float, "f", multiply_add_saturated, "fma.rn.sat.f32")
+ECC_THREE(float, "f", multiply_add_down, "fma.rm.f32")
+ECC_THREE(float, "f", multiply_add_down_saturated, "fma.rm.sat.f32")
 
-__device__ __forceinline__ float multiply_add(float a, float b, float c) {
-    float result;
-    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-
-// To [0, 1], NaN to 0.
-__device__ __forceinline__ float multiply_add_saturated(float a, float b, float c) {
-    float result;
-    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-
-// Never fused.
-__device__ __forceinline__ double add_doubles(double a, double b) { return __dadd_rn(a, b); }
-__device__ __forceinline__ double multiply_doubles(double a, double b) { return __dmul_rn(a, b); }
+ECC_CONVERT(double, "=d", float, "f", to_double, "cvt.f64.f32")
+ECC_CONVERT(float, "=f", double, "d", to_float_down, "cvt.rm.f32.f64")  // subnormals stay
+ECC_CONVERT(float, "=f", double, "d", to_float_up, "cvt.rp.f32.f64")
+ECC_CONVERT(float, "=f", unsigned short, "h", half_to_float, "cvt.f32.f16")
+ECC_CONVERT(unsigned short, "=h", float, "f", to_half, "cvt.rn.f16.f32")  // rounded to nearest
+ECC_CONVERT(unsigned short, "=h", float, "f", to_bfloat, "cvt.rn.bf16.f32")
 
 // The sign of a difference is exact, infinities included.
-__device__ __forceinline__ bool is_less(float a, float b) {
+ECC_DEVICE bool is_less(float a, float b) {
     return (int)__float_as_uint(subtract_floats(a, b)) < 0;
 }
 template <class T>
-__device__ __forceinline__ bool is_less(T a, T b) {
-    return a < b;
-}
-
-__device__ __forceinline__ double to_double(float a) {
-    double result;
-    asm("cvt.f64.f32 %0, %1;" : "=d"(result) : "f"(a));
-    return result;
-}
-// Rounded down or up; subnormals stay.
-__device__ __forceinline__ float to_float_down(double a) {
-    float result;
-    asm("cvt.rm.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
-    return result;
-}
-__device__ __forceinline__ float to_float_up(double a) {
-    float result;
-    asm("cvt.rp.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
-    return result;
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-    float result;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));
-    return result;
-}
-
-// Rounded to nearest.
-__device__ __forceinline__ unsigned short to_half(float value) {
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
-}
-__device__ __forceinline__ unsigned short to_bfloat(float value) {
-    unsigned short bits;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
-}
+ECC_DEVICE bool is_less(T a, T b) { return a < b; }
 
 // A number, less one if a < b.
-__device__ __forceinline__ unsigned one_less(unsigned number, float a, float b) {
+ECC_DEVICE unsigned one_less(unsigned number, float a, float b) {
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);
 }
 
 template <class T>
-__device__ __forceinline__ unsigned one_less(unsigned number, T a, T b) {
-    return number - (a < b ? 1u : 0u);
-}
+ECC_DEVICE unsigned one_less(unsigned number, T a, T b) { return number - (a < b ? 1u : 0u); }
 
 // Two numbers of half precision in a register.
 typedef unsigned pair;
 
-#define ECC_PAIR2(name, instruction)                                     \
-    __device__ __forceinline__ pair name(pair a, pair b) {               \
-        pair result;                                                     \
-        asm(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
-        return result;                                                   \
-    }
-ECC_PAIR2(subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
-ECC_PAIR2(larger_pair, "max.f16x2")
-ECC_PAIR2(smaller_pair, "min.f16x2")
-ECC_PAIR2(add_pairs, "add.rn.f16x2")
-#undef ECC_PAIR2
+ECC_TWO(pair, "r", subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
+ECC_TWO(pair, "r", larger_pair, "max.f16x2")
+ECC_TWO(pair, "r", smaller_pair, "min.f16x2")
+ECC_TWO(pair, "r", add_pairs, "add.rn.f16x2")
 
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
-__device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
+ECC_DEVICE void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     asm volatile(
         "{ .reg .pred p, q; setp.lt.f16x2 p|q, %2, %3; vote.sync.ballot.b32 %0, p, 0xFFFFFFFF;"
         " vote.sync.ballot.b32 %1, q, 0xFFFFFFFF; }"
@@ -112,28 +84,16 @@ __device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigne
         : "r"(a), "r"(b));
 }
 
-// a * b + c, rounded down; `saturated` to [0, 1], NaN to 0.
-__device__ __forceinline__ float multiply_add_down(float a, float b, float c) {
-    float result;
-    asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-__device__ __forceinline__ float multiply_add_down_saturated(float a, float b, float c) {
-    float result;
-    asm("fma.rm.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-
 // Rounded towards zero.
-__device__ __forceinline__ pair to_pair(float low, float high) {
+ECC_DEVICE pair to_pair(float low, float high) {
     pair result;
     asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
     return result;
 }
 
 // out = a b + c on the tensor cores: matrices of 16 x 16 and 16 x 8, spread over the lanes of a warp.
-__device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0,
-                                                  pair b1, const float (&c)[4]) {
+ECC_DEVICE void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, pair b1,
+                                  const float (&c)[4]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%10, %11, %12, %13};"
         : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
@@ -144,22 +104,15 @@ __device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&
 // Bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector, the
 // byte becomes eight copies of its highest bit.
 template <unsigned selector>
-__device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
+ECC_DEVICE unsigned permute(unsigned a, unsigned b) {
     unsigned result;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "n"(selector));
     return result;
 }
 
-// sum + low * (weights & 255) + high * (weights >> 8), where low and high are the halves of a register.
-__device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
-    unsigned result;
-    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(weights), "r"(sum));
-    return result;
-}
-
 // Bit by bit any function of three bits, as lop3 numbers them.
 template <unsigned table>
-__device__ __forceinline__ unsigned logic(unsigned a, unsigned b, unsigned c) {
+ECC_DEVICE unsigned logic(unsigned a, unsigned b, unsigned c) {
     unsigned result;
     asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(result) : "r"(a), "r"(b), "r"(c), "n"(table));
     return result;
@@ -167,7 +120,7 @@ __device__ __forceinline__ unsigned logic(unsigned a, unsigned b, unsigned c) {
 
 // Bits of `a` where `mask` has ones, else those of `b`.
 template <unsigned mask>
-__device__ __forceinline__ unsigned select_bits(unsigned a, unsigned b) {
+ECC_DEVICE unsigned select_bits(unsigned a, unsigned b) {
     unsigned result;
     asm("lop3.b32 %0, %1, %2, %3, 0xE4;" : "=r"(result) : "r"(a), "r"(b), "n"(mask));
     return result;
@@ -175,7 +128,7 @@ __device__ __forceinline__ unsigned select_bits(unsigned a, unsigned b) {
 
 // The sum of the products of four bytes, which may be signed, and four unsigned weights.
 template <bool is_signed>
-__device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
+ECC_DEVICE unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
     unsigned result;
     if (is_signed)
         asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(bytes), "r"(weights), "r"(sum));
@@ -184,34 +137,22 @@ __device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, 
     return result;
 }
 
-// sum + low * first + high * second, where low and high are the halves of a register, and first and
-// second are the two lowest bytes of another one, or its two highest.
-__device__ __forceinline__ unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
-    unsigned result;
-    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
-    return result;
-}
-__device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
-    unsigned result;
-    asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
-    return result;
-}
+// c + low * first + high * second, where low and high are the halves of a, and first and second are the
+// two lowest bytes of b, or its two highest.
+ECC_THREE(unsigned, "r", dot_low_bytes, "dp2a.lo.u32.u32")
+ECC_THREE(unsigned, "r", dot_high_bytes, "dp2a.hi.u32.u32")
 
 // a * b + c by a single instruction, which the compiler cannot replace by shifts.
-__device__ __forceinline__ unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) {
-    unsigned result;
-    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-    return result;
-}
+ECC_THREE(unsigned, "r", multiply_add_words, "mad.lo.u32")
 
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
+ECC_DEVICE unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
 // Reads a value that another stream may change, in a way that the compiler cannot read it again.
 template <class T>
-__device__ __forceinline__ T load_once(const T* address) {
+ECC_DEVICE T load_once(const T* address) {
     if constexpr (sizeof(T) == 8) {
         unsigned long long value;
         asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
@@ -228,33 +169,21 @@ __device__ __forceinline__ T load_once(const T* address) {
     }
 }
 
-__device__ __forceinline__ unsigned global_byte(const void* address) {
-    unsigned value;
-    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address));
-    return value;
-}
-
-__device__ __forceinline__ float shared_float(unsigned address) {
-    float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
-    return value;
-}
+ECC_LOAD(float, "f", shared_float, "ld.shared.f32")
+ECC_LOAD(unsigned, "r", shared_word, "ld.shared.b32")
+ECC_LOAD(unsigned, "r", shared_byte, "ld.shared.u8")
+ECC_LOAD(unsigned short, "h", shared_short, "ld.shared.u16")
+ECC_LOAD(long long, "l", shared_long, "ld.shared.s64")
 
 // A key in shared memory, of the type of the second argument.
-__device__ __forceinline__ float shared_key(unsigned address, float) { return shared_float(address); }
-__device__ __forceinline__ int shared_key(unsigned address, int) {
-    return __float_as_int(shared_float(address));
-}
-__device__ __forceinline__ long long shared_key(unsigned address, long long) {
-    long long value;
-    asm volatile("ld.shared.s64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
-    return value;
-}
-__device__ __forceinline__ double shared_key(unsigned address, double) {
-    return __longlong_as_double(shared_key(address, 0ll));
+ECC_DEVICE float shared_key(unsigned address, float) { return shared_float(address); }
+ECC_DEVICE int shared_key(unsigned address, int) { return __float_as_int(shared_float(address)); }
+ECC_DEVICE long long shared_key(unsigned address, long long) { return shared_long(address); }
+ECC_DEVICE double shared_key(unsigned address, double) {
+    return __longlong_as_double(shared_long(address));
 }
 
-__device__ __forceinline__ uint2 shared_words(unsigned address) {
+ECC_DEVICE uint2 shared_words(unsigned address) {
     uint2 value;
     asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
                  : "=r"(value.x), "=r"(value.y)
@@ -263,52 +192,34 @@ __device__ __forceinline__ uint2 shared_words(unsigned address) {
     return value;
 }
 
-__device__ __forceinline__ unsigned shared_short(unsigned address) {
-    unsigned short value;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ unsigned shared_byte(unsigned address) {
-    unsigned value;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ unsigned shared_word(unsigned address) {
-    unsigned value;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void shared_store(unsigned address, unsigned word) {
+ECC_DEVICE void shared_store(unsigned address, unsigned word) {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
-__device__ __forceinline__ void shared_store(unsigned address, const unsigned (&words)[4]) {
+ECC_DEVICE void shared_store(unsigned address, const unsigned (&words)[4]) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
                  "r"(words[1]), "r"(words[2]), "r"(words[3])
                  : "memory");
 }
 
-__device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[4]) {
+ECC_DEVICE void shared_load(unsigned address, unsigned (&words)[4]) {
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(address)
                  : "memory");
 }
 
-__device__ __forceinline__ void shared_store(unsigned address, const unsigned (&words)[2]) {
+ECC_DEVICE void shared_store(unsigned address, const unsigned (&words)[2]) {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(words[0]), "r"(words[1])
                  : "memory");
 }
 
-__device__ __forceinline__ void shared_add(unsigned address, int amount) {
+ECC_DEVICE void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
 
 // Adds if `given` holds, without a branch.
-__device__ __forceinline__ void shared_add_if(bool given, unsigned address, int amount) {
+ECC_DEVICE void shared_add_if(bool given, unsigned address, int amount) {
     asm volatile("{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
                      (unsigned)given),
                  "r"(address), "r"(amount)
@@ -316,12 +227,12 @@ __device__ __forceinline__ void shared_add_if(bool given, unsigned address, int 
 }
 
 // Adds one, by an instruction (ATOMS.POPC.INC) that combines lanes of the same address.
-__device__ __forceinline__ void shared_increment(unsigned address) {
+ECC_DEVICE void shared_increment(unsigned address) {
     asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address) : "memory");
 }
 
 // Stores a number if it is infinite or NaN.
-__device__ __forceinline__ void shared_store_unless_finite(unsigned address, float value) {
+ECC_DEVICE void shared_store_unless_finite(unsigned address, float value) {
     asm volatile(
         "{ .reg .pred finite; .reg .f32 size; abs.f32 size, %1; setp.lt.f32 finite, size, 0f7F800000;"
         " @!finite st.shared.f32 [%0], %1; }" ::"r"(address), "f"(value)
@@ -329,51 +240,45 @@ __device__ __forceinline__ void shared_store_unless_finite(unsigned address, flo
 }
 
 // How far the highest bit is from the sign; `bits` are not zero.
-__device__ __forceinline__ int shift_to_sign(unsigned bits) {
-    int shift;
-    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(shift) : "r"(bits));
-    return shift;
-}
+ECC_CONVERT(int, "=r", unsigned, "r", shift_to_sign, "bfind.shiftamt.u32")
 
 // All 64 bits of a product, by one instruction.
-__device__ __forceinline__ long long product(int a, int b) {
+ECC_DEVICE long long product(int a, int b) {
     long long result;
     asm("mul.wide.s32 %0, %1, %2;" : "=l"(result) : "r"(a), "r"(b));
     return result;
 }
 
 // The lane, which is read again each time, so that values computed from it need not stay in registers.
-__device__ __forceinline__ int lane_index() {
+ECC_DEVICE int lane_index() {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
 
 // The same value, whose origin the compiler does not know, so it cannot compute it in parts.
-__device__ __forceinline__ unsigned computed_once(unsigned value) {
-    return __shfl_xor_sync(0xFFFFFFFFu, value, 0);
-}
+ECC_DEVICE unsigned computed_once(unsigned value) { return __shfl_xor_sync(0xFFFFFFFFu, value, 0); }
 
 // Starts an asynchronous copy of 4, 8 or 16 bytes to shared memory. After wait_for_copy, a lane sees its
 // own copies; others see them after a synchronisation.
 template <int bytes>
-__device__ __forceinline__ void copy_ahead(void* to, const void* from) {
+ECC_DEVICE void copy_ahead(void* to, const void* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from),
                  "n"(bytes)
                  : "memory");
 }
 
-__device__ __forceinline__ void end_of_copy() {
+ECC_DEVICE void end_of_copy() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 // Waits until at most `copies` of the latest groups of copies are still on their way.
 template <int copies>
-__device__ __forceinline__ void wait_for_copy() {
+ECC_DEVICE void wait_for_copy() {
     asm volatile("cp.async.wait_group %0;" ::"n"(copies) : "memory");
 }
 
 // Loads the cache line of `address` into L2.
-__device__ __forceinline__ void prefetch(const void* address) {
+ECC_DEVICE void prefetch(const void* address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

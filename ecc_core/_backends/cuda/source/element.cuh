@@ -6,136 +6,69 @@
 struct Bool {
     unsigned char byte;  // true: anything but 0
 };
+typedef ECC_ELEMENT Element;
 
 // Integers of up to 16 bits become floats just above 2^23, where consecutive integers are
 // consecutive floats.
 constexpr unsigned kMagic = 0x4B000000u;
 
-template <class T>
-struct KeyOf {
-    typedef T type;
-};
-template <>
-struct KeyOf<Bool> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned char> {
-    typedef float type;
-};
-template <>
-struct KeyOf<signed char> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned short> {
-    typedef float type;
-};
-template <>
-struct KeyOf<short> {
-    typedef float type;
-};
-template <>
-struct KeyOf<unsigned int> {
-    typedef int type;
-};
-template <>
-struct KeyOf<unsigned long long> {
-    typedef long long type;
-};
-template <>
-struct KeyOf<Half> {
-    typedef float type;
-};
-template <>
-struct KeyOf<BFloat> {
-    typedef float type;
-};
+ECC_DEVICE float to_key(float v) { return v; }
+ECC_DEVICE double to_key(double v) { return v; }
+ECC_DEVICE float to_key(Bool v) { return __uint_as_float(kMagic | (v.byte != 0)); }
+ECC_DEVICE float to_key(unsigned char v) { return __uint_as_float(kMagic | v); }
+ECC_DEVICE float to_key(signed char v) {
+    return __uint_as_float(kMagic | (unsigned char)(v ^ 0x80));
+}
+ECC_DEVICE float to_key(unsigned short v) { return __uint_as_float(kMagic | v); }
+ECC_DEVICE float to_key(short v) { return __uint_as_float(kMagic | (unsigned short)(v ^ 0x8000)); }
+ECC_DEVICE int to_key(int v) { return v; }
+ECC_DEVICE int to_key(unsigned int v) { return (int)(v ^ 0x80000000u); }
+ECC_DEVICE long long to_key(long long v) { return v; }
+ECC_DEVICE long long to_key(unsigned long long v) { return (long long)(v ^ (1ull << 63)); }
+ECC_DEVICE float to_key(Half v) { return widen(v); }
+ECC_DEVICE float to_key(BFloat v) { return widen(v); }
 
-typedef ECC_ELEMENT Element;
 #if ECC_DIRECTIONAL
 typedef double Key;
 #else
-typedef KeyOf<Element>::type Key;
+typedef decltype(to_key(Element())) Key;
 #endif
 
-__device__ __forceinline__ float to_key(float v) { return v; }
-__device__ __forceinline__ double to_key(double v) { return v; }
-__device__ __forceinline__ float to_key(Bool v) {
-    return __uint_as_float(kMagic | (v.byte != 0));
-}
-__device__ __forceinline__ float to_key(unsigned char v) { return __uint_as_float(kMagic | v); }
-__device__ __forceinline__ float to_key(signed char v) {
-    return __uint_as_float(kMagic | (unsigned char)(v ^ 0x80));
-}
-__device__ __forceinline__ float to_key(unsigned short v) { return __uint_as_float(kMagic | v); }
-__device__ __forceinline__ float to_key(short v) {
-    return __uint_as_float(kMagic | (unsigned short)(v ^ 0x8000));
-}
-__device__ __forceinline__ int to_key(int v) { return v; }
-__device__ __forceinline__ int to_key(unsigned int v) { return (int)(v ^ 0x80000000u); }
-__device__ __forceinline__ long long to_key(long long v) { return v; }
-__device__ __forceinline__ long long to_key(unsigned long long v) {
-    return (long long)(v ^ (1ull << 63));
-}
-__device__ __forceinline__ float to_key(Half v) { return widen(v); }
-__device__ __forceinline__ float to_key(BFloat v) { return widen(v); }
-
 template <class T>
-__device__ __forceinline__ double to_double(T v) {
-    return (double)v;
-}
-__device__ __forceinline__ double to_double(Bool v) { return v.byte != 0; }
-__device__ __forceinline__ double to_double(Half v) { return to_double(widen(v)); }
-__device__ __forceinline__ double to_double(BFloat v) { return to_double(widen(v)); }
+ECC_DEVICE double to_double(T v) { return (double)v; }
+ECC_DEVICE double to_double(Bool v) { return v.byte != 0; }
+ECC_DEVICE double to_double(Half v) { return to_double(widen(v)); }
+ECC_DEVICE double to_double(BFloat v) { return to_double(widen(v)); }
 
 // The key of a point that never enters: last in the order of the filtration.
-__device__ __forceinline__ float never(float) {
-    return __uint_as_float(kSuper ? 0xFF800000u : 0x7F800000u);
-}
-__device__ __forceinline__ double never(double) { return (double)never(0.0f); }
-__device__ __forceinline__ int never(int) { return kSuper ? (-2147483647 - 1) : 2147483647; }
-__device__ __forceinline__ long long never(long long) {
+ECC_DEVICE float never(float) { return __uint_as_float(kSuper ? 0xFF800000u : 0x7F800000u); }
+ECC_DEVICE double never(double) { return (double)never(0.0f); }
+ECC_DEVICE int never(int) { return kSuper ? (-2147483647 - 1) : 2147483647; }
+ECC_DEVICE long long never(long long) {
     return kSuper ? (-9223372036854775807ll - 1) : 9223372036854775807ll;
 }
 
-__device__ __forceinline__ bool is_nan(float v) { return v != v; }
-__device__ __forceinline__ bool is_nan(double v) { return v != v; }
-__device__ __forceinline__ bool is_nan(int) { return false; }
-__device__ __forceinline__ bool is_nan(long long) { return false; }
-
-__device__ __forceinline__ float omit_nan(float v) {
-    return kSuper ? larger(v, never(v)) : smaller(v, never(v));
-}
-__device__ __forceinline__ double omit_nan(double v) { return v != v ? never(v) : v; }
-__device__ __forceinline__ int omit_nan(int v) { return v; }
-__device__ __forceinline__ long long omit_nan(long long v) { return v; }
-
-__device__ __forceinline__ Key admit(Element sample) {
-    const Key key = to_key(sample);
-    return kNan == kNanOmit ? omit_nan(key) : key;
-}
+template <class T>
+ECC_DEVICE bool is_nan(T v) { return v != v; }
 
 // The later of two points in the order of the cells.
-__device__ __forceinline__ float later(float a, float b) {
+ECC_DEVICE float later(float a, float b) {
     if (kNan == kNanReport) return kDown ? smaller_or_nan(a, b) : larger_or_nan(a, b);
     return kDown ? smaller(a, b) : larger(a, b);
 }
-__device__ __forceinline__ double later(double a, double b) {
+ECC_DEVICE double later(double a, double b) {
     return (kDown ? b < a : a < b) || (kNan == kNanReport && b != b) ? b : a;
 }
 template <class T>
-__device__ __forceinline__ T later(T a, T b) {
-    return (kDown ? b < a : a < b) ? b : a;
-}
+ECC_DEVICE T later(T a, T b) { return (kDown ? b < a : a < b) ? b : a; }
 
 // Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals
 // included, and a subtraction runs at twice the rate of a comparison.
-__device__ __forceinline__ void push(unsigned& bits, float a, float b) {
+ECC_DEVICE void push(unsigned& bits, float a, float b) {
     bits = __funnelshift_l(__float_as_uint(kDown ? subtract_floats(b, a) : subtract_floats(a, b)),
                            bits, 1);
 }
 template <class T>
-__device__ __forceinline__ void push(unsigned& bits, T a, T b) {
+ECC_DEVICE void push(unsigned& bits, T a, T b) {
     bits = bits * 2u + (unsigned)(kDown ? b < a : a < b);
 }

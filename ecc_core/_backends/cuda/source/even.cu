@@ -9,22 +9,17 @@ struct Even {
     long long count;
 };
 
-__device__ __forceinline__ float value_of(unsigned long long ordinal) {
-    const int own = (int)(unsigned)ordinal;
-    return __int_as_float(own ^ (own >> 31 & 0x7FFFFFFF));
-}
-
 // As NumPy computes linspace(low, high, count).
 struct Spread {
     double low, high, step;
     int last;
 
-    __device__ __forceinline__ Spread(double low, double high, int count)
-        : low(low), high(high), step(add_doubles(high, -low) / (count - 1)), last(count - 1) {}
-    __device__ __forceinline__ double operator[](int k) const {
-        return k == last ? high : add_doubles(multiply_doubles((double)k, step), low);
+    ECC_DEVICE Spread(double low, double high, int count)
+        : low(low), high(high), step(__dadd_rn(high, -low) / (count - 1)), last(count - 1) {}
+    ECC_DEVICE double operator[](int k) const {
+        return k == last ? high : __dadd_rn(__dmul_rn((double)k, step), low);
     }
-    __device__ __forceinline__ float key(int k) const {
+    ECC_DEVICE float key(int k) const {
         return kSuper ? to_float_up((*this)[k]) : to_float_down((*this)[k]);
     }
 };
@@ -42,15 +37,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     }
     __syncthreads();
     if (!last) return;
-    const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
+    const float least = key_of((int)~(found.least ^ kSign), 0.0f),
+                largest = key_of((int)(found.largest ^ kSign), 0.0f);
     const double low = to_double(least), high = to_double(largest);
     const int count = (int)even.count;
     const Spread spread(low, high, count);
     // The guess of a key is its code, from 1 to `count`.
-    const double span = kSuper ? add_doubles(high, -low) : add_doubles(low, -high);
-    const float scale = (float)((count - 1) / multiply_doubles(span, count));
+    const double span = kSuper ? __dadd_rn(high, -low) : __dadd_rn(low, -high);
+    const float scale = (float)((count - 1) / __dmul_rn(span, count));
     const float offset =
-        (float)add_doubles(1.0 / count, -multiply_doubles(kSuper ? low : high, scale));
+        (float)__dadd_rn(1.0 / count, -__dmul_rn(kSuper ? low : high, scale));
     bool fits = found.some;
     if (threadIdx.x == 0) {
         even.table[0] = never(0.0f);

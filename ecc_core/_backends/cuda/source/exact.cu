@@ -4,20 +4,19 @@
 // Values are numbered by 32-bit integers in increasing order, called places. The first four bits of a
 // place select a bucket; an event consists of the other 28 bits and the coefficient plus 8. Events are
 // thus 32-bit integers, which are sorted within each bucket.
-#include "device.cuh"
+#include "common.cuh"
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
-constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
-__device__ __forceinline__ unsigned place_of(unsigned bits, unsigned flip) {
+ECC_DEVICE unsigned place_of(unsigned bits, unsigned flip) {
     if (!kFloat) return bits ^ flip;
     if (bits == 0x80000000u) bits = 0;  // -0
     return bits >> 31 ? ~bits : bits ^ 0x80000000u;
 }
-__device__ __forceinline__ unsigned value_at(unsigned place, unsigned flip) {
+ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
     if (!kFloat) return place ^ flip;
     return place >> 31 ? place ^ 0x80000000u : ~place;
 }
@@ -71,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const bool event = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
-        count += __popc(__ballot_sync(kAll, event));
+        count += __popc(__ballot_sync(kWarp, event));
         value[k] = place_of(value[k], flip);
         if (event) atomicAdd(own + (value[k] >> 28), 1u);
     }
@@ -91,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const unsigned amount = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
-        const unsigned events = __ballot_sync(kAll, amount != 0);
+        const unsigned events = __ballot_sync(kWarp, amount != 0);
         if (amount) {
             const unsigned long long at = to + __popc(events & ((1u << lane) - 1));
             places[at] = value[k];
@@ -125,14 +124,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     int counted = 0;  // by the warp so far, of the bucket that is this lane's number
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        unsigned same = __ballot_sync(kAll, amount[k] != 0), lanes = same;
+        unsigned same = __ballot_sync(kWarp, amount[k] != 0), lanes = same;
 #pragma unroll
         for (int bit = 28; bit < 32; ++bit) {
-            const unsigned set = __ballot_sync(kAll, place[k] >> bit & 1u);
+            const unsigned set = __ballot_sync(kWarp, place[k] >> bit & 1u);
             same &= place[k] >> bit & 1u ? set : ~set;
             lanes &= lane >> (bit - 28) & 1 ? set : ~set;
         }
-        slot[k] = __shfl_sync(kAll, counted, place[k] >> 28) + __popc(same & ((1u << lane) - 1));
+        slot[k] = __shfl_sync(kWarp, counted, place[k] >> 28) + __popc(same & ((1u << lane) - 1));
         counted += __popc(lanes);
     }
     if (lane < kBuckets) warps[warp][lane] = counted;
@@ -170,7 +169,7 @@ struct Piece {
 };
 
 template <class Sum, class Other>
-__device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Other>& b) {
+ECC_DEVICE Piece<Sum> follow(const Piece<Sum>& a, const Piece<Other>& b) {
     Piece<Sum> c;
     c.sum = a.sum + b.sum;
     c.head = a.ends ? a.head : a.tail + b.head;
@@ -181,10 +180,10 @@ __device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Ot
 }
 
 template <class Sum>
-__device__ __forceinline__ Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
-    return {__shfl_up_sync(kAll, a.sum, step), __shfl_up_sync(kAll, a.head, step),
-            __shfl_up_sync(kAll, a.tail, step), __shfl_up_sync(kAll, a.kept, step),
-            __shfl_up_sync(kAll, a.ends, step)};
+ECC_DEVICE Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
+    return {__shfl_up_sync(kWarp, a.sum, step), __shfl_up_sync(kWarp, a.head, step),
+            __shfl_up_sync(kWarp, a.tail, step), __shfl_up_sync(kWarp, a.kept, step),
+            __shfl_up_sync(kWarp, a.ends, step)};
 }
 
 // What precedes a thread in its block; `whole` becomes the whole block. A piece without events is all
@@ -217,7 +216,7 @@ struct Own {
     int amount[kEach];
     unsigned ends;  // bit k
 
-    __device__ __forceinline__ Own(const unsigned* events, const Buckets& buckets) : ends(0) {
+    ECC_DEVICE Own(const unsigned* events, const Buckets& buckets) : ends(0) {
         const long long first = (long long)blockIdx.x * kTile + threadIdx.x * kEach,
                         count = buckets.starts[kBuckets];
         unsigned event[kEach + 1];
@@ -255,7 +254,7 @@ struct Own {
         for (int k = 0; k < kEach; ++k) amount[k] = (int)(event[k] & 15u) - 8;
     }
 
-    __device__ __forceinline__ Piece<int> piece() const {
+    ECC_DEVICE Piece<int> piece() const {
         Piece<int> piece = {};
         bool first = true;
 #pragma unroll
@@ -286,7 +285,7 @@ struct Before {
     long long sum, tail;  // of coefficients; of the run that has not ended yet
     long long levels;     // at which the sum changes
 
-    __device__ __forceinline__ explicit Before(const Piece<long long>& a)
+    ECC_DEVICE explicit Before(const Piece<long long>& a)
         : sum(a.sum), tail(a.tail), levels(a.kept + (a.ends && a.head != 0)) {}
 };
 

@@ -1,6 +1,24 @@
-// Copies the rows of a warp to shared memory, up to a slice ahead.
+// How the rows of a warp that scans through a volume come to shared memory.
 #pragma once
-#include "units.cuh"
+#include "pair_events.cuh"
+
+constexpr int kSpan = 32 / kFold;  // lanes of a row
+
+// Of a row.
+ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_index(); }
+
+// How far the rows of a lane are below the first ones of its warp.
+ECC_DEVICE int rows_of_fold() { return kFold > 1 ? lane_index() / kSpan * kPairRows : 0; }
+
+// A unit of sixteen rows.
+struct PairUnit : Unit {
+    int rows_before;  // rows above, which other warps own: more than `y` where the last rows are repeated
+
+    ECC_DEVICE PairUnit(const Image& image, const Tiling& tiling, int index)
+        : Unit(tiling, index, kFold * kPairRows), rows_before(y + rows_of_fold()) {
+        y = min(rows_before, image.height - kPairRows);
+    }
+};
 
 // A slice comes in items of two rows that share registers, from the row above a warp's rows to the
 // row below: item i is rows i - 1 and i + 7.
@@ -9,6 +27,7 @@ constexpr int kItems = kPairRows8 + 2;
 // Items that shared memory has room for.
 constexpr int kRing = sizeof(Quad) < 16 ? kItems : kItems / 2;
 
+// Copies rows up to a slice ahead.
 struct Feed {
     static constexpr int kMasks = kRing * 64 * sizeof(Quad);  // bytes before the rows of masks
     static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
@@ -23,24 +42,23 @@ struct Feed {
     int slices;        // that may still be asked for
 
     // `index`: of the image in its batch.
-    __device__ __forceinline__ Feed(const Image& image, const Unit& unit, int index, void* ring,
-                                    const Columns& columns)
+    ECC_DEVICE Feed(const Image& image, const PairUnit& unit, int index, void* ring,
+                    const Columns& columns)
         : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
           slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
         const Element* const data = unit.data(image, index) + unit.y * image.row + unit.left;
         const bool above = unit.y > 0, below = unit.y + kPairRows < image.height;
-        const int inside = image.width - unit.left;
-        next = (const char*)(data + (kVector ? min(lane_of_row() * kLaneWidth, inside - kLaneWidth) : 0));
+        next = (const char*)(data + columns.first);
         if (kMask) mask = image.shown((const Element*)next);
         first = above ? -row : 0;
         last = row * (below ? kPairRows : kPairRows - 1);
     }
 
-    __device__ __forceinline__ void copy(Quad* to, long long offset) const {
+    ECC_DEVICE void copy(Quad* to, long long offset) const {
         const char* const from = next + offset;
         const int lane = lane_index();
         if (kVector) {
-            copy_quad_ahead(to + lane, from);
+            copy_ahead<sizeof(Quad)>(to + lane, from);
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
@@ -49,16 +67,16 @@ struct Feed {
     }
 
     // The lane's bytes of the mask; `place` is 32 for the second row of an item.
-    __device__ __forceinline__ unsigned* shown(int i, int place) const {
+    ECC_DEVICE unsigned* shown(int i, int place) const {
         return (unsigned*)((char*)ring + kMasks) + i % kRing * 64 + place + lane_index();
     }
-    __device__ __forceinline__ void copy_mask(int i, int place, long long offset) const {
+    ECC_DEVICE void copy_mask(int i, int place, long long offset) const {
         copy_ahead<4>(shown(i, place), mask + offset / (int)sizeof(Element));
     }
 
     // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one,
     // which other items have. After the last item follows the next slice.
-    __device__ __forceinline__ void ask(int i) {
+    ECC_DEVICE void ask(int i) {
         Quad* const to = ring + i % kRing * 64;
         const bool at_end = i == kItems - 1;
         const long long offset = (long long)row * (i - 1), low = i == 0 ? first : offset,
@@ -69,23 +87,78 @@ struct Feed {
         if (kMask && i > 0) copy_mask(i, 32, high);
         if (kVector || kMask) end_of_copy();
         if (at_end) {
-            const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+            // What is added is chosen, not whether to add: before CUDA 13.4 the compiler may spill a
+            // pointer only where it was changed, and then reload an older one (docs/design/cuda.md).
+            const long long step = --slices > 0 ? slice : 0;
             next += step;
             if (kMask) mask += step / (int)sizeof(Element);
         }
     }
 
     // Starts the first copies.
-    __device__ __forceinline__ void begin() {
+    ECC_DEVICE void begin() {
 #pragma unroll
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
     // Returns the lane's samples of item `i`, of which the second row is 32 quads after the first.
     // Items are taken in order, and each call starts to copy another one.
-    __device__ __forceinline__ const Quad* take(int i) {
+    ECC_DEVICE const Quad* take(int i) {
         if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
         return ring + i % kRing * 64 + lane_index();
+    }
+};
+
+// Volumes whose slices are the channels of an image, next to each other in memory: a warp reads its rows
+// of all slices at once, and keeps their codes in shared memory.
+struct ChannelFeed {
+    static constexpr int kSlice = kItems * kCacheRow, kBytes = kChannels * kSlice;  // of a warp
+
+    unsigned next;  // shared address of the lane's pairs of the slice to be taken next
+    int slices;     // that may still be taken
+
+    // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
+    // item are the row below the unit. The first and the last row of the image stand for those beyond it.
+    template <class Encode, class Check>
+    ECC_DEVICE ChannelFeed(const Image& image, const PairUnit& unit, int index, unsigned room,
+                           const Encode& encode, Check& check)
+        : next(room + lane_index() * kLaneWidth * (int)sizeof(pair)), slices(kChannels) {
+        const int column = min(unit.left + lane_index() * kLaneWidth, image.width - kLaneWidth);
+        const Quad* const quads =
+            (const Quad*)(image.data + index * image.batch + kChannels * column);
+#pragma unroll 2
+        for (int i = 0; i < kItems; ++i) {
+            const int high = min(unit.y + i - 1 + kPairRows8, image.height - 1);
+            const int low = i < kItems - 1 ? max(unit.y + i - 1, 0) : high;
+            const Quad* const above = row_of(image, quads, low);
+            const Quad* const below = row_of(image, quads, high);
+            Quad a[kChannels], b[kChannels];
+#pragma unroll
+            for (int k = 0; k < kChannels; ++k) a[k] = above[k], b[k] = below[k];
+#pragma unroll
+            for (int channel = 0; channel < kChannels; ++channel) {
+                pair p[kLaneWidth];
+#pragma unroll
+                for (int x = 0; x < kLaneWidth; ++x) {
+                    const int at = kChannels * x + channel;
+                    const Element low = a[at / 4].v[at % 4], high = b[at / 4].v[at % 4];
+                    check.see(low, high);
+                    p[x] = encode(low, high);
+                }
+                keep(next + channel * kSlice + i * kCacheRow, p);
+            }
+        }
+    }
+
+    ECC_DEVICE static const Quad* row_of(const Image& image, const Quad* quads, int y) {
+        return (const Quad*)((const Element*)quads + y * image.row);
+    }
+
+    ECC_DEVICE void take(int i, pair (&out)[kLaneWidth]) {
+        unsigned words[4];
+        shared_load(next + i * kCacheRow, words);
+        out[0] = words[0], out[1] = words[2], out[2] = words[1], out[3] = words[3];
+        if (i == kItems - 1) next += --slices > 0 ? kSlice : 0;  // chosen, as in Feed
     }
 };

@@ -2,14 +2,13 @@
 // sum.
 #pragma once
 #include "bins.cuh"
-#include "running_sum.cuh"
 
 // The word of a bin. If many blocks add their counts, four bins share a cache line, since a line takes
 // one addition at a time.
-__device__ __forceinline__ int place_of(int bin, bool accumulate) {
+ECC_DEVICE int place_of(int bin, bool accumulate) {
     return accumulate ? (bin & ~3) * 4 + (bin & 3) : bin;
 }
-__device__ __forceinline__ int places(int bins, bool accumulate) {
+ECC_DEVICE int places(int bins, bool accumulate) {
     return accumulate ? ((bins + 3) & ~3) * 4 : bins;
 }
 
@@ -23,7 +22,7 @@ struct Result {
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
 
-    __device__ __forceinline__ unsigned long long* counts_of(int image, int bins) const {
+    ECC_DEVICE unsigned long long* counts_of(int image, int bins) const {
         return counts + (long long)image * places(bins, accumulate);
     }
 };  // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end.
@@ -38,7 +37,7 @@ constexpr int kArrivalBit = 40;
 constexpr bool kManyToOne = kBins == kTable || kBins == kCells || kBins == kPieces;
 
 // The number of codes.
-__device__ __forceinline__ int codes_of(const Bins& bins) {
+ECC_DEVICE int codes_of(const Bins& bins) {
     if (kBins == kTable) return 256;
     return (int)(kBins == kPieces ? bins.dense_last : bins.last + bins.dense_last) + 1;
 }
@@ -50,19 +49,17 @@ struct Histogram {
     int codes;         // by which samples are counted in units of 1/16
     const int* table;  // the bin of each code (kTable, kCells and kPieces)
 
-    __device__ __forceinline__ int words() const { return codes * copies + bins; }
-
-    __device__ __forceinline__ void clear() const {
-        for (int i = threadIdx.x; i < words(); i += blockDim.x) counts[i] = 0;
+    ECC_DEVICE void clear() const {
+        for (int i = threadIdx.x; i < codes * copies + bins; i += blockDim.x) counts[i] = 0;
     }
 
-    __device__ __forceinline__ int bin_of_code(int code) const {
+    ECC_DEVICE int bin_of_code(int code) const {
         if (kManyToOne) return table[code];
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
     // The sum of all copies of a code, without its unit. For batches, the copies are then zero again.
-    __device__ __forceinline__ int total(int index) const {
+    ECC_DEVICE int total(int index) const {
         const int first = index * copies;
         int sum = 0;
 #pragma unroll 4
@@ -75,13 +72,13 @@ struct Histogram {
     }
 
     // Adds up the counts of codes in bins behind them. A code 0 that never enters is left out.
-    __device__ __forceinline__ void fold() const {
+    ECC_DEVICE void fold() const {
         const int first = kManyToOne ? 0 : 1;
         for (int i = first + threadIdx.x; i < codes; i += blockDim.x)
             atomicAdd(counts + codes * copies + bin_of_code(i), total(i));
     }
 
-    __device__ __forceinline__ int folded(int bin) const {
+    ECC_DEVICE int folded(int bin) const {
         int& count = counts[codes * copies + bin];
         const int sum = count;
         if (kBatch) count = 0;
@@ -90,11 +87,9 @@ struct Histogram {
 
     // Whether a block adds up its counts of codes by bin before it adds them to the image's: if many
     // codes share a bin, the additions of all blocks to that bin would wait for each other.
-    __device__ __forceinline__ bool folds() const {
-        return kManyToOne && 2 * bins <= codes;
-    }
+    ECC_DEVICE bool folds() const { return kManyToOne && 2 * bins <= codes; }
 
-    __device__ __forceinline__ void flush(bool accumulate) const {
+    ECC_DEVICE void flush(bool accumulate) const {
         const long long arrival = accumulate ? 1ll << kArrivalBit : 0;
         if (folds()) {
             fold();
@@ -108,7 +103,7 @@ struct Histogram {
     }
 
     // Additions of a block to the image's counts.
-    __device__ __forceinline__ int arrivals() const { return folds() ? bins : codes; }
+    ECC_DEVICE int arrivals() const { return folds() ? bins : codes; }
 };
 
 // Where things are in the shared memory of a block, behind what the kernel itself needs: the lines of
@@ -122,13 +117,13 @@ struct SharedLayout {
 
 // Copies entries to shared memory, each of them `copies` times in a row. Returns the address behind them.
 template <int copies, class Entry>
-__device__ __forceinline__ void* repeat_entries(void* to, const Entry* from, int count) {
+ECC_DEVICE void* repeat_entries(void* to, const Entry* from, int count) {
     Entry* const entries = (Entry*)to;
     for (int i = threadIdx.x; i < count * copies; i += blockDim.x) entries[i] = from[i / copies];
     return entries + count * copies;
 }
 
-__device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
+ECC_DEVICE SharedLayout lay_out(void* memory, const Bins& bins) {
     if (kBins == kTable) {
         const int* const table = (const int*)repeat_entries<1>(memory, bins.table, 256);
         return {nullptr, (const int*)memory, (int*)table, nullptr};
@@ -143,21 +138,27 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
     return {(const Key*)to, codes, (int*)end, memory};
 }
 
-struct FromShared {
-    const Histogram& histogram;
-    __device__ __forceinline__ int operator()(int bin) const { return histogram.folded(bin); }
-    __device__ __forceinline__ static int value(int sum) { return sum; }
+// What a block counts in shared memory, which begins with `warp_bytes` for each warp.
+struct BlockCounts {
+    Histogram histogram;
+    SharedLayout layout;
+
+    // Called by all threads.
+    ECC_DEVICE BlockCounts(void* memory, int warp_bytes, const Bins& bins, const Result& result,
+                           int index) {
+        const int lane = threadIdx.x & 31;
+        layout = lay_out((char*)memory + (blockDim.x >> 5) * warp_bytes, bins);
+        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
+                     result.copies, lane & (result.copies - 1), codes_of(bins), layout.table};
+        histogram.clear();
+        __syncthreads();
+    }
 };
 
-struct FromGlobal {
-    const volatile unsigned long long* counts;  // volatile: they are read again each time
-    __device__ __forceinline__ long long operator()(int bin) const {
-        return (long long)counts[place_of(bin, true)];
-    }
-    __device__ __forceinline__ static long long value(long long sum) {  // without the arrivals
-        return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
-    }
-};
+ECC_DEVICE int without_arrivals(int sum) { return sum; }  // of a single block
+ECC_DEVICE long long without_arrivals(long long sum) {
+    return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
+}
 
 // Writes the curve from the first `count` bins, in the order in which their samples enter, and returns
 // their sum. The curve does not depend on the last bin. A thread takes `each` bins at a time.
@@ -185,7 +186,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
         for (int i = 0; i < each; ++i) {
             running += kept[i];
             if (first + i < bins - 1)
-                values[kSuper ? bins - 2 - first - i : first + i] = sign * Load::value(running);
+                values[kSuper ? bins - 2 - first - i : first + i] = sign * without_arrivals(running);
         }
         before += __shfl_sync(0xFFFFFFFFu, others, 31);
     }
@@ -193,10 +194,10 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
 }
 
 // Writes the curve of an image after all of its blocks have begun to add their counts.
-__device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
-                                       long long* values) {
+ECC_DEVICE void gather(const Histogram& histogram, const Result& result, long long* values) {
     const int arrivals = result.blocks * histogram.arrivals();
-    const FromGlobal load = {histogram.global};
+    const volatile unsigned long long* const counts = histogram.global;  // read again each time
+    const auto load = [=](int bin) { return (long long)counts[place_of(bin, true)]; };
     long long sum;
     do {
         sum = write_curve<long long, 1>(load, histogram.bins, histogram.bins, result.sign, values);
@@ -206,8 +207,8 @@ __device__ __forceinline__ void gather(const Histogram& histogram, const Result&
 }
 
 // Called by every thread of every block, once its events are counted.
-__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image,
-                                       bool not_finite) {
+ECC_DEVICE void finish(const Histogram& histogram, const Result& result, int image,
+                       bool not_finite) {
     __shared__ unsigned long long finished;  // blocks before this one; above, those that saw a NaN
     long long* const values = result.values + (long long)image * (histogram.bins - 1);
     bool any = false;
@@ -218,7 +219,7 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
     if (result.blocks == 1) {
         histogram.fold();
         __syncthreads();
-        const FromShared load = {histogram};
+        const auto load = [&](int bin) { return histogram.folded(bin); };
         write_curve<int, kBatch ? 2 : 1>(load, histogram.bins, histogram.bins - 1, result.sign,
                                          values);
         if (kNan == kNanReport && threadIdx.x == 0) result.not_finite[image] = any;

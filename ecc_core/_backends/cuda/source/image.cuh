@@ -9,7 +9,7 @@ struct Image {
     const unsigned char* mask;  // kMask: of the same strides
 
     // Where the mask has the place of a sample.
-    __device__ __forceinline__ const unsigned char* shown(const Element* sample) const {
+    ECC_DEVICE const unsigned char* shown(const Element* sample) const {
         return mask + (sample - data);
     }
 };
@@ -21,58 +21,15 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
-// Copies four samples to shared memory asynchronously.
-__device__ __forceinline__ void copy_quad_ahead(void* to, const void* from) {
-    constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-#pragma unroll
-    for (int i = 0; i < (int)sizeof(Quad); i += bytes)
-        copy_ahead<bytes>((char*)to + i, (const char*)from + i);
-}
-
-// The four columns of a lane, clamped to the image, as offsets from the first column of its warp.
+// The four columns of a lane, clamped to the image: `first` counts from the first column of the warp, `at`
+// from `first`.
 struct Columns {
-    unsigned at[kLaneWidth];
+    unsigned first, at[kLaneWidth];
 
-    __device__ __forceinline__ Columns(int lane, int left, int width) {
-        const int first = lane * kLaneWidth, last = width - 1 - left;
+    ECC_DEVICE Columns(int lane, int left, int width) {
+        const int own = lane * kLaneWidth, last = width - 1 - left;
+        first = min(own, kVector ? last + 1 - kLaneWidth : last);
 #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) at[i] = min(first + i, last);
-        if (kVector) at[0] = min(first, last + 1 - kLaneWidth);
-    }
-};
-
-// A lane's four columns on their way down the rows. What is added is chosen, not whether to add: before
-// CUDA 13.4 the compiler may spill a pointer only where it was changed, and then reload an older one
-// (docs/design/cuda.md).
-struct Walk {
-    const char* data;
-
-    __device__ __forceinline__ Walk(const Element* row, const Columns& columns)
-        : data((const char*)(row + (kVector ? columns.at[0] : 0))) {}
-
-    __device__ __forceinline__ void advance(const Image& image, bool move) {
-        data += move ? image.row * (long long)sizeof(Element) : 0;
-    }
-};
-
-// Samples as they are in memory: what is loaded ahead takes few registers.
-struct Row {
-    Element sample[kLaneWidth];
-
-    __device__ __forceinline__ void load(const Walk& walk, const Columns& columns) {
-        if (kVector) {
-            const Quad quad = *(const Quad*)walk.data;
-#pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i) sample[i] = quad.v[i];
-        } else {
-#pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i)
-                sample[i] = ((const Element*)walk.data)[columns.at[i]];
-        }
-    }
-
-    __device__ __forceinline__ void keys(Key (&out)[kLaneWidth]) const {
-#pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i]);
+        for (int i = 0; i < kLaneWidth; ++i) at[i] = min(own + i, last) - first;
     }
 };

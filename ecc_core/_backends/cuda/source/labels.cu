@@ -1,6 +1,5 @@
 // The regions of a label image: which labels occur, and curves from the counts of regions.
 #include "device.cuh"
-#include "running_sum.cuh"
 
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
@@ -8,7 +7,6 @@ constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 8;  // labels of a thread
 constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
-constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // Marks the labels that occur, up to `most`. Only points whose label differs from those to the left and
 // above are looked at, among which is the first point of each label. Few marks are written this way,
@@ -27,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        const Label left = __shfl_up_sync(kAll, read[k], 1);
+        const Label left = __shfl_up_sync(kWarp, read[k], 1);
         const unsigned long long label = (unsigned long long)read[k];
         if (!label || read[k] == above[k] || (lane && read[k] == left)) continue;
         if (label <= most && !marks[label]) marks[label] = 1;
@@ -46,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int word = (int)((long long)blockIdx.x * kWarps >> 5);  // of all rows of the block
     int before = 0;
     for (int i = threadIdx.x; i < word; i += kThreads) before += __popc(marks[i]);
-    before = __reduce_add_sync(kAll, before);
+    before = __reduce_add_sync(kWarp, before);
     if (lane == 0) warps[warp] = before;
     __syncthreads();
     before = 0;
@@ -69,6 +67,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const Count here = inside ? counts[kSuper ? bins - 1 - k : k] : 0;
         const Count through = sum + running_sum(here, lane);
         if (inside) values[kSuper ? bins - 2 - k : k] = through;
-        sum = __shfl_sync(kAll, through, 31);
+        sum = __shfl_sync(kWarp, through, 31);
     }
 }

@@ -9,8 +9,6 @@ struct BFloat {
     unsigned short bits;
 };
 
-__device__ __forceinline__ float widen(float v) { return v; }
-__device__ __forceinline__ float widen(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ float widen(BFloat v) {
-    return __uint_as_float((unsigned)v.bits << 16);
-}
+ECC_DEVICE float widen(float v) { return v; }
+ECC_DEVICE float widen(Half v) { return half_to_float(v.bits); }
+ECC_DEVICE float widen(BFloat v) { return __uint_as_float((unsigned)v.bits << 16); }

@@ -5,6 +5,7 @@
 // slice. Each point counts the cells that reach from it back to the points before it. With T there are
 // also cells beyond the last points of each axis. Along that axis they equal these points and have the
 // opposite sign, so the last points are left out instead where no lane, row or slice lies beyond.
+#include "common.cuh"
 #include "options.cuh"
 
 constexpr bool kFlat = ECC_FLAT;
@@ -33,15 +34,13 @@ struct Word {
     unsigned own, along;  // the points; the cells that reach back from them along x
 };
 
-__device__ __forceinline__ unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
-__device__ __forceinline__ Word join(Word a, Word b) {
-    return {join(a.own, b.own), join(a.along, b.along)};
-}
+ECC_DEVICE unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
+ECC_DEVICE Word join(Word a, Word b) { return {join(a.own, b.own), join(a.along, b.along)}; }
 
 // Bit 7 of each byte tells whether it is in the set: whether it is at least the least byte, or with
 // `flip` (all ones) whether it is not. `least` has 128 less the last seven bits of the least byte, in
 // each byte, and `high` is all ones if the least byte is below 128.
-__device__ __forceinline__ unsigned compare(const Bytes& image, unsigned four) {
+ECC_DEVICE unsigned compare(const Bytes& image, unsigned four) {
     const unsigned low = (four & 0x7F7F7F7Fu) + image.least;
     const unsigned own = kSigned ? ~four : four;
     const unsigned reached = (low & own) | (image.high & (low | own));
@@ -49,7 +48,7 @@ __device__ __forceinline__ unsigned compare(const Bytes& image, unsigned four) {
 }
 
 // The bits of 16 bytes, times 128.
-__device__ __forceinline__ unsigned bits_of(const Bytes& image, uint4 bytes) {
+ECC_DEVICE unsigned bits_of(const Bytes& image, uint4 bytes) {
     unsigned low = __dp4a(compare(image, bytes.x), 0x08040201u, 0u);
     unsigned high = __dp4a(compare(image, bytes.z), 0x08040201u, 0u);
     low = __dp4a(compare(image, bytes.y), 0x80402010u, low);
@@ -69,7 +68,7 @@ struct NumberSlice {
     Word rows[kRows], pairs[kRows];
 };
 
-__device__ __forceinline__ NumberSlice join(const NumberSlice& a, const NumberSlice& b) {
+ECC_DEVICE NumberSlice join(const NumberSlice& a, const NumberSlice& b) {
     NumberSlice both;
 #pragma unroll
     for (int j = 0; j < kRows; ++j) {
@@ -88,8 +87,7 @@ struct NumberLane {
     unsigned inside[kRows];     // points in the image
     unsigned kept, last_kept;   // points that are not left out: of a row, and of all rows at the end
 
-    __device__ __forceinline__ NumberLane(const Bytes& image, int index, int across, int down)
-        : image(image) {
+    ECC_DEVICE NumberLane(const Bytes& image, int index, int across, int down) : image(image) {
         const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
         const int begin = across * lanes * 16, x = begin + place * 16;
         const int group = lane / lanes, groups = 32 / lanes;
@@ -108,7 +106,7 @@ struct NumberLane {
         last_kept = kCubes && group == groups - 1 && rows == kTall ? 0xFFFFu : ~0u;
     }
 
-    __device__ __forceinline__ void load(Loaded& loaded, int s) const {
+    ECC_DEVICE void load(Loaded& loaded, int s) const {
         const unsigned char* at = data + s * image.slice - image.row;
 #pragma unroll
         for (int r = 0; r <= kTall; ++r, at += image.row) {
@@ -119,13 +117,13 @@ struct NumberLane {
     }
 
     // With the cells along x; `before` has the bits to the left of the warp.
-    __device__ __forceinline__ Word word(unsigned own, unsigned before) const {
+    ECC_DEVICE Word word(unsigned own, unsigned before) const {
         unsigned carry = __shfl_up_sync(0xFFFFFFFFu, own, 1) >> 15;
         if (first) carry = before;
         return {own, join(own, (own << 1 & 0xFFFEFFFEu) | (carry & 0x00010001u))};
     }
 
-    __device__ __forceinline__ NumberSlice slice(const Loaded& loaded) const {
+    ECC_DEVICE NumberSlice slice(const Loaded& loaded) const {
         unsigned before = 0;  // a bit for each row
         if (image.across > 1) {
             const bool set = left && (compare(image, loaded.left) & 0x80u);
@@ -150,7 +148,7 @@ struct NumberLane {
         return slice;
     }
 
-    __device__ __forceinline__ int count(const NumberSlice& slice) const {
+    ECC_DEVICE int count(const NumberSlice& slice) const {
         int sum = 0;
 #pragma unroll
         for (int j = 0; j < kRows; ++j) {
@@ -163,7 +161,7 @@ struct NumberLane {
 };
 
 // The sum over slices from `begin` to `end`.
-__device__ __forceinline__ int sum_slices(const NumberLane& lane, int begin, int end) {
+ECC_DEVICE int sum_slices(const NumberLane& lane, int begin, int end) {
     Loaded loaded;
     lane.load(loaded, begin);
     if (kFlat) return lane.count(lane.slice(loaded));

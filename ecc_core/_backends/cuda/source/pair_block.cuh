@@ -1,22 +1,9 @@
-// The shared memory of blocks that scan pairs, and how lanes read the rows of 2-D images.
+// How lanes read the rows of 2-D images.
 #pragma once
 #include "pair_events.cuh"
 
-// The four columns of a lane: `first` counts from the first column of the warp, `at` from `first`.
-struct LaneColumns {
-    unsigned first, at[kLaneWidth];
-
-    __device__ __forceinline__ LaneColumns(int lane, int left, int width) {
-        const Columns columns(lane, left, width);
-        first = columns.at[0];
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) at[x] = columns.at[x] - first;
-    }
-};
-
 // Loads the samples of a lane, the first of which is at `row`.
-__device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
-                                          const LaneColumns& columns) {
+ECC_DEVICE void load_quad(Quad& quad, const Element* row, const Columns& columns) {
     if (kVector) {
         quad = *(const Quad*)row;
     } else {
@@ -29,15 +16,15 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
 // then, for 64-bit types, the other 16 of each, so that lanes use different banks.
 constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
 
-__device__ __forceinline__ Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
+ECC_DEVICE Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
 
-__device__ __forceinline__ void copy_lane_ahead(Quad* to, const Element* from) {
+ECC_DEVICE void copy_lane_ahead(Quad* to, const Element* from) {
 #pragma unroll
     for (int i = 0; i < (int)sizeof(Quad); i += kPart)
         copy_ahead<kPart>((char*)to + 32 * i, (const char*)from + i);
 }
 
-__device__ __forceinline__ Quad read_lane(const Quad* at) {
+ECC_DEVICE Quad read_lane(const Quad* at) {
     if constexpr (sizeof(Quad) > kPart) {
         union {
             Quad quad;
@@ -51,7 +38,7 @@ __device__ __forceinline__ Quad read_lane(const Quad* at) {
     }
 }
 
-__device__ __forceinline__ void write_lane(Quad* to, const Quad& samples) {
+ECC_DEVICE void write_lane(Quad* to, const Quad& samples) {
     if constexpr (sizeof(Quad) > kPart) {
 #pragma unroll
         for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i)
@@ -68,8 +55,7 @@ struct PairQueue {
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
 
-    __device__ __forceinline__ static void copy(Quad* to, const Element* row,
-                                                const LaneColumns& columns) {
+    ECC_DEVICE static void copy(Quad* to, const Element* row, const Columns& columns) {
         if (kVector) {
             copy_lane_ahead(to, row);
         } else {
@@ -79,18 +65,18 @@ struct PairQueue {
         }
     }
 
-    __device__ __forceinline__ Quad* slot(int i, int row = 0) const {
+    ECC_DEVICE Quad* slot(int i, int row = 0) const {
         return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Quad));
     }
     // The lane's bytes of the mask.
-    __device__ __forceinline__ unsigned* shown(int i) const {
+    ECC_DEVICE unsigned* shown(int i) const {
         const int own = lane_index();
         return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
     }
 
     // Starts to copy item `i`.
-    __device__ __forceinline__ void ask(int i, const Element* low, const Element* high,
-                                        const LaneColumns& columns, const Image& image) const {
+    ECC_DEVICE void ask(int i, const Element* low, const Element* high, const Columns& columns,
+                        const Image& image) const {
         copy(slot(i), low, columns);
         copy(slot(i, 1), high, columns);
         if (kMask) {
@@ -100,29 +86,11 @@ struct PairQueue {
         if (kVector || kMask) end_of_copy();
     }
 
-    __device__ __forceinline__ void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
-                                         PairCheck& check) const {
+    ECC_DEVICE void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
+                         PairCheck& check) const {
         if (kVector || kMask) wait_for_copy<copies - 1>();
         const Quad low = read_lane(slot(i)), high = read_lane(slot(i, 1));
         encode(&low, &high, out, check);
         if (kMask) mask_codes(out, shown(i)[0], shown(i)[32]);
-    }
-};
-
-constexpr int kCacheBytes = kPairRows8 * kCacheRow;
-
-// Shared memory begins with `warp_bytes` for each warp, for its cache and the rows on their way. The
-// table and the thresholds follow, then the counts.
-struct PairBlock {
-    Histogram histogram;
-    SharedLayout layout;
-
-    __device__ __forceinline__ PairBlock(char* memory, int warp_bytes, const Bins& bins,
-                                         const Result& result, int index, int lane) {
-        layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
-        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
-                     result.copies, lane & (result.copies - 1),
-                     codes_of(bins), layout.table};
-        histogram.clear();
     }
 };

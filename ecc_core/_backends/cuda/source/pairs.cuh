@@ -3,8 +3,7 @@
 // bin may come in any order that stays the same.
 #pragma once
 #include "bins.cuh"
-#include "rows.cuh"
-#include "steps.cuh"
+#include "tiling.cuh"
 
 // Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k up to 2048, then numbers
 // further and further apart. Two codes that differ do so by 1 at least, and 6144 are below infinity.
@@ -15,30 +14,54 @@
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
-constexpr bool kLargest = kRising != kCubes;  // a cell belongs to its point of the largest code
-
-__device__ __forceinline__ pair owner(pair a, pair b) {
-    return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
-}
 
 // 1 where b owns the cells that a and b share, else 0.
-__device__ __forceinline__ pair owns_shared(pair a, pair b) {
+ECC_DEVICE pair owns_shared(pair a, pair b) {
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
 
-__device__ __forceinline__ void owns_shared(pair (&owned)[kLaneWidth], const pair (&p)[kLaneWidth],
-                                        const pair (&q)[kLaneWidth]) {
+ECC_DEVICE void owns_shared(pair (&owned)[kLaneWidth], const pair (&p)[kLaneWidth],
+                            const pair (&q)[kLaneWidth]) {
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) owned[x] = owns_shared(p[x], q[x]);
 }
 
-__device__ __forceinline__ void owned_right(pair (&owned)[kLaneWidth],
-                                              const pair (&row)[kLaneWidth]) {
+ECC_DEVICE void owned_right(pair (&owned)[kLaneWidth], const pair (&row)[kLaneWidth]) {
     const pair right = __shfl_down_sync(kWarp, row[0], 1);
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
         owned[x] = owns_shared(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
 }
+
+// A number for each of the lane's four columns, with a bit for each row. The row above, if there is one,
+// is the last bit, of half the weight of the first row. The numbers are the last bits of floats. Columns 2
+// and 3 begin with a larger number, which cancels the exponents of columns 0 and 1 when two numbers are
+// combined into a word.
+template <bool with_above>
+struct Rows {
+    static constexpr float kNumber = 8388608.0f, kLift = 0x10000 - 0x4B00;
+    static constexpr float kHalves = 4194304.0f, kHalvesLift = (0x10000 - 0x4A80) / 2;
+    static constexpr float kLow = with_above ? kHalves : kNumber;
+    static constexpr float kHigh = kLow + (with_above ? kHalvesLift : kLift);
+    float column[4] = {kLow, kLow, kHigh, kHigh};
+
+    // By multiply-adds, since the other units have more to do.
+    ECC_DEVICE static plane words(const float (&number)[4]) {
+        return {__float_as_uint(number[2]) * 0x10000u + __float_as_uint(number[0]),
+                __float_as_uint(number[3]) * 0x10000u + __float_as_uint(number[1])};
+    }
+
+    // The planes as seen from the rows that follow, before the last row is added.
+    ECC_DEVICE plane before() const { return words(column); }
+
+    // The planes after all rows have been added.
+    ECC_DEVICE plane own() const {
+        if (!with_above) return words(column);
+        constexpr float low = kNumber - kHalves, high = low + kLift - kHalvesLift;
+        return words({add_truncated(column[0], low), add_truncated(column[1], low),
+                      add_truncated(column[2], high), add_truncated(column[3], high)});
+    }
+};
 
 // Weights of a matrix product that adds a row and the eighth below it, in the four columns of a lane, to
 // the numbers of `Rows` in the same lane. Lane 4 g + t holds its columns in rows g and g + 8 of the left
@@ -49,70 +72,61 @@ struct RowWeights {
 
     // The weights of the first two rows, 1 and 256. With a row above, these are that row and row 7, of
     // weights 1/2 and 128.
-    __device__ __forceinline__ explicit RowWeights(int lane, bool with_above = false) {
+    ECC_DEVICE explicit RowWeights(int lane, bool with_above = false) {
         const pair first = with_above ? 0x58003800u : 0x5C003C00u;
         even = lane >> 2 == 2 * (lane & 3) ? first : 0u;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? first : 0u;
     }
     // The same with zero for the other row of each pair.
-    __device__ __forceinline__ RowWeights low() const { return masked(0xFFFFu); }
-    __device__ __forceinline__ RowWeights high() const { return masked(0xFFFF0000u); }
-    __device__ __forceinline__ RowWeights masked(unsigned bits) const {
+    ECC_DEVICE RowWeights low() const { return masked(0xFFFFu); }
+    ECC_DEVICE RowWeights high() const { return masked(0xFFFF0000u); }
+    ECC_DEVICE RowWeights masked(unsigned bits) const {
         RowWeights some = *this;
         some.even &= bits;
         some.odd &= bits;
         return some;
     }
-    __device__ __forceinline__ void next() {
+    ECC_DEVICE void next() {
         even = add_pairs(even, even);
         odd = add_pairs(odd, odd);
     }
-    __device__ __forceinline__ void add(float (&column)[4], const pair (&owned)[kLaneWidth]) const {
+    ECC_DEVICE void add(float (&column)[4], const pair (&owned)[kLaneWidth]) const {
         multiply_matrices(column, {owned[0], owned[2], owned[1], owned[3]}, even, odd, column);
     }
 };
 
 // The high half of `a` as the low one, and the low half of `b` as the high one.
-__device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
+ECC_DEVICE pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
 
 // Notices NaN. Infinities and very large products raise the same flag, so the host looks again.
 struct PairCheck {
     float sum = 0.0f;
 
-    __device__ __forceinline__ void see(Element low, Element high) {
+    ECC_DEVICE void see(Element low, Element high) {
         if (kNan == kNanReport)
             sum = multiply_add((float)to_key(low), (float)to_key(high), sum);
     }
-    __device__ __forceinline__ bool failed() const { return sum - sum != 0.0f; }
-};
-struct Unchecked {
-    __device__ __forceinline__ void see(Element, Element) const {}
+    ECC_DEVICE bool failed() const { return sum - sum != 0.0f; }
 };
 
+// kBytes: whether they are signed.
 template <class T>
-struct IsSigned {
-    static constexpr bool value = false;
-};
-template <>
-struct IsSigned<signed char> {
-    static constexpr bool value = true;
-};
-constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
+__device__ constexpr bool is_signed(T) { return false; }
+__device__ constexpr bool is_signed(signed char) { return true; }
+constexpr bool kSigned = is_signed(Element());
 
 // The key from which kAffine and kComplement compute the code.
 template <class T>
-__device__ __forceinline__ Key code_key(T sample) {
-    return to_key(sample);
-}
-__device__ __forceinline__ float code_key(unsigned short sample) {
+ECC_DEVICE Key code_key(T sample) { return to_key(sample); }
+ECC_DEVICE float code_key(unsigned short sample) {
     return to_key((unsigned short)(kBins == kComplement ? ~sample : sample));
 }
-__device__ __forceinline__ float code_key(short sample) {
+ECC_DEVICE float code_key(short sample) {
     return to_key((short)(kBins == kComplement ? ~sample : sample));
 }
 
 // kFound: the line that guesses follow, which a kernel has found and put behind the table.
-__device__ __forceinline__ Bins with_line(Bins bins) {
+ECC_DEVICE Bins with_line(Bins bins) {
     if (kFound) {
         const float* const line = (const float*)bins.table + bins.count + 1;
         bins.low = line[0], bins.scale = line[1];
@@ -139,7 +153,7 @@ struct Encoder {
     static constexpr unsigned kStep = (unsigned)sizeof(Key) * kTableCopies;  // bytes from code to code
     static constexpr unsigned kLineStep = 8u * kLineCopies;
 
-    __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
+    ECC_DEVICE Encoder(const Bins& bins, const SharedLayout& layout)
         : bins(bins), table(0), lines(0) {
         const int copy = lane_index() & (kTableCopies - 1);
         if (kLooksUp)
@@ -151,12 +165,13 @@ struct Encoder {
     }
 
     // The code of a key, in the low half.
-    __device__ __forceinline__ unsigned code(Key key) const {
+    ECC_DEVICE unsigned code(Key key) const {
         const unsigned near = kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
-        return one_less_before(near, key, shared_key(table + kStep * near, key));
+        const Key threshold = shared_key(table + kStep * near, key);
+        return kSuper ? one_less(near, key, threshold) : one_less(near, threshold, key);
     }
 
-    __device__ __forceinline__ unsigned guess_code(float key) const {
+    ECC_DEVICE unsigned guess_code(float key) const {
         const float unit = multiply_add_saturated(key, bins.scale, bins.low);
         const float first = multiply_add(unit, bins.last, 8388608.0f + kCodeZero);
         if (kBins == kUniform) return __float_as_uint(first);
@@ -164,19 +179,14 @@ struct Encoder {
         return __float_as_uint(multiply_add(dense, bins.dense_last, first));
     }
 
-    __device__ __forceinline__ unsigned guess_by_piece(float key) const {
+    ECC_DEVICE unsigned guess_by_piece(float key) const {
         const uint2 line = shared_words(lines + kLineStep * guess(key, bins));
         const float unit =
             multiply_add_saturated(key, __uint_as_float(line.y), __uint_as_float(line.x));
         return __float_as_uint(multiply_add(unit, bins.dense_last, 8388608.0f + kCodeZero));
     }
 
-    template <class T>
-    __device__ __forceinline__ static unsigned one_less_before(unsigned code, T key, T threshold) {
-        return kSuper ? one_less(code, key, threshold) : one_less(code, threshold, key);
-    }
-
-    __device__ __forceinline__ pair operator()(Element low, Element high) const {
+    ECC_DEVICE pair operator()(Element low, Element high) const {
         const Key a = to_key(low), b = to_key(high);
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (!kIsAffine) return __byte_perm(code(a), code(b), 0x5410);
@@ -187,15 +197,15 @@ struct Encoder {
     }
 
     // The code as a number, or with kManyCodes a number of which it is the last 16 bits.
-    __device__ __forceinline__ float affine(float key) const {
+    ECC_DEVICE float affine(float key) const {
         const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
         return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
     }
 
     // The codes of two rows of a lane.
     template <class Check>
-    __device__ __forceinline__ void operator()(const Quad* low, const Quad* high,
-                                               pair (&out)[kLaneWidth], Check& check) const {
+    ECC_DEVICE void operator()(const Quad* low, const Quad* high, pair (&out)[kLaneWidth],
+                               Check& check) const {
         if (kBytes && kVector) {
             constexpr unsigned zero = kCodeZero * 0x10001u, flip = kSigned ? 0x80808080u : 0u;
             const unsigned a = *(const unsigned*)low ^ flip, b = *(const unsigned*)high ^ flip;
@@ -217,7 +227,7 @@ struct Encoder {
 
 // Puts codes that never enter where the mask is 0. `low` and `high` are four bytes of it, for the two rows
 // of the pairs.
-__device__ __forceinline__ void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
+ECC_DEVICE void mask_codes(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
     constexpr unsigned rest = 0x7F7F7F7Fu;  // the sign of a byte becomes whether it is not 0
     low |= (low & rest) + rest, high |= (high & rest) + rest;
     const pair shown[kLaneWidth] = {permute<0xCC88>(low, high), permute<0xDD99>(low, high),
@@ -227,34 +237,59 @@ __device__ __forceinline__ void mask_codes(pair (&p)[kLaneWidth], unsigned low, 
         p[x] = (p[x] & shown[x]) | (kCodeZero * 0x10001u & ~shown[x]);
 }
 
-// The columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it. The low
-// halves are those of the left border. Lane i holds row i - 1 of the warp's rows.
-struct PairBorder {
-    pair a, b;
+// Which columns beside a warp the image does not have. V has no such cells, and T's outer faces belong
+// to the border: so V takes them for larger than any other, T for smaller, in the order of ownership.
+struct Outside {
+    bool left, right;
+    ECC_DEVICE Outside(int first, int width)
+        : left(first == 0), right(first + kWarpWidth >= width) {}
 };
 
-__device__ __forceinline__ PairBorder owner(PairBorder p, PairBorder q) {
-    return {owner(p.a, q.a), owner(p.b, q.b)};
-}
+// Coefficients of rows without the rows beside them.
+struct Steps : Trits {
+    ECC_DEVICE Steps(plane plus, plane minus) : Trits{plus, minus} {}
+    // What is taken away where these rows are maxima.
+    ECC_DEVICE Trits taken(plane where) const { return {minus & where, plus & where}; }
+};
 
-__device__ __forceinline__ PairBorder next_row(PairBorder p) {
+// A lane's place in the image.
+struct Place {
+    int lane;
+    unsigned last_lane;  // of word b: the last column of the last lane, of the warp or the image
+    plane last_column;   // of the image, which with kVector is the last one of a lane
+
+    ECC_DEVICE Place(int lane, int x, int width)
+        : lane(lane),
+          last_lane(lane == 31 || (kVector && x + kLaneWidth >= width) ? 0xFFFF0000u : 0u),
+          last_column(kVector ? kNone : column_bits(width - x) & ~column_bits(width - 1 - x)) {}
+
+    // The samples that lie in the image.
+    ECC_DEVICE static plane columns(int x, int width) {
+        if (!kVector) return column_bits(width - x);
+        return x < width ? kAll : kNone;
+    }
+
+    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
+    // or 16 for the rows before.
+    ECC_DEVICE Steps steps(plane bits, Sides sides, int shift) const {
+        bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
+        if (!kVector) bits = force(bits, last_column);
+        const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
+        const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
+        return {bits & ~left, ~bits & left};
+    }
+};
+
+// The row below; lane i holds row i - 1 of the warp's rows.
+ECC_DEVICE Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
 // The code of columns outside the image.
 constexpr pair kOutside = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
 
-__device__ __forceinline__ PairBorder beyond(PairBorder p, Outside outside) {
+ECC_DEVICE Border beyond(Border p, Outside outside) {
     if (outside.left) p.a = __byte_perm(p.a, kOutside, 0x3254);
     if (outside.right) p.b = __byte_perm(p.b, kOutside, 0x5410);
     return p;
-}
-
-__device__ __forceinline__ PairSides sides(PairBorder border) {
-    PairSides owned;
-    if (kLargest)
-        vote_less(border.a, border.b, owned.left, owned.right);
-    else
-        vote_less(border.b, border.a, owned.left, owned.right);
-    return owned;
 }

@@ -7,71 +7,145 @@
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
 #define ECC_PAIRS
-#include "compare2d.cuh"
-#include "sides2d.cuh"
+#include "pair_block.cuh"
+
+// Pairs of rows in the queue. It divides their number in a step, so that each always has the same slot.
+constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
+typedef PairQueue<kCopies> RowQueue;
+
+// Comparisons across the left and right borders of a warp. Lanes 0 to 15 have the left border in the
+// sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
+
+// For warps that have no columns beside them.
+constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
+
+ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
+
+// The column beside the warp: its distance from the warp's first one, which is column `left`.
+ECC_DEVICE int beside(int left, int width) {
+    return on_the_left() ? max(left - 1, 0) - left : min(kWarpWidth, width - 1 - left);
+}
+
+ECC_DEVICE pair outer_code(Element sample, int left, int width, const Encoder& encode, bool shown) {
+    const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
+    const pair code = outside ? kOutside : encode(sample, sample);
+    return outside || shown ? code : kCodeZero * 0x10001u;
+}
+
+// The warp's own first or last column, once all its rows are kept.
+ECC_DEVICE pair inner_code(const PairCounter& count) {
+    const int lane = lane_index();
+    const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
+    const unsigned column = on_the_left() ? 0 : kCacheRow - sizeof(pair);
+    __syncwarp();
+    return shared_short(warp + (lane & 7) * kCacheRow + (lane >> 3 & 1) * 2 + column);
+}
+
+// The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
+ECC_DEVICE pair code_below(pair code, pair next) {
+    const int lane = lane_index();
+    return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
+}
+
+// Comparisons across the sides; bit i of each is row i.
+ECC_DEVICE Sides sides(pair outer, pair inner) {
+    const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
+    const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
+    return {both, both >> 16};
+}
 
 // A sample beside a warp, and whether the mask shows it.
-template <bool masked>
-struct OuterSample {
+struct Outer {
     Element sample;
     bool shown;
-    __device__ __forceinline__ void look(const Image& image, const Element* at) {
-        sample = *at, shown = *image.shown(at);
-    }
 };
-template <>
-struct OuterSample<false> {
-    Element sample;
-    static constexpr bool shown = true;
-    __device__ __forceinline__ void look(const Image&, const Element* at) { sample = *at; }
-};
-typedef OuterSample<kMask> Outer;
 
 // The columns of a warp.
 struct PairStrip {
     const Image& image;
     const Element* data;  // the lane's first column of row 0 of its image
-    const LaneColumns& columns;
+    const Columns& columns;
     int left, lane;
 
     // The distance between rows in bytes fits in 32 bits, which the host ensures.
-    __device__ __forceinline__ const Element* row(int y) const {
+    ECC_DEVICE const Element* row(int y) const {
         const int bytes = (int)image.row * (int)sizeof(Element);
         return (const Element*)((const char*)data + product(min(y, image.height - 1), bytes));
     }
 
     // Rows y + r and the eighth below.
-    __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
+    ECC_DEVICE void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
     }
     // The sample beside the warp in row `y`, on the side of this lane.
-    __device__ __forceinline__ Outer outer(int y) const {
-        Outer found;
-        found.look(image, row(y) + (beside(left, image.width) - (int)columns.first));
-        return found;
+    ECC_DEVICE Outer outer(int y) const {
+        const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
+        return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
-    __device__ __forceinline__ Outer outer_rows(int y) const {
-        return outer(y + (lane_index() & 15));
-    }
-    __device__ __forceinline__ pair code(Outer outer, const Encoder& encode) const {
+    ECC_DEVICE Outer outer_rows(int y) const { return outer(y + (lane_index() & 15)); }
+    ECC_DEVICE pair code(Outer outer, const Encoder& encode) const {
         return outer_code(outer.sample, left, image.width, encode, outer.shown);
     }
 };
 
+struct PairPlanes2 {
+    plane g, m, below;
+};  // g, m as above; below: whether the row below owns what both share
+
+// Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
+// y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
+// `after`.
+ECC_DEVICE PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
+                               const PairStrip& after, int y_after, const RowQueue& queue,
+                               const Encoder& encode, const PairCounter& count, PairCheck& check) {
+    Rows<false> g, m, below;
+    RowWeights weights(lane_index());
+    pair first[kLaneWidth], next[kLaneWidth];
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
+#pragma unroll
+    for (int r = 0; r < kPairRows8; ++r) {
+        pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
+        queue.take(r + 1, encode, next, check);
+        const int coming = r + 1 + kCopies;
+        if (coming < kPairRows8)
+            strip.ask(queue, y, coming);
+        else if (coming == kPairRows8)
+            strip.ask(queue, y + kPairRows, 0);
+        else
+            after.ask(queue, y_after, coming - kPairRows8);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            q[x] = r < kPairRows8 - 1 ? next[x] : between(first[x], next[x]);
+            both[x] = owner(p[x], q[x]);
+        }
+        owned_right(owned, p);
+        weights.add(g.column, owned);
+        owned_right(owned, both);
+        weights.add(m.column, owned);
+        owns_shared(owned, p, q);
+        weights.add(below.column, owned);
+        weights.next();
+        count.put(r, p);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) p[x] = next[x];
+    }
+    return {g.own(), m.own(), below.own()};
+}
+
 // What the row above gives to the first row, both in low halves. At the upper `border` of the image, which
 // matters for T only, the first row is also the row above, and gives everything.
-__device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
-                                          const pair (&p)[kLaneWidth], const Place& place,
-                                          PairSides m_sides, RowWeights weights) {
+ECC_DEVICE Trits given_to(bool border, const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
+                          const Place& place, Sides m_sides, RowWeights weights) {
     pair both[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
     Rows<false> m, below;
     owned_right(owned, both);
-    m.add(owned, weights);
+    weights.add(m.column, owned);
     owns_shared(owned, up, p);
-    below.add(owned, weights);
+    weights.add(below.column, owned);
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 
@@ -79,64 +153,58 @@ __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWid
 // The rows of the next image wait in shared memory until the present image is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
-    char* rows;
-    Quad up, low, high;
-    unsigned shown_up, shown_low, shown_high;  // kMask
+    char* rows;         // in shared memory
+    Quad loaded[3];     // the row above, the first one and the eighth below it
+    unsigned shown[3];  // kMask
     Outer outer_up, outer;
 
     // kBatch: a row of the lane in shared memory.
-    __device__ __forceinline__ Quad* waiting(int row) const {
+    ECC_DEVICE Quad* waiting(int row) const {
         return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_index());
     }
 
-    __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
+    ECC_DEVICE void ask(const PairStrip& strip, int y) {
         if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
-        const Element* const row_up = strip.row(max(y - 1, 0));
-        if (kBatch) {
-            RowQueue::copy(waiting(0), row_up, strip.columns);
-            RowQueue::copy(waiting(1), strip.row(y), strip.columns);
-            RowQueue::copy(waiting(2), strip.row(y + kPairRows8), strip.columns);
-        } else {
-            load_quad(up, row_up, strip.columns);
-            load_quad(low, strip.row(y), strip.columns);
-            load_quad(high, strip.row(y + kPairRows8), strip.columns);
-            if (kMask) {
-                shown_up = *(const unsigned*)strip.image.shown(row_up);
-                shown_low = *(const unsigned*)strip.image.shown(strip.row(y));
-                shown_high = *(const unsigned*)strip.image.shown(strip.row(y + kPairRows8));
-            }
+        const Element* const from[3] = {strip.row(max(y - 1, 0)), strip.row(y),
+                                        strip.row(y + kPairRows8)};
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            if (kBatch)
+                RowQueue::copy(waiting(k), from[k], strip.columns);
+            else
+                load_quad(loaded[k], from[k], strip.columns);
+            if (kMask) shown[k] = *(const unsigned*)strip.image.shown(from[k]);
         }
     }
 
     // Called when nothing but the rows in the queue is still on its way.
-    __device__ __forceinline__ void take(const Encoder& encode, pair (&p)[kLaneWidth],
-                                         pair (&row_up)[kLaneWidth], PairCheck& check) const {
+    ECC_DEVICE void take(const Encoder& encode, pair (&p)[kLaneWidth], pair (&row_up)[kLaneWidth],
+                         PairCheck& check) const {
         if (kBatch && kVector) wait_for_copy<kCopies>();
-        const Quad above = kBatch ? read_lane(waiting(0)) : up;
-        const Quad first = kBatch ? read_lane(waiting(1)) : low;
-        const Quad eighth = kBatch ? read_lane(waiting(2)) : high;
-        encode(&first, &eighth, p, check);
-        encode(&above, &above, row_up, check);
-        if (kMask) mask_codes(p, shown_low, shown_high), mask_codes(row_up, shown_up, shown_up);
+        Quad taken[3];
+#pragma unroll
+        for (int k = 0; k < 3; ++k) taken[k] = kBatch ? read_lane(waiting(k)) : loaded[k];
+        encode(&taken[1], &taken[2], p, check);
+        encode(&taken[0], &taken[0], row_up, check);
+        if (kMask) mask_codes(p, shown[1], shown[2]), mask_codes(row_up, shown[0], shown[0]);
     }
 };
 
 // The sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see them.
-__device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
-                                                 const pair (&p)[kLaneWidth], pair outer_up,
-                                                 pair outer) {
+ECC_DEVICE Sides sides_above(const pair (&up)[kLaneWidth], const pair (&p)[kLaneWidth],
+                             pair outer_up, pair outer) {
     constexpr int end = kLaneWidth - 1;
     const pair first = __shfl_sync(kWarp, outer, lane_index() & 16);
     const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
-    const PairSides found = sides(owner(outer_up, first), inner);
+    const Sides found = sides(owner(outer_up, first), inner);
     return {found.left, found.right >> 15};
 }
 
 // Processes rows `begin` to `end` of an image. `start` and the queue hold its first rows on entry, and
 // those of the image at `after` on return.
-__device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end, const Element* after,
-                                      Start& start, const RowQueue& queue, const Encoder& encode,
-                                      const PairCounter& count, PairCheck& check) {
+ECC_DEVICE void scan(const PairStrip& strip, int begin, int end, const Element* after, Start& start,
+                     const RowQueue& queue, const Encoder& encode, const PairCounter& count,
+                     PairCheck& check) {
     const Image& image = strip.image;
     pair p[kLaneWidth], row_up[kLaneWidth];
     start.take(encode, p, row_up, check);
@@ -157,11 +225,11 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
         Outer coming;  // beside the next step's rows
         if (!kBatch) coming = next.outer_rows(then);
         if (row == begin && (kCubes || row > 0)) {
-            const PairSides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
+            const Sides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }
         const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
-        PairSides g_sides = kNoSides, m_sides = kNoSides;
+        Sides g_sides = kNoSides, m_sides = kNoSides;
         if (!kBatch) {
             const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
             const pair outer_below = code_below(outer, outer_next);
@@ -196,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int left = column * kWarpWidth;
     const int begin = tiling.first + down * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last);
-    const LaneColumns columns(lane, left, image.width);
+    const Columns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     PairStrip strip = {image, first, columns, left, lane};
     const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
@@ -209,9 +277,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
     }
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
-
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
     for (;;) {

@@ -1,8 +1,6 @@
 // The Euler characteristic curve of 3-D images, with the codes of two samples in a register: those of a
 // row and of the eighth below it. A lane owns four columns.
 #define ECC_PAIRS
-#include "pair_block.cuh"
-#include "channels.cuh"
 #include "volume.cuh"
 
 // Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows, and
@@ -10,11 +8,12 @@
 struct VolumeCheck {
     unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
 
-    __device__ __forceinline__ explicit VolumeCheck(char* word) : seen(shared_address(word)) {
+    ECC_DEVICE explicit VolumeCheck(char* word) : seen(shared_address(word)) {
         *(unsigned*)word = 0;
         __syncwarp();
     }
-    __device__ __forceinline__ void see(const Quad& low, const Quad& high) const {
+    ECC_DEVICE void see(Element, Element) const {}  // one by one
+    ECC_DEVICE void see(const Quad& low, const Quad& high) const {
         if (kNan != kNanReport) return;
         float a[kLaneWidth], b[kLaneWidth];
 #pragma unroll
@@ -23,43 +22,41 @@ struct VolumeCheck {
         const float left = multiply_add(a[0], b[0], a[1]), right = multiply_add(b[1], a[2], b[2]);
         shared_store_unless_finite(seen, add_floats(multiply_add(a[3], b[3], left), right));
     }
-    __device__ __forceinline__ bool failed() const { return shared_word(seen) != 0; }
+    ECC_DEVICE bool failed() const { return shared_word(seen) != 0; }
 };
 
-__device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
-                                     pair (&out)[kLaneWidth], VolumeCheck check) {
+ECC_DEVICE void take(Feed& feed, int i, const Encoder& encode, pair (&out)[kLaneWidth],
+                     VolumeCheck check) {
     const Quad* const low = feed.take(i);
-    Unchecked unchecked;
-    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, unchecked);
+    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, check);
     if (kMask)
         mask_codes(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
     if (i > 0 && i < kItems - 1) check.see(low[0], low[32]);  // other warps check the other rows
 }
 
-__device__ __forceinline__ void take(ChannelFeed& feed, int i, const Encoder&,
-                                     pair (&out)[kLaneWidth], PairCheck&) {
+ECC_DEVICE void take(ChannelFeed& feed, int i, const Encoder&, pair (&out)[kLaneWidth],
+                     PairCheck&) {
     feed.take(i, out);
 }
 
 // Adds the rows of a register, r and r + 8, to a plane that begins with row -1, the row above. Row 7 is
 // left to the last call, r = 7, which sets `before` when only row 15 is missing.
-__device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
-                                         const pair (&owned)[kLaneWidth], RowWeights weights) {
+ECC_DEVICE void add_rows(Rows<true>& rows, plane& before, int r, const pair (&owned)[kLaneWidth],
+                         RowWeights weights) {
     if (r < kPairRows8 - 1) {
-        rows.add(owned, r < 0 ? weights.low() : weights);
+        (r < 0 ? weights.low() : weights).add(rows.column, owned);
         return;
     }
-    rows.add(owned, weights.low());
+    weights.low().add(rows.column, owned);
     before = rows.before();
-    rows.add(owned, weights.high());
+    weights.high().add(rows.column, owned);
 }
 
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
 // row above the warp's rows to the row below.
 template <class Feed, class Check>
-__device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
-                                               const Encoder& encode, const PairCounter& count,
-                                               Check& check) {
+ECC_DEVICE PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed, const Encoder& encode,
+                               const PairCounter& count, Check& check) {
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     PairPlanes3 w;
@@ -93,11 +90,11 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
             add_rows(m_below, w.m_below_before, r, owned, weights);
             if (r >= 0) {
                 owned_right(owned, p[i - 1]);
-                g.add(owned, weights);
+                weights.add(g.column, owned);
                 owned_right(owned, m_row);
-                m.add(owned, weights);
+                weights.add(m.column, owned);
                 owns_shared(owned, p[i - 1], q_before);
-                behind.add(owned, weights);
+                weights.add(behind.column, owned);
                 if (kChannels == 1) count.put(r, p[i - 1]);
             }
             weights.next();
@@ -119,41 +116,22 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
     return w;
 }
 
-struct PairBorders : BorderFeed {
-    using BorderFeed::BorderFeed;
-
-    // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
-    // warp's first and last column.
-    __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
-        pair outer = encode(left, right);
-        if (kMask) {
-            const pair zero = kCodeZero * 0x10001u;
-            if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
-            if (!right_shown) outer = __byte_perm(outer, zero, 0x5410);
-        }
-        ask();
-        return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
-                      outside);
-    }
-};
-
 // The slices of a unit.
 template <class Feed, class Check>
-__device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed, PairBorders& borders,
-                                     Ends ends, const Encoder& encode, PairCounter count,
-                                     Check& check) {
+ECC_DEVICE void scan(const Image& image, const PairUnit& unit, Feed& feed, BorderFeed& borders,
+                     Ends ends, const Encoder& encode, PairCounter count, Check& check) {
     pair p[kItems][kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
         p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
-    PairBorder border_p = borders.take(ends.columns(p), encode);
+    Border border_p = borders.take(ends.columns(p), encode);
     Combiner combine(image, unit);
     for (int s = unit.start; s < unit.end; ++s) {
         const PairPlanes3 w = compare(p, feed, encode, count, check);
-        const PairBorder border_q = borders.take(ends.columns(p), encode);
-        const AllSides<PairBorder> side(border_p, border_q);
+        const Border border_q = borders.take(ends.columns(p), encode);
+        const AllSides side(border_p, border_q);
         border_p = border_q;
         const Numbers4 c = combine(w, side, s);
         if (s >= unit.begin) count(c, combine.own());
@@ -166,40 +144,37 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Bins bins = with_line(given);
     extern __shared__ uint4 memory[];
     alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
-    constexpr int kCache = kPairRows8 * kCacheRow,
-                  kWarpBytes = kChannels > 1 ? ChannelFeed::kBytes : kCache + Feed::kBytes;
+    constexpr int kWarpBytes = kChannels > 1 ? ChannelFeed::kBytes : kCacheBytes + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     char* const room = (char*)memory + warp * kWarpBytes;
     const Ends ends = {shared_address(ends_of[warp])};
 #if ECC_CHANNELS > 1
     PairCheck check;
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)(room + kCacheRow) + lane * kLaneWidth, shared.histogram);
     // Warps take several units, one after the other. Those of the last turn, which may be few, are
     // spread over all blocks.
     int i = warp * result.blocks + block;
-    for (Unit unit(image, tiling, i); unit.some(); unit = Unit(image, tiling, i)) {
-        PairBorders borders(image, unit, index);
+    for (PairUnit unit(image, tiling, i); unit.some(); unit = PairUnit(image, tiling, i)) {
+        BorderFeed borders(image, unit, index);
         borders.ask();
         ChannelFeed feed(image, unit, index, shared_address(room), encode, check);
         scan(image, unit, feed, borders, ends, encode, count, check);
         i += warps * result.blocks;
     }
 #else
-    Unit unit(image, tiling, block * warps + warp);
+    const PairUnit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
-    Feed feed(image, unit, index, room + kCache, columns);
+    Feed feed(image, unit, index, room + kCacheBytes, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
+    const BlockCounts shared(memory, kWarpBytes, bins, result, index);
     const VolumeCheck check(ends_of[warp] + Ends::kFree);
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        PairBorders borders(image, unit, index);
+        BorderFeed borders(image, unit, index);
         borders.ask();
         scan(image, unit, feed, borders, ends, encode, count, check);
     }

@@ -8,9 +8,7 @@ typedef Plane64 plane;
 typedef Plane32 plane;
 #endif
 
-__device__ __forceinline__ plane majority(plane a, plane b, plane c) {
-    return (a & b) | (c & (a | b));
-}
+ECC_DEVICE plane majority(plane a, plane b, plane c) { return (a & b) | (c & (a | b)); }
 
 // A digit in {-1, 0, 1} for each sample: plus - minus.
 struct Trits {
@@ -26,14 +24,9 @@ struct Numbers4 {
     plane b0, b1, b2, b3;
 };
 
-__device__ __forceinline__ Numbers3 zeros() { return {kAll, kAll, kNone}; }
+ECC_DEVICE Numbers3 zeros() { return {kAll, kAll, kNone}; }
 
-// -(g - left) where `where` is set.
-__device__ __forceinline__ Trits taken(plane g, plane left, plane where) {
-    return {~g & left & where, g & ~left & where};
-}
-
-__device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
+ECC_DEVICE Numbers3 sum(Trits a, Trits b, Trits c) {
     // Plus and not-minus.
     const plane plus = a.plus ^ b.plus ^ c.plus, plus2 = majority(a.plus, b.plus, c.plus);
     const plane minus = ~(a.minus ^ b.minus ^ c.minus),
@@ -43,18 +36,22 @@ __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
     return {low, middle, high};
 }
 
-__device__ __forceinline__ Numbers3 only(Numbers3 a, plane where) {
+ECC_DEVICE Numbers3 only(Numbers3 a, plane where) {
     return {a.b0 | ~where, a.b1 | ~where, a.b2 & where};
 }
 
+ECC_DEVICE Numbers4 only(const Numbers4& a, plane where) {
+    return {a.b0 & where, a.b1 & where, a.b2 & where, a.b3 & where};
+}
+
 // In two's complement; the last plane counts twice.
-__device__ __forceinline__ Numbers4 extend(Numbers3 a) {
+ECC_DEVICE Numbers4 extend(Numbers3 a) {
     const plane negative = ~(a.b2 | (a.b1 & a.b0));
     return {~a.b0, a.b1 ^ a.b0, negative, negative};
 }
 
 // a - b - c: as they hold three more, that is a + ~b + ~c + 5 in four bits.
-__device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
+ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
     const plane s0 = a.b0 ^ b.b0 ^ c.b0, m0 = majority(a.b0, ~b.b0, ~c.b0);
     const plane s1 = a.b1 ^ b.b1 ^ c.b1, m1 = majority(a.b1, ~b.b1, ~c.b1);
     const plane s2 = a.b2 ^ b.b2 ^ c.b2, m2 = majority(a.b2, ~b.b2, ~c.b2);
@@ -63,16 +60,28 @@ __device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c)
     return {~s0, s1 ^ m0 ^ s0, ~(s2 ^ m1 ^ carry), m2 ^ (some & ~all)};
 }
 
-__device__ __forceinline__ Numbers4 minus(Numbers4 a) {
+ECC_DEVICE Numbers4 minus(Numbers4 a) {
     const plane low = a.b0 | a.b1;
     return {a.b0, a.b1 ^ a.b0, a.b2 ^ low, a.b3 ^ (a.b2 | low)};
 }
 
 // The coefficient of the sample whose bit a shift by `shift` makes the sign.
-__device__ __forceinline__ int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
-                                           int shift) {
+ECC_DEVICE int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3, int shift) {
     unsigned digits = (int)(b3 << shift) >> 31;
     digits = __funnelshift_l(b2 << shift, digits, 1);
     digits = __funnelshift_l(b1 << shift, digits, 1);
     return (int)__funnelshift_l(b0 << shift, digits, 1);
+}
+
+// The coefficients of a word as numbers of four bits: that of bit 4 i + j is number i of word j.
+ECC_DEVICE void spread(unsigned b0, unsigned b1, unsigned b2, unsigned b3, unsigned (&words)[4]) {
+    constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
+    const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),
+                   odd01 = ((b0 >> 1) & kTwos) | (b1 & ~kTwos);
+    const unsigned even23 = (b2 & kTwos) | ((b3 & kTwos) << 1),
+                   odd23 = ((b2 >> 1) & kTwos) | (b3 & ~kTwos);
+    words[0] = (even01 & kFours) | ((even23 & kFours) << 2);
+    words[1] = (odd01 & kFours) | ((odd23 & kFours) << 2);
+    words[2] = ((even01 >> 2) & kFours) | (even23 & ~kFours);
+    words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
 }

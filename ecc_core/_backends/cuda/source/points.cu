@@ -8,7 +8,7 @@
 #include "points.cuh"
 
 // The point of another lane.
-__device__ __forceinline__ Point from(const Point& own, int lane) {
+ECC_DEVICE Point from(const Point& own, int lane) {
     return {__shfl_sync(kWarp, own.rank, lane), kGroups ? __shfl_sync(kWarp, own.group, lane) : 0};
 }
 
@@ -20,27 +20,21 @@ struct Queue {
     signed char coefficient[kWarps][kRoom];
 };
 
-__device__ __forceinline__ unsigned majority(unsigned a, unsigned b, unsigned c) {
-    return (a & b) | (c & (a | b));
-}
-
 // Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
 // C order.
 struct PointPairs {
     unsigned bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
 
-    __device__ __forceinline__ void see(int row, const Point& first, const Point& second) {
+    ECC_DEVICE void see(int row, const Point& first, const Point& second) {
         if (!kGroups || first.group == second.group) bits |= 1u << row;
         if (first.rank >= second.rank) bits |= 0x10000u << row;
     }
     // Whether the first (second) sample owns the cells that it shares with the other one.
-    __device__ __forceinline__ unsigned first() const {
-        return kCubes ? ~bits | bits >> 16 : bits & bits >> 16;
-    }
-    __device__ __forceinline__ unsigned second() const {
+    ECC_DEVICE unsigned first() const { return kCubes ? ~bits | bits >> 16 : bits & bits >> 16; }
+    ECC_DEVICE unsigned second() const {
         return kCubes ? ~(bits & bits >> 16) : bits & ~(bits >> 16);
     }
-    __device__ __forceinline__ PointPairs of_left() const { return {__shfl_up_sync(kWarp, bits, 1)}; }
+    ECC_DEVICE PointPairs of_left() const { return {__shfl_up_sync(kWarp, bits, 1)}; }
 };
 
 // The samples of a lane in a slice, and those to the right of them.
@@ -56,7 +50,7 @@ struct Around {
 
 // Compares samples within a slice. `last` marks those whose neighbour in the slice before is in the same
 // region; `fresh` gets those whose neighbours to the right, above and in the slice before are in others.
-__device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh) {
+ECC_DEVICE Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh) {
     PointPairs across = {0}, down = {0}, falling = {0}, rising = {0};
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
@@ -76,8 +70,8 @@ __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, 
 // Compares samples of a slice with those of the next one. `after` gets what the samples of the first slice
 // own in the second, and `before` what those of the second own in the first. `alike` gets the places where
 // samples of both slices have the same group.
-__device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
-                                        Around& before, unsigned& alike) {
+ECC_DEVICE void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
+                        Around& before, unsigned& alike) {
     PointPairs here[3] = {}, right[3] = {}, left[3] = {};  // to the same row, to the row below, from the row below
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
@@ -108,7 +102,7 @@ __device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourh
 // Returns the lowest digit of the sum of an odd number of bits, in each place. The sum of `carries` has
 // the other digits.
 template <int n>
-__device__ __forceinline__ unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
+ECC_DEVICE unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
     unsigned queue[n + n / 2];
 #pragma unroll
     for (int i = 0; i < n; ++i) queue[i] = bits[i];
@@ -121,16 +115,6 @@ __device__ __forceinline__ unsigned add(const unsigned (&bits)[n], unsigned (&ca
     return queue[n + n / 2 - 1];
 }
 
-// Four digits of a number in two's complement, in each place.
-struct Digits {
-    unsigned b0, b1, b2, b3;
-
-    __device__ __forceinline__ int at(int row) const {
-        const unsigned number = (b0 >> row & 1) | (b1 >> row & 1) << 1 | (b2 >> row & 1) << 2;
-        return (int)number - (int)((b3 >> row & 1) << 3);
-    }
-};
-
 __device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // of Around
 __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
 
@@ -138,8 +122,7 @@ __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // t
 // two slices has the opposite sign of its part in the sample's slice. The 14 negative terms are inverted,
 // which adds 14; one more bit, of weight two, makes the sum 16 more than the number. The last of `ones` is
 // the cell that the sample itself stands for.
-__device__ __forceinline__ Digits coefficients(const Around& before, const Around& same,
-                                               const Around& after) {
+ECC_DEVICE Numbers4 coefficients(const Around& before, const Around& same, const Around& after) {
     unsigned ones[27], twos[15], fours[7], eights[3], rest[1];
     unsigned faces[3][4];
 #pragma unroll
@@ -159,7 +142,7 @@ __device__ __forceinline__ Digits coefficients(const Around& before, const Aroun
     }
     ones[24] = ~before.at[4], ones[25] = ~after.at[4], ones[26] = kAll;
     unsigned carries[13];
-    Digits digits;
+    Numbers4 digits;
     digits.b0 = add(ones, carries);
 #pragma unroll
     for (int i = 0; i < 13; ++i) twos[i] = carries[i];
@@ -171,7 +154,7 @@ __device__ __forceinline__ Digits coefficients(const Around& before, const Aroun
 }
 
 // The same for images of one slice, where signs are those of both V and T.
-__device__ __forceinline__ Digits coefficients(const Around& same) {
+ECC_DEVICE Numbers4 coefficients(const Around& same) {
     unsigned ones[9], twos[5], fours[3], eights[1], carries[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -179,7 +162,7 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
         ones[4 + i] = same.at[kCorners[i]] & same.at[kSides[kBeside[i][0]]] & same.at[kSides[kBeside[i][1]]];
     }
     ones[8] = kAll;  // the sample itself
-    Digits digits;
+    Numbers4 digits;
     digits.b0 = add(ones, carries);
 #pragma unroll
     for (int i = 0; i < 4; ++i) twos[i] = carries[i];
@@ -202,7 +185,7 @@ struct Sink {
     const unsigned rows;  // of the lane, within the image
     signed char* out;     // of the next slice, in the first row
 
-    __device__ __forceinline__ void finish(const Digits& digits, const Neighbourhood& slice) {
+    ECC_DEVICE void finish(const Numbers4& digits, const Neighbourhood& slice) {
         if (kOutput == kCoefficients) {
 #pragma unroll
             for (int r = 1; r <= kRows; ++r)
@@ -214,7 +197,7 @@ struct Sink {
         out += (long long)samples.height * samples.width;
     }
 
-    __device__ __forceinline__ void count(const Digits& digits, const Neighbourhood& slice) const {
+    ECC_DEVICE void count(const Numbers4& digits, const Neighbourhood& slice) const {
         const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
         const unsigned some = (digits.b0 | digits.b1 | digits.b2 | digits.b3) & rows;
         int queued = 0;
@@ -239,7 +222,7 @@ struct Sink {
         __syncwarp();
     }
 
-    __device__ __forceinline__ void mark(unsigned fresh, const Neighbourhood& slice) const {
+    ECC_DEVICE void mark(unsigned fresh, const Neighbourhood& slice) const {
         fresh &= rows;
         if (!kRegions || !fresh) return;
 #pragma unroll
@@ -247,8 +230,11 @@ struct Sink {
             if (fresh >> r & 1 && slice.own[r].group) counts.mark(slice.own[r].group);
     }
 
-    __device__ __forceinline__ static signed char coefficient(const Digits& digits, int row) {
-        return (signed char)(kCubes && !kFlat ? -digits.at(row) : digits.at(row));
+    ECC_DEVICE static signed char coefficient(const Numbers4& digits, int row) {
+        const auto digit = [&](unsigned bits, int k) { return (bits >> row & 1) << k; };
+        const int number = (int)(digit(digits.b0, 0) | digit(digits.b1, 1) | digit(digits.b2, 2)) -
+                           (int)digit(digits.b3, 3);
+        return (signed char)(kCubes && !kFlat ? -number : number);
     }
 };
 

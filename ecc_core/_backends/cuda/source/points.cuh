@@ -1,5 +1,6 @@
 // How points.cu reads samples with their labels, and how it counts regions.
 #pragma once
+#include "planes.cuh"
 #include "samples.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };
@@ -8,7 +9,6 @@ constexpr bool kRegions = kOutput == kCounts;
 constexpr bool kFlat = ECC_FLAT;  // images of one slice
 constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
 constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r; the lane owns rows 1 to kRows
-constexpr unsigned kAll = 0xFFFFFFFFu, kWarp = kAll;
 constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
 
 #if ECC_OUTPUT == 1
@@ -19,15 +19,7 @@ typedef int Label, Count;
 #endif
 
 // The type in which labels are compared with the largest one that has a row, which is below 2^31.
-template <bool large>
-struct Compared {
-    typedef unsigned type;
-};
-template <>
-struct Compared<true> {
-    typedef unsigned long long type;
-};
-typedef Compared<(sizeof(Label) > 4)>::type Unsigned;
+typedef Either<(sizeof(Label) > 4), unsigned long long, unsigned>::type Unsigned;
 
 struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)
@@ -54,7 +46,7 @@ struct Point {
 
 // What stands for samples that do not exist. In V it has the largest rank, and owns cells that are not
 // counted. In T it has the smallest rank, as outer faces belong to the samples at the border.
-__device__ __forceinline__ Point nothing() {
+ECC_DEVICE Point nothing() {
     constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
     return {kCubes ? (Ordinal)~most : most, 0};
 }
@@ -70,8 +62,8 @@ struct Feeder {
     unsigned within;   // the rows that are in the image; none if the column is not
     Unsigned largest;  // kRegions: the largest label so far, where negative ones exceed all others
 
-    __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index, int slice,
-                                      int top, int x)
+    ECC_DEVICE Feeder(const Samples& samples, const Points& points, int index, int slice, int top,
+                      int x)
         : samples(samples), points(points), index(index), top(top), x(x), largest(0) {
         const auto place = [&](const long long* strides) {
             return slice * strides[0] + top * strides[1] + x * strides[2];
@@ -90,11 +82,11 @@ struct Feeder {
         Label label;
     };
 
-    __device__ __forceinline__ unsigned rows_in(int slice) const {
+    ECC_DEVICE unsigned rows_in(int slice) const {
         return slice >= 0 && slice < samples.depth ? within : 0;
     }
 
-    __device__ __forceinline__ void load(int slice, Loaded (&to)[kAround]) {
+    ECC_DEVICE void load(int slice, Loaded (&to)[kAround]) {
         const unsigned rows = rows_in(slice);
         const Element* from = sample;
         const unsigned char* shown = mask;
@@ -115,7 +107,7 @@ struct Feeder {
         if (kRegions) label += points.label_strides[0];
     }
 
-    __device__ __forceinline__ Point point(int slice, int row, const Loaded& from, unsigned& nan) {
+    ECC_DEVICE Point point(int slice, int row, const Loaded& from, unsigned& nan) {
         int group = 1;
         bool present = true;
         if (kRegions) {
@@ -135,14 +127,14 @@ struct Feeder {
         return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
     }
 
-    __device__ __forceinline__ void report() const {
+    ECC_DEVICE void report() const {
         if (kRegions && largest > (Unsigned)points.most)
             atomicMax(points.largest, (unsigned long long)largest);
     }
 };
 
-__device__ __forceinline__ void add(int* count, int amount) { atomicAdd(count, amount); }
-__device__ __forceinline__ void add(long long* count, int amount) {
+ECC_DEVICE void add(int* count, int amount) { atomicAdd(count, amount); }
+ECC_DEVICE void add(long long* count, int amount) {
     atomicAdd((unsigned long long*)count, (unsigned long long)(long long)amount);
 }
 
@@ -157,16 +149,16 @@ struct RegionCounts {
     int* const owners;  // the label of each row, or 0
     int* const rows;
 
-    __device__ __forceinline__ RegionCounts(const Points& points, int bins, int* owners)
+    ECC_DEVICE RegionCounts(const Points& points, int bins, int* owners)
         : points(points), bins(bins), owners(owners), rows((int*)memory) {}
 
-    __device__ __forceinline__ void clear() const {
+    ECC_DEVICE void clear() const {
         for (int i = threadIdx.x; i < points.rows; i += ECC_THREADS) owners[i] = 0;
         const int quads = (points.rows * bins + 3) / 4;
         for (int i = threadIdx.x; i < quads; i += ECC_THREADS) memory[i] = uint4{0, 0, 0, 0};
     }
 
-    __device__ __forceinline__ void add_to(int label, int bin, int amount) const {
+    ECC_DEVICE void add_to(int label, int bin, int amount) const {
         const unsigned hash = (unsigned)label * 0x9E3779B1u >> 16;
         for (int k = 0; k < (points.rows ? kTries : 0); ++k) {
             const int row = (int)(hash + k) & (points.rows - 1);
@@ -181,7 +173,7 @@ struct RegionCounts {
     }
 
     // After all threads have counted.
-    __device__ __forceinline__ void finish() const {
+    ECC_DEVICE void finish() const {
         const int lane = threadIdx.x & 31;
         for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
             Count* const counts = owners[row] ? of(owners[row]) : nullptr;
@@ -192,13 +184,13 @@ struct RegionCounts {
     }
 
     // The counts of a label in global memory; null for labels that have no row.
-    __device__ __forceinline__ Count* of(int label) const {
+    ECC_DEVICE Count* of(int label) const {
         const int row = points.rows_of ? points.rows_of[label] : label;
         return row ? points.counts + (long long)(row - 1) * bins : nullptr;
     }
 
     // Marks the row of a label. One sample of each region is enough, such as its first in some order.
-    __device__ __forceinline__ void mark(int label) const {
+    ECC_DEVICE void mark(int label) const {
         const int row = points.rows_of ? points.rows_of[label] : label;
         if (!row) return;
         unsigned* const word = points.marks + ((row - 1) >> 5);
@@ -207,6 +199,6 @@ struct RegionCounts {
     }
 };
 
-__device__ __forceinline__ bool is_sample(const Point& own) {
+ECC_DEVICE bool is_sample(const Point& own) {
     return kGroups ? own.group != 0 : own.rank != nothing().rank;
 }

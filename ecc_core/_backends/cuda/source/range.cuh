@@ -10,17 +10,17 @@ struct Range {
 };
 constexpr unsigned long long kSign = 1ull << 63;
 
-__device__ __forceinline__ bool is_finite(float key) { return subtract_floats(key, key) == 0.0f; }
-__device__ __forceinline__ bool is_finite(double key) { return key - key == 0.0; }
-__device__ __forceinline__ bool is_finite(int) { return true; }
-__device__ __forceinline__ bool is_finite(long long) { return true; }
+ECC_DEVICE bool is_finite(float key) { return subtract_floats(key, key) == 0.0f; }
+ECC_DEVICE bool is_finite(double key) { return key - key == 0.0; }
+ECC_DEVICE bool is_finite(int) { return true; }
+ECC_DEVICE bool is_finite(long long) { return true; }
 
 // Whether all of four keys are finite, by fewer instructions than one by one.
 template <class T>
-__device__ __forceinline__ bool are_finite(const T (&keys)[4]) {
+ECC_DEVICE bool are_finite(const T (&keys)[4]) {
     return is_finite(keys[0]) && is_finite(keys[1]) && is_finite(keys[2]) && is_finite(keys[3]);
 }
-__device__ __forceinline__ bool are_finite(const float (&keys)[4]) {
+ECC_DEVICE bool are_finite(const float (&keys)[4]) {
     float sum = 0.0f;  // NaN, once a product is
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum = multiply_add(keys[i], 0.0f, sum);
@@ -28,15 +28,11 @@ __device__ __forceinline__ bool are_finite(const float (&keys)[4]) {
 }
 
 template <class T>
-__device__ __forceinline__ T larger(T a, T b) {
-    return a < b ? b : a;
-}
+ECC_DEVICE T larger(T a, T b) { return a < b ? b : a; }
 template <class T>
-__device__ __forceinline__ T smaller(T a, T b) {
-    return a < b ? a : b;
-}
+ECC_DEVICE T smaller(T a, T b) { return a < b ? a : b; }
 
-__device__ __forceinline__ Ordinal largest_of_warp(Ordinal value) {
+ECC_DEVICE Ordinal largest_of_warp(Ordinal value) {
 #pragma unroll
     for (int step = 16; step; step >>= 1)
         value = max(value, __shfl_down_sync(0xFFFFFFFFu, value, step));
@@ -44,7 +40,7 @@ __device__ __forceinline__ Ordinal largest_of_warp(Ordinal value) {
 }
 
 // The range of the samples of a block, in its first thread.
-__device__ __forceinline__ Range range_of_block(const Samples& samples) {
+ECC_DEVICE Range range_of_block(const Samples& samples) {
     __shared__ Range block;
     if (threadIdx.x == 0) block = Range();
     __syncthreads();
@@ -94,7 +90,7 @@ __device__ __forceinline__ Range range_of_block(const Samples& samples) {
 
 // Adds the range of a block to that of the images, by one thread. In the last block, returns true and
 // the whole range; `range` is then zero again, as at launch.
-__device__ __forceinline__ bool join_ranges(Range& block, Range* range) {
+ECC_DEVICE bool join_ranges(Range& block, Range* range) {
     if (block.some) {
         atomicMax(&range->largest, block.largest);
         atomicMax(&range->least, block.least);

@@ -25,7 +25,7 @@ struct Recoder {
     const SharedTable shared;
     bool nan = false;
 
-    __device__ __forceinline__ Code code(const SampleRow& row, Element sample, int x, bool shown) {
+    ECC_DEVICE Code code(const SampleRow& row, Element sample, int x, bool shown) {
         const Key key = row.key(sample, min(x, samples.width - 1));
         if (kNan == kNanReport) nan |= shown && is_nan(key);
         if (kNan == kNanOmit) shown = shown && !is_nan(key);
@@ -34,8 +34,7 @@ struct Recoder {
     }
 
     // `inside`: whether the slice and the row are in the image.
-    __device__ __forceinline__ FourCodes four_codes(const SampleRow& row, const FourSamples& four,
-                                                    bool inside) {
+    ECC_DEVICE FourCodes four_codes(const SampleRow& row, const FourSamples& four, bool inside) {
         FourCodes found;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -46,12 +45,7 @@ struct Recoder {
         return found;
     }
 
-    __device__ __forceinline__ Code* row(int index, int z, int y) const {
-        return codes.data + index * codes.strides[0] + z * codes.strides[1] + y * codes.strides[2];
-    }
-
-    __device__ __forceinline__ void store(Code* row, const FourSamples& four,
-                                          const FourCodes& code) const {
+    ECC_DEVICE void store(Code* row, const FourSamples& four, const FourCodes& code) const {
         if (kVector && kAlongRows) {
             *(FourCodes*)(row + four.x) = code;
         } else {
@@ -62,14 +56,6 @@ struct Recoder {
             }
         }
     }
-
-    __device__ __forceinline__ void write() {
-        visit_samples(samples, codes.depth, codes.height, codes.width,
-                      [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
-                          const bool inside = z < samples.depth && y < samples.height;
-                          store(row(index, z, y), four, four_codes(from, four, inside));
-                      });
-    }
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
@@ -77,6 +63,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     Recoder recoder = {samples, codes, bins, share_table(memory, bins)};
     __syncthreads();
-    recoder.write();
+    visit_samples(samples, codes.depth, codes.height, codes.width,
+                  [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
+                      const bool inside = z < samples.depth && y < samples.height;
+                      Code* const row = codes.data + index * codes.strides[0] +
+                                        z * codes.strides[1] + y * codes.strides[2];
+                      recoder.store(row, four, recoder.four_codes(from, four, inside));
+                  });
     if (recoder.nan) *codes.not_finite = 1;
 }

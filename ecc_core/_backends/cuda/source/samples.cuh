@@ -14,12 +14,6 @@ struct Samples {
     int lanes, padding;  // of a row in visit_samples, a power of two
 };
 
-// Of numbers below 2^32 in 32 bits, which takes a quarter of the time.
-__device__ __forceinline__ long long quotient(long long number, int by) {
-    if (number >> 32) return number / by;
-    return (unsigned)number / (unsigned)by;
-}
-
 // Samples along a row, at the index of their slice and row.
 struct SampleRow {
     const Samples& samples;
@@ -27,27 +21,25 @@ struct SampleRow {
     const unsigned char* mask;
     double height;  // kDirectional: of the slice and the row
 
-    __device__ __forceinline__ SampleRow(const Samples& samples, int index, int z, int y)
+    ECC_DEVICE SampleRow(const Samples& samples, int index, int z, int y)
         : samples(samples),
           data(samples.data + index * samples.strides[0] + z * samples.strides[1] +
                y * samples.strides[2]),
           mask(samples.mask + index * samples.mask_strides[0] + z * samples.mask_strides[1] +
                y * samples.mask_strides[2]),
           height(0.0) {
-        if (kDirectional) height = add_doubles(samples.heights[z], samples.heights[samples.depth + y]);
+        if (kDirectional) height = __dadd_rn(samples.heights[z], samples.heights[samples.depth + y]);
     }
 
-    __device__ __forceinline__ Element load(int x) const { return data[x * samples.strides[3]]; }
-    __device__ __forceinline__ bool shown(int x) const {
-        return !kMask || mask[x * samples.mask_strides[3]];
-    }
+    ECC_DEVICE Element load(int x) const { return data[x * samples.strides[3]]; }
+    ECC_DEVICE bool shown(int x) const { return !kMask || mask[x * samples.mask_strides[3]]; }
 
     // image + scale * height, in the order in which it is computed elsewhere.
-    __device__ __forceinline__ Key key(Element sample, int x) const {
+    ECC_DEVICE Key key(Element sample, int x) const {
 #if ECC_DIRECTIONAL
         const double across = samples.heights[samples.depth + samples.height + x];
-        return add_doubles(to_double(sample),
-                           multiply_doubles(samples.scale, add_doubles(height, across)));
+        return __dadd_rn(to_double(sample),
+                           __dmul_rn(samples.scale, __dadd_rn(height, across)));
 #else
         return to_key(sample);
 #endif
@@ -63,7 +55,7 @@ struct FourSamples {
 
     // kInside: it is known that none are beyond the row, or they are not looked at.
     template <bool kInside = false>
-    __device__ __forceinline__ void load(const SampleRow& row, int first, int apart) {
+    ECC_DEVICE void load(const SampleRow& row, int first, int apart) {
         const Samples& samples = row.samples;
         x = first, step = apart;
         if (kVector) {
@@ -92,8 +84,8 @@ constexpr int kPiece = 1 << 14;  // samples of a row that a thread helps with at
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
 // more than there are samples, unless kInside.
 template <bool kInside = false, class Visit>
-__device__ __forceinline__ void visit_samples(const Samples& samples, int depth, int height,
-                                              int width, const Visit& visit) {
+ECC_DEVICE void visit_samples(const Samples& samples, int depth, int height, int width,
+                              const Visit& visit) {
     constexpr int kGroups = 4;  // loads on their way
     const int pieces = (width + kPiece - 1) / kPiece;
     const long long lines = (long long)samples.images * depth * height * pieces;
@@ -119,43 +111,27 @@ __device__ __forceinline__ void visit_samples(const Samples& samples, int depth,
 }
 
 // Integers in the order of the keys; 0 and -0 are one.
-__device__ __forceinline__ int ordinal(float key) {
+ECC_DEVICE int ordinal(float key) {
     const int bits = __float_as_int(subtract_floats(key, -0.0f));
     return bits ^ (bits >> 31 & 0x7FFFFFFF);
 }
-__device__ __forceinline__ long long ordinal(double key) {
-    const long long bits = __double_as_longlong(add_doubles(key, 0.0));
+ECC_DEVICE long long ordinal(double key) {
+    const long long bits = __double_as_longlong(__dadd_rn(key, 0.0));
     return bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFFll);
 }
 template <class T>
-__device__ __forceinline__ T ordinal(T key) {
-    return key;
-}
+ECC_DEVICE T ordinal(T key) { return key; }
 
 // The key of an ordinal; the second argument only gives its type.
-__device__ __forceinline__ float key_of(int ordinal, float) {
+ECC_DEVICE float key_of(int ordinal, float) {
     return __int_as_float(ordinal ^ (ordinal >> 31 & 0x7FFFFFFF));
 }
-__device__ __forceinline__ double key_of(long long ordinal, double) {
+ECC_DEVICE double key_of(long long ordinal, double) {
     return __longlong_as_double(ordinal ^ (ordinal >> 63 & 0x7FFFFFFFFFFFFFFFll));
 }
 template <class T>
-__device__ __forceinline__ T key_of(T ordinal, T) {
-    return ordinal;
-}
+ECC_DEVICE T key_of(T ordinal, T) { return ordinal; }
 
-template <class T>
-struct OrdinalOf {
-    typedef T type;
-};
-template <>
-struct OrdinalOf<float> {
-    typedef int type;
-};
-template <>
-struct OrdinalOf<double> {
-    typedef long long type;
-};
-typedef OrdinalOf<Key>::type Ordinal;
+typedef decltype(ordinal(Key())) Ordinal;
 // Whether there are integers beyond those of all keys.
 constexpr bool kSpareOrdinals = (Key)0.5f != (Key)0;

@@ -15,18 +15,18 @@ struct ShortCounts {
     int last;  // bin
 
     // Called by all threads, like `flush`.
-    __device__ __forceinline__ ShortCounts(void* memory, unsigned long long* counts, int last)
+    ECC_DEVICE ShortCounts(void* memory, unsigned long long* counts, int last)
         : words((unsigned*)memory), counts(counts), last(last) {
         if (!kCounts) return;
         for (int i = threadIdx.x; i <= last / 2; i += blockDim.x) words[i] = kZero * 0x10001u;
         __syncthreads();
     }
 
-    __device__ __forceinline__ static int sum_of(unsigned word, int shift) {
+    ECC_DEVICE static int sum_of(unsigned word, int shift) {
         return (int)(word >> shift & 0xFFFFu) - (int)kZero;
     }
 
-    __device__ __forceinline__ void add(int bin, int amount) const {
+    ECC_DEVICE void add(int bin, int amount) const {
         const int shift = 16 * (bin & 1);
         const unsigned added = (unsigned)amount << shift;
         const int sum = sum_of(atomicAdd(words + (bin >> 1), added), shift) + amount;
@@ -36,7 +36,7 @@ struct ShortCounts {
     }
 
     // At the end.
-    __device__ __forceinline__ void flush() const {
+    ECC_DEVICE void flush() const {
         if (!kCounts) return;
         __syncthreads();
         for (int bin = threadIdx.x; bin <= last; bin += blockDim.x) {

@@ -28,7 +28,7 @@ constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71;
 
 // `sum` and `subtract` of planes.cuh, in as few instructions as possible.
 namespace tuned {
-__device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
+ECC_DEVICE Numbers3 sum(Trits a, Trits b, Trits c) {
     const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
                 plus2 = logic<kMajority>(a.plus, b.plus, c.plus);
     const plane minus = logic<kNotParity>(a.minus, b.minus, c.minus),
@@ -38,7 +38,7 @@ __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
             logic<kMajority>(plus2, minus2, carry)};
 }
 
-__device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
+ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
     const plane s0 = logic<kParity>(a.b0, b.b0, c.b0),
                 m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
     const plane s1 = logic<kParity>(a.b1, b.b1, c.b1),
@@ -57,7 +57,7 @@ struct Column {
 };
 
 // Where b owns what a and b share.
-__device__ __forceinline__ plane owned_by_second(const Column& a, const Column& b) {
+ECC_DEVICE plane owned_by_second(const Column& a, const Column& b) {
     const Column &low = kDown ? b : a, &high = kDown ? a : b;
     plane less = ~low.bit[0] & high.bit[0];
 #pragma unroll
@@ -65,7 +65,7 @@ __device__ __forceinline__ plane owned_by_second(const Column& a, const Column& 
     return less;
 }
 
-__device__ __forceinline__ Column choose(plane second, const Column& a, const Column& b) {
+ECC_DEVICE Column choose(plane second, const Column& a, const Column& b) {
     Column chosen;
 #pragma unroll
     for (int k = 0; k < kBits; ++k) chosen.bit[k] = logic<kChoice>(second, b.bit[k], a.bit[k]);
@@ -73,7 +73,7 @@ __device__ __forceinline__ Column choose(plane second, const Column& a, const Co
 }
 
 // Each sample's neighbour in the next row. The last one is in the first row of `after`.
-__device__ __forceinline__ Column next_row(const Column& a, const Column& after) {
+ECC_DEVICE Column next_row(const Column& a, const Column& after) {
     Column next;
 #pragma unroll
     for (int k = 0; k < kBits; ++k) next.bit[k] = __funnelshift_l(after.bit[k], a.bit[k], 1);
@@ -82,9 +82,9 @@ __device__ __forceinline__ Column next_row(const Column& a, const Column& after)
 
 // The same where the neighbours of the last row are not needed.
 struct NoRows {
-    __device__ __forceinline__ NoRows operator[](int) const { return {}; }
+    ECC_DEVICE NoRows operator[](int) const { return {}; }
 };
-__device__ __forceinline__ Column next_row(const Column& a, NoRows) {
+ECC_DEVICE Column next_row(const Column& a, NoRows) {
     Column next;
 #pragma unroll
     for (int k = 0; k < kBits; ++k) next.bit[k] = a.bit[k] << 1;
@@ -92,7 +92,7 @@ __device__ __forceinline__ Column next_row(const Column& a, NoRows) {
 }
 
 // The first column of the next lane.
-__device__ __forceinline__ Column next_lane(const Column& first) {
+ECC_DEVICE Column next_lane(const Column& first) {
     Column next;
 #pragma unroll
     for (int k = 0; k < kBits; ++k) next.bit[k] = __shfl_down_sync(kWarp, first.bit[k], 1);
@@ -102,7 +102,7 @@ __device__ __forceinline__ Column next_lane(const Column& first) {
 // A step of the transposition of eight words, in each of their bytes: exchanges bits between words
 // whose indices differ in the bit `distance`.
 template <int distance>
-__device__ __forceinline__ void exchange(unsigned (&words)[8]) {
+ECC_DEVICE void exchange(unsigned (&words)[8]) {
     constexpr unsigned low = distance == 4   ? 0x0F0F0F0Fu
                              : distance == 2 ? 0x33333333u
                                              : 0x55555555u;
@@ -116,7 +116,7 @@ __device__ __forceinline__ void exchange(unsigned (&words)[8]) {
 }
 
 // A lane's 32 rows of four columns, from shared memory.
-__device__ __forceinline__ void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
+ECC_DEVICE void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
     unsigned part[4][8];  // eight rows each, from the last row to the first
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -157,7 +157,7 @@ __device__ constexpr unsigned selector_of(int channel, int k) {
 }
 
 // Sorts the bytes of a lane by channel, in every row: afterwards each word has four columns of a channel.
-__device__ __forceinline__ void separate_channels(unsigned address) {
+ECC_DEVICE void separate_channels(unsigned address) {
 #pragma unroll 4
     for (int r = 0; r < kRows; ++r, address += kRowBytes) {
         unsigned words[kChannels];
@@ -175,8 +175,7 @@ __device__ __forceinline__ void separate_channels(unsigned address) {
 }
 
 // Comparisons with the right neighbours.
-__device__ __forceinline__ void compare_right(const Column (&p)[kLaneWidth],
-                                              plane (&right)[kLaneWidth]) {
+ECC_DEVICE void compare_right(const Column (&p)[kLaneWidth], plane (&right)[kLaneWidth]) {
     const Column next = next_lane(p[0]);
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
@@ -186,9 +185,8 @@ __device__ __forceinline__ void compare_right(const Column (&p)[kLaneWidth],
 // Comparisons with the row below, and those of the maxima of both rows with their right neighbours.
 // `after`: the rows after these; `bottom`: the last row of the image.
 template <class Rows>
-__device__ __forceinline__ void compare_below(const Column (&p)[kLaneWidth], const Rows& after,
-                                              plane bottom, plane (&below)[kLaneWidth],
-                                              plane (&right)[kLaneWidth]) {
+ECC_DEVICE void compare_below(const Column (&p)[kLaneWidth], const Rows& after, plane bottom,
+                              plane (&below)[kLaneWidth], plane (&right)[kLaneWidth]) {
     Column first_of_next, before;
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) {
@@ -212,7 +210,7 @@ struct SlicedPlace {
     bool inside;        // whether the lane has any columns of the image
 
     // `rest`: rows from the first one of the warp to the last one of the image.
-    __device__ __forceinline__ SlicedPlace(int y, int rest, int left, int width) {
+    ECC_DEVICE SlicedPlace(int y, int rest, int left, int width) {
         const int columns = width - left - lane_index() * kLaneWidth;
         top = y == 0 ? 0x80000000u : 0u;
         bottom = rest < kRows ? 0x80000000u >> rest : 0u;
@@ -221,18 +219,12 @@ struct SlicedPlace {
     }
 };
 
-// Comparisons across the borders of a warp: of the column left of it with its first one, and of its last
-// one with the column right of it.
-struct Sides {
-    unsigned left, right;
-};
-
 // Coefficients in 2-D, from the comparisons. `above`: what the rows above give to the first row, in the
 // last bit; on return, what these rows give to the next ones.
-__device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
-                                        const plane (&below)[kLaneWidth], Sides sides,
-                                        Sides maxima_sides, const SlicedPlace& place,
-                                        Trits (&above)[kLaneWidth], Numbers3 (&out)[kLaneWidth]) {
+ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
+                        const plane (&below)[kLaneWidth], Sides sides, Sides maxima_sides,
+                        const SlicedPlace& place, Trits (&above)[kLaneWidth],
+                        Numbers3 (&out)[kLaneWidth]) {
     constexpr int end = kLaneWidth - 1;
     if (place.last) right[end] = sides.right, maxima[end] = maxima_sides.right;
     plane left = __shfl_up_sync(kWarp, right[end], 1),
@@ -256,16 +248,16 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
 
 // Copies the rows of a warp to shared memory.
 struct SlicedFeed {
-    const char *next, *left, *right;  // of the rows to ask for: the first row in the warp's columns,
-                                      // and in the columns beside the warp
+    const unsigned char *next, *left, *right;  // of the rows to ask for: the first row in the warp's
+                                               // columns, and in the columns beside the warp
     int row, rest;                    // bytes from row to row; rows down to the last one
     int last_column;                  // the last at which a copy may begin, in bytes
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
 
     // From row `y` of a slice on, for a warp whose first column is `first`.
-    __device__ __forceinline__ SlicedFeed(const Image& image, const Element* slice, int first, int y)
+    ECC_DEVICE SlicedFeed(const Image& image, const Element* slice, int first, int y)
         : row((int)image.row), rest(image.height - 1 - y) {
-        const char* const from = (const char*)slice + product(y, row);
+        const auto from = (const unsigned char*)slice + product(y, row);
         next = from + kChannels * first;
         last_column = kChannels * (image.width - first) - kCopyBytes;
         left = from + kChannels * max(first - 1, 0);
@@ -273,13 +265,13 @@ struct SlicedFeed {
     }
 
     // Starts to copy 32 rows. The last row of the image is repeated.
-    __device__ __forceinline__ void ask(char* to) {
+    ECC_DEVICE void ask(char* to) {
         const int lane = lane_index(), first = lane / kCopyLanes;
         to += first * kRowBytes;
 #pragma unroll
         for (int part = 0; part < kChannels; ++part) {
             const int column = part * kWarpWidth + lane % kCopyLanes * kCopyBytes;
-            const char* const from = next + min(column, last_column);
+            const unsigned char* const from = next + min(column, last_column);
 #pragma unroll
             for (int r = 0; r < kRows; r += kCopyRows)
                 copy_ahead<kCopyBytes>(to + column + r * kRowBytes,
@@ -289,66 +281,46 @@ struct SlicedFeed {
         ask_beside();
     }
 
-    __device__ __forceinline__ void ask_beside() {
+    ECC_DEVICE void ask_beside() {
         const long long beside = product(min(kRows - 1 - lane_index(), rest), row);
-        outer_left = global_byte(left + beside), outer_right = global_byte(right + beside);
+        outer_left = load_once(left + beside), outer_right = load_once(right + beside);
     }
 
-    __device__ __forceinline__ void advance(long long bytes) {
-        next += bytes, left += bytes, right += bytes;
-    }
+    ECC_DEVICE void advance(long long bytes) { next += bytes, left += bytes, right += bytes; }
 };
 
-// Half-precision codes, as in pairs.cuh, of the columns on both sides of a warp's two borders: `a` is left
-// of a border, `b` right of it. The low halves are those of the left border. Lane i has row 31 - i.
-struct Border {
-    pair a, b;
+// Half-precision codes, as in pairs.cuh.
+ECC_DEVICE pair codes(unsigned low, unsigned high) {
+    return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
+}
 
-    __device__ __forceinline__ Border(pair a, pair b) : a(a), b(b) {}
-
-    // The borders of rows that have arrived, at shared address `rows`. The outer columns are those that
-    // were loaded last.
-    __device__ __forceinline__ Border(const SlicedFeed& feed, unsigned rows) {
-        const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
-        const pair outer = codes(feed.outer_left, feed.outer_right),
-                   inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
-        a = __byte_perm(outer, inner, 0x7610), b = __byte_perm(inner, outer, 0x7610);
-    }
-
-    __device__ __forceinline__ static pair codes(unsigned low, unsigned high) {
-        return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
-    }
-
-    __device__ __forceinline__ Sides sides(const Sides& outside) const {
-        Sides found;
-        if (kDown)
-            vote_less(b, a, found.left, found.right);
-        else
-            vote_less(a, b, found.left, found.right);
-        return {kCubes ? found.left | outside.left : found.left & ~outside.left,
-                force(found.right, outside.right)};
-    }
-};
+// The borders of rows that have arrived, at shared address `rows`; lane i has row 31 - i. The outer
+// columns are those that were loaded last.
+ECC_DEVICE Border border_of(const SlicedFeed& feed, unsigned rows) {
+    const unsigned row = rows + (kRows - 1 - lane_index()) * kRowBytes;
+    const pair outer = codes(feed.outer_left, feed.outer_right),
+               inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
+    return {__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)};
+}
 
 // All bits of a side where the image has no column.
-__device__ __forceinline__ Sides outside(int left, int width) {
+ECC_DEVICE Sides outside(int left, int width) {
     return {left == 0 ? ~0u : 0u, left + kWarpWidth >= width ? ~0u : 0u};
 }
 
-__device__ __forceinline__ pair owner(pair a, pair b) {
-    return kDown ? smaller_pair(a, b) : larger_pair(a, b);
-}
-__device__ __forceinline__ Border owner(Border p, Border q) {
-    return {owner(p.a, q.a), owner(p.b, q.b)};
+ECC_DEVICE Sides sides(Border border, Sides outside) {
+    const Sides found = sides(border);
+    return {kCubes ? found.left | outside.left : found.left & ~outside.left,
+            force(found.right, outside.right)};
 }
 
 // The row below, which for the last row is the first one of `after`.
-__device__ __forceinline__ Border next_row(Border p, Border after) {
+ECC_DEVICE Border next_row(Border p, Border after) {
     if (lane_index() == 31) p = after;
     const int lane = (lane_index() + 31) & 31;
     return {__shfl_sync(kWarp, p.a, lane), __shfl_sync(kWarp, p.b, lane)};
 }
-__device__ __forceinline__ Border next_row(Border p) {
+ECC_DEVICE Border next_row(Border p) {
     return {__shfl_up_sync(kWarp, p.a, 1), __shfl_up_sync(kWarp, p.b, 1)};
 }
 
@@ -357,7 +329,7 @@ struct SlicedCounter {
     unsigned step;    // bytes from value to value
     unsigned counts;  // shared address of the lane's copy of the count of value 0
 
-    __device__ __forceinline__ explicit SlicedCounter(const Histogram& histogram)
+    ECC_DEVICE explicit SlicedCounter(const Histogram& histogram)
         : step(4u * histogram.copies),
           counts(shared_address(histogram.counts + histogram.lane_copy)) {
         if (kSigned) counts += 128 * step;
@@ -365,7 +337,7 @@ struct SlicedCounter {
 
     // Counts the next event of a column. If there is none, zero is added to the bin of what the row
     // before the first one holds, so lanes do not diverge.
-    __device__ __forceinline__ void one(unsigned rows, const Numbers4& c, plane& events) const {
+    ECC_DEVICE void one(unsigned rows, const Numbers4& c, plane& events) const {
         const plane bit = events & (0u - events);
         const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
         const int amount = 16 * __popc(c.b0 & bit) + 32 * __popc(c.b1 & bit) +
@@ -375,34 +347,18 @@ struct SlicedCounter {
     }
 
     // Counts events one by one, in all lanes at a time, `most` in each column.
-    __device__ __forceinline__ void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
-                                           plane (&events)[kLaneWidth], unsigned most) const {
+    ECC_DEVICE void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
+                           plane (&events)[kLaneWidth], unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) one(rows + x, c[x], events[x]);
         }
     }
 
-    // Coefficients as numbers of four bits: that of bit 4 i + j is number i of word j.
-    __device__ __forceinline__ static void spread(const Numbers4& c, plane events,
-                                                  unsigned (&words)[4]) {
-        constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
-        const unsigned b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events,
-                       b3 = c.b3 & events;
-        const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),
-                       odd01 = ((b0 >> 1) & kTwos) | (b1 & ~kTwos);
-        const unsigned even23 = (b2 & kTwos) | ((b3 & kTwos) << 1),
-                       odd23 = ((b2 >> 1) & kTwos) | (b3 & ~kTwos);
-        words[0] = (even01 & kFours) | ((even23 & kFours) << 2);
-        words[1] = (odd01 & kFours) | ((odd23 & kFours) << 2);
-        words[2] = ((even01 >> 2) & kFours) | (even23 & ~kFours);
-        words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
-    }
-
     // Adds the samples of the row of bit 8 * byte + t. Their coefficients are upper halves of bytes.
     template <int byte>
-    __device__ __forceinline__ void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
-                                            const unsigned (&weights)[4]) const {
+    ECC_DEVICE void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
+                            const unsigned (&weights)[4]) const {
         const unsigned four = shared_word(rows + (kRows - 1 - 8 * byte - t) * kRowBytes);
         constexpr unsigned selector = (8 + byte) * 0x1110u + byte;
 #pragma unroll
@@ -412,12 +368,15 @@ struct SlicedCounter {
     }
 
     // Counts all samples, in all lanes at a time.
-    __device__ __forceinline__ void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
-                                          const plane (&events)[kLaneWidth]) const {
+    ECC_DEVICE void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
+                          const plane (&events)[kLaneWidth]) const {
         const unsigned weights[4] = {step, step << 8, step << 16, step << 24};
         unsigned words[kLaneWidth][4];
 #pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) spread(c[x], events[x], words[x]);
+        for (int x = 0; x < kLaneWidth; ++x) {
+            const Numbers4 own = only(c[x], events[x]);
+            spread(own.b0, own.b1, own.b2, own.b3, words[x]);
+        }
 #pragma unroll
         for (int t = 0; t < 8; ++t) {
             unsigned amounts[kLaneWidth];
@@ -432,8 +391,7 @@ struct SlicedCounter {
     }
 
     // `rows`: shared address of the lane's columns in the first row; `own`: the rows that count.
-    __device__ __forceinline__ void operator()(unsigned rows, const Numbers4 (&c)[kLaneWidth],
-                                               plane own) const {
+    ECC_DEVICE void operator()(unsigned rows, const Numbers4 (&c)[kLaneWidth], plane own) const {
         plane events[kLaneWidth];
         int most = 0;
 #pragma unroll
@@ -455,36 +413,21 @@ struct Room {
     char* memory;
     unsigned here, there;  // shared addresses of the lane's columns
 
-    __device__ __forceinline__ Room(void* shared, int warp)
+    ECC_DEVICE Room(void* shared, int warp)
         : memory((char*)shared + warp * kWarpBytes + kPad),
           here(shared_address(memory) + lane_index() * kLaneBytes),
           there(here + (kChannels > 1 ? kLaneWidth : kBlockBytes)) {}
 
-    __device__ __forceinline__ unsigned rows(unsigned block) const {
-        return block - lane_index() * kLaneBytes;
-    }
-    __device__ __forceinline__ char* at(unsigned block) const {
+    ECC_DEVICE unsigned rows(unsigned block) const { return block - lane_index() * kLaneBytes; }
+    ECC_DEVICE char* at(unsigned block) const {
         return memory + (rows(block) - shared_address(memory));
     }
-    __device__ __forceinline__ void turn() {
+    ECC_DEVICE void turn() {
         const unsigned before = here;
         here = there, there = kChannels > 1 ? here + kLaneWidth : before;
     }
-    __device__ __forceinline__ static void wait() {
+    ECC_DEVICE static void wait() {
         wait_for_copy<0>();
         __syncwarp();
     }
 };
-
-// The counts of a block, cleared, behind the rooms of its warps.
-__device__ __forceinline__ Histogram histogram_of(void* shared, const Bins& bins,
-                                                  const Result& result, int index) {
-    char* const behind = (char*)shared + (blockDim.x >> 5) * kWarpBytes;
-    const SharedLayout layout = lay_out(behind, bins);
-    const Histogram histogram = {layout.counts, result.counts_of(index, bins.count + 1),
-                                 bins.count + 1, result.copies,
-                                 (int)threadIdx.x & (result.copies - 1), 256, layout.table};
-    histogram.clear();
-    __syncthreads();
-    return histogram;
-}

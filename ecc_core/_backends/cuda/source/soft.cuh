@@ -34,7 +34,7 @@ struct Windows {
     float *ends, *highs, *lows, *sorted;
     int *places, *offsets;
 
-    __device__ __forceinline__ Windows(float* memory, int levels)
+    ECC_DEVICE Windows(float* memory, int levels)
         : head((Head*)memory),
           ends(memory + 4),
           highs(ends + levels),
@@ -43,23 +43,15 @@ struct Windows {
           places((int*)(sorted + levels)),
           offsets(places + levels) {}
 
-    __device__ __forceinline__ Window get(int i) const {
+    ECC_DEVICE Window get(int i) const {
         if (i >= head->count)
             return {__uint_as_float(0xFF800000u), 0.0f, 0.0f, head->slots - 2, 0};
         return {ends[i], highs[i], lows[i], offsets[i], offsets[i + 1] - offsets[i] - 1};
     }
 
     // The first window whose end is greater than the value.
-    __device__ __forceinline__ int find(float value) const {
-        int low = 0, high = head->count;
-        while (low < high) {
-            const int middle = (low + high) >> 1;
-            if (ends[middle] <= value)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
+    ECC_DEVICE int find(float value) const {
+        return first_failing(head->count, [&](int i) { return ends[i] <= value; });
     }
 };
 
@@ -73,12 +65,10 @@ struct BinPlace {
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
 // The integer to which kRound was added. A conversion would take eight times as long.
-__device__ __forceinline__ int to_int(float rounded) {
-    return (int)(__float_as_uint(rounded) - 0x4B400000u);
-}
+ECC_DEVICE int to_int(float rounded) { return (int)(__float_as_uint(rounded) - 0x4B400000u); }
 
 // `window` is the first one whose end is greater than the value, or what get() returns if none is.
-__device__ __forceinline__ BinPlace locate(float value, const Window& window, const Head& head) {
+ECC_DEVICE BinPlace locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
     const float rounded = fmaxf(place, 0.0f) + kRound;

@@ -20,9 +20,9 @@ struct GatherWork {
     int room;    // words of shared memory for the table
 };
 
-__device__ __forceinline__ void store(float* to, float v) { *to = v; }
-__device__ __forceinline__ void store(Half* to, float v) { to->bits = to_half(v); }
-__device__ __forceinline__ void store(BFloat* to, float v) { to->bits = to_bfloat(v); }
+ECC_DEVICE void store(float* to, float v) { *to = v; }
+ECC_DEVICE void store(Half* to, float v) { to->bits = to_half(v); }
+ECC_DEVICE void store(BFloat* to, float v) { to->bits = to_bfloat(v); }
 
 struct Lookup {
     const Windows windows;
@@ -34,7 +34,7 @@ struct Lookup {
     int image;
 
     // By cubic Hermite interpolation; zero outside of the windows.
-    __device__ __forceinline__ float value(float v) const {
+    ECC_DEVICE float value(float v) const {
         if (kSmall && !table && v == v)
             return response(windows, totals.upstream, image, totals.levels, sharpness, v, 0.0f).x;
         if (kSmall && !table) return v;

@@ -1,11 +1,10 @@
 // Increasing levels from numbers without constraints, and the gradients of these. One warp each.
-#include "device.cuh"
-#include "running_sum.cuh"
+#include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr double kLinear = 20;  // beyond it the softplus is the identity, as in torch
 
-__device__ __forceinline__ double last_of(double sum) { return __shfl_sync(0xFFFFFFFFu, sum, 31); }
+ECC_DEVICE double last_of(double sum) { return __shfl_sync(0xFFFFFFFFu, sum, 31); }
 
 // The first number, and then the softplus of the others, added up in units of the step.
 extern "C" __global__ void soft_increasing(const Real* numbers, const Real* step, Real* levels, int count) {

@@ -18,15 +18,6 @@ extern "C" __global__ void soft_prepare(const float* thresholds, const float* sh
     if (threadIdx.x == 0) moments[kMoments * room] = 0;
 }
 
-struct Moments {
-    const long long* data;
-    int room;
-
-    __device__ __forceinline__ long long operator()(int moment, int slot) const {
-        return data[moment * room + slot];
-    }
-};
-
 // A warp for each level: curves and their derivatives from the moments of soft_scan.cu,
 // (images, kMoments * room + 1).
 extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
@@ -41,7 +32,8 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
     moments += (long long)image * (kMoments * room + 1);
     const double l = sharpness[0], level = level_of(thresholds, j);
     Evaluation found = {};
-    found.add(windows, head, l, level, scale, Moments{moments, room}, 0, head.slots, lane);
+    const auto all = [=](int moment, int slot) { return moments[moment * room + slot]; };
+    found.add(windows, head, l, level, scale, all, 0, head.slots, lane);
     found = found.total();
     const Curves out = {curves, slopes, spreads};
     if (lane == 0)

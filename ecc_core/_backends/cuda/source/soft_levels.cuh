@@ -5,7 +5,7 @@
 
 constexpr double kStep = 0.15;  // the greatest width of a bin in units of 1 / sharpness
 
-__device__ __forceinline__ float level_of(const float* thresholds, int j) {
+ECC_DEVICE float level_of(const float* thresholds, int j) {
     return kSuper ? -thresholds[j] : thresholds[j];
 }
 
@@ -33,8 +33,8 @@ struct Ruler {
 };
 
 // Computes the windows. All threads of a block call it, and synchronize before they use the result.
-__device__ __forceinline__ void prepare(const Windows& windows, const float* thresholds,
-                                        float sharpness, int levels) {
+ECC_DEVICE void prepare(const Windows& windows, const float* thresholds, float sharpness,
+                        int levels) {
     const Ruler ruler(sharpness);
     bool bad = !(sharpness > 0.0f) || isinf(sharpness), wide = false;
     for (int i = threadIdx.x; i < levels; i += blockDim.x) {
@@ -74,15 +74,10 @@ __device__ __forceinline__ void prepare(const Windows& windows, const float* thr
     *windows.head = {count, slot + 1, (float)ruler.width, (float)(1.0 / ruler.width)};
 }
 
-__device__ __forceinline__ double warp_sum(double value) {
-    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
-    return value;
-}
-
 // The logistic function and its derivatives.
 struct Logistic {
     float s, first, second, third, fourth, fifth;
-    __device__ __forceinline__ explicit Logistic(float z) {
+    ECC_DEVICE explicit Logistic(float z) {
         const float e = __expf(-fabsf(z)), small = e / (1.0f + e);
         s = z < 0.0f ? small : 1.0f - small;
         first = small * (1.0f - small);
@@ -100,9 +95,8 @@ struct Evaluation {
 
     // Adds the moments of the slots from `begin` to `end`, which moments(moment, slot) returns.
     template <class Moments>
-    __device__ __forceinline__ void add(const Windows& windows, const Head& head, double l,
-                                        double level, double scale, const Moments& moments,
-                                        int begin, int end, int lane) {
+    ECC_DEVICE void add(const Windows& windows, const Head& head, double l, double level,
+                        double scale, const Moments& moments, int begin, int end, int lane) {
         if (head.count < 0 || (isinf(level) && level < 0.0)) return;
         const Window window = windows.get(windows.find((float)level));
         const double width = head.width, reach = kReach / l;
@@ -142,7 +136,7 @@ struct Evaluation {
     }
 
     // The sums of all lanes.
-    __device__ __forceinline__ Evaluation total() const {
+    ECC_DEVICE Evaluation total() const {
         return {warp_sum(sum), warp_sum(by_level), warp_sum(by_sharpness)};
     }
 };
@@ -151,8 +145,7 @@ struct Evaluation {
 struct Curves {
     float *curves, *slopes, *spreads;
 
-    __device__ __forceinline__ void write(long long at, const Evaluation& found, double l,
-                                          bool nan) const {
+    ECC_DEVICE void write(long long at, const Evaluation& found, double l, bool nan) const {
         const double spoilt = __longlong_as_double(0x7FF8000000000000ll);
         curves[at] = (float)(nan ? spoilt : found.sum);
         if (!slopes) return;
@@ -166,31 +159,19 @@ struct Upstream {
     const float* data;
     long long by_image, by_level;
 
-    __device__ __forceinline__ float get(long long image, int j) const {
+    ECC_DEVICE float get(long long image, int j) const {
         return data[image * by_image + j * by_level];
     }
 };
 
-// The index of the first level above a value.
-__device__ __forceinline__ int first_above(const float* sorted, int levels, double value) {
-    int from = 0;
-    for (int end = levels; from < end;) {
-        const int middle = (from + end) >> 1;
-        if (sorted[middle] <= value)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return from;
-}
-
 // The sum over the levels of gradient * sharpness * s'(z) at the value x, and its slope times `width`.
-__device__ __forceinline__ float2 response(const Windows& windows, const Upstream& upstream,
-                                           int image, int levels, float l, double x,
-                                           float width) {
+ECC_DEVICE float2 response(const Windows& windows, const Upstream& upstream, int image, int levels,
+                           float l, double x, float width) {
     const double reach = (double)kReach / l;
-    const int from = first_above(windows.sorted, levels, x - reach);
-    const int to = first_above(windows.sorted, levels, x + reach);
+    const auto first_above = [&](double value) {
+        return first_failing(levels, [&](int i) { return windows.sorted[i] <= value; });
+    };
+    const int from = first_above(x - reach), to = first_above(x + reach);
     float value = 0.0f, slope = 0.0f;
 #pragma unroll 4
     for (int i = from; i < to; ++i) {
@@ -203,18 +184,11 @@ __device__ __forceinline__ float2 response(const Windows& windows, const Upstrea
 }
 
 // The response at the start of a bin, or anything for the slot of a gap.
-__device__ __forceinline__ float2 response_at(const Windows& windows, const Head& head,
-                                              const Upstream& upstream, int image, int levels,
-                                              float l, int slot) {
-    int low = 0, high = head.count - 1;  // the last window that starts at or before the slot
-    while (low < high) {
-        const int middle = (low + high + 1) >> 1;
-        if (windows.offsets[middle] <= slot)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const Window window = windows.get(low);
+ECC_DEVICE float2 response_at(const Windows& windows, const Head& head, const Upstream& upstream,
+                              int image, int levels, float l, int slot) {
+    // The last window that starts at or before the slot.
+    const auto starts = [&](int i) { return windows.offsets[i + 1] <= slot; };
+    const Window window = windows.get(first_failing(head.count - 1, starts));
     const double x = (double)window.high + (double)window.low +
                      (double)(slot - window.first) * (double)head.width;
     return response(windows, upstream, image, levels, l, x, head.width);
@@ -229,7 +203,7 @@ struct Totals {
     int images, levels;
     int blocks;  // one for every 32 levels, and one for the sharpness; 0 if nothing is wanted
 
-    __device__ __forceinline__ void write(int block) const {
+    ECC_DEVICE void write(int block) const {
         __shared__ double sums[32][33];
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
         double sum = 0.0;

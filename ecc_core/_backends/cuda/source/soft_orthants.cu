@@ -4,7 +4,7 @@
 // Images of fewer than three axes have leading sides of 1. Vertices are the points, or the corners of
 // their cubes. A cell is its lowest vertex and the axes along which it extends, one bit each, the last
 // axis lowest.
-#include "device.cuh"
+#include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS;
@@ -16,9 +16,9 @@ struct Orthants {
     int sides[3], grid[3];
     int images, cubes, greatest;  // whether a cell has the weight of its greatest point
 
-    __device__ __forceinline__ static int bit(int extent, int axis) { return extent >> (2 - axis) & 1; }
+    ECC_DEVICE static int bit(int extent, int axis) { return extent >> (2 - axis) & 1; }
 
-    __device__ __forceinline__ static void places(long long index, const int* sides, int* at) {
+    ECC_DEVICE static void places(long long index, const int* sides, int* at) {
         at[2] = index % sides[2];
         at[1] = index / sides[2] % sides[1];
         at[0] = index / sides[2] / sides[1];
@@ -56,7 +56,7 @@ struct Orthants {
 };
 
 // Infinite weights become NaN, which no sum hides.
-__device__ __forceinline__ Real finite(Real x) { return isinf(x) ? x - x : x; }
+ECC_DEVICE Real finite(Real x) { return isinf(x) ? x - x : x; }
 
 // Sums (images, orthants, vertices) of the signed values of the cells of which a vertex is the highest.
 // One thread for each vertex of an image.

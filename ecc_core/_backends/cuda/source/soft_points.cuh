@@ -14,20 +14,20 @@ struct SoftPoints {
     long long count;            // of an image
     const unsigned char* mask;  // or null
 
-    __device__ __forceinline__ SoftPoints of(int image) const {
+    ECC_DEVICE SoftPoints of(int image) const {
         const long long first = image * count;
         return {values + first, coefficients + first, count, mask ? mask + first : nullptr};
     }
     // Of the sublevel filtration.
-    __device__ __forceinline__ float value(long long i) const {
+    ECC_DEVICE float value(long long i) const {
         const float v = widen(values[i]);
         return kSuper ? -v : v;
     }
     // The thread's points of a turn.
-    __device__ __forceinline__ static long long at(long long turn, int k) {
+    ECC_DEVICE static long long at(long long turn, int k) {
         return turn * kTurn + k * kThreads + threadIdx.x;
     }
-    __device__ __forceinline__ int turns() const { return (int)((count + kTurn - 1) / kTurn); }
+    ECC_DEVICE int turns() const { return (int)((count + kTurn - 1) / kTurn); }
 };
 
 // Adds points to moments, by counts.add(moment, slot, amount).
@@ -39,7 +39,7 @@ struct Deposit {
     const float scale;  // of the first moment; that of the second is twice as large, and so on
     const Counts counts;
 
-    __device__ __forceinline__ void point(float v, int c) const {
+    ECC_DEVICE void point(float v, int c) const {
         if (v >= __uint_as_float(0x7F800000u)) return;
         const Window window = head.count == 1 ? only : windows.get(windows.find(v));
         const BinPlace place = locate(v, window, head);
@@ -53,7 +53,7 @@ struct Deposit {
     }
 
     // Adds the points of a turn. Returns whether the thread has seen NaN.
-    __device__ __forceinline__ bool turn(const SoftPoints& points, int turn) const {
+    ECC_DEVICE bool turn(const SoftPoints& points, int turn) const {
         unsigned events = 0;
         bool nan = false;
 #pragma unroll

@@ -2,7 +2,7 @@
 //
 // Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
 // a chunk of points, and these are added in order, so results do not depend on the schedule.
-#include "device.cuh"
+#include "common.cuh"
 
 typedef ECC_REAL Real;
 constexpr int kThreads = ECC_THREADS, kAxes = ECC_AXES;
@@ -17,7 +17,7 @@ struct ProjectedPoints {
     int chunk;  // points per block
 
     // Indices relative to the centre.
-    __device__ __forceinline__ void places(long long point, Real* at) const {
+    ECC_DEVICE void places(long long point, Real* at) const {
 #pragma unroll
         for (int axis = kAxes - 1; axis >= 0; --axis) {
             const int index = point % grid[axis];
@@ -25,32 +25,32 @@ struct ProjectedPoints {
             at[axis] = (Real)(index - (grid[axis] - 1) / 2.0);
         }
     }
-    __device__ __forceinline__ Real height(int direction, const Real* at) const {
+    ECC_DEVICE Real height(int direction, const Real* at) const {
         Real sum = 0;
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis) sum += vectors[direction * kAxes + axis] * at[axis];
         return sum;
     }
     // Negative components have bits, the first axis the highest.
-    __device__ __forceinline__ int orthant(int direction) const {
+    ECC_DEVICE int orthant(int direction) const {
         int bits = 0;
 #pragma unroll
         for (int axis = 0; axis < kAxes; ++axis)
             bits = 2 * bits + (vectors[direction * kAxes + axis] < 0);
         return bits;
     }
-    __device__ __forceinline__ Real weight(int image, int direction, long long point) const {
+    ECC_DEVICE Real weight(int image, int direction, long long point) const {
         return weights[((long long)image * (1 << kAxes) + orthant(direction)) * points + point];
     }
 };
 
-__device__ __forceinline__ float exponential(float x) { return __expf(x); }
-__device__ __forceinline__ double exponential(double x) { return exp(x); }
+ECC_DEVICE float exponential(float x) { return __expf(x); }
+ECC_DEVICE double exponential(double x) { return exp(x); }
 
 // The logistic function and its derivative.
 struct Sigmoid {
     Real s, slope;
-    __device__ __forceinline__ explicit Sigmoid(Real z) {
+    ECC_DEVICE explicit Sigmoid(Real z) {
         const Real e = exponential(z < 0 ? z : -z), small = e / (1 + e);
         s = z < 0 ? small : 1 - small;
         slope = small * (1 - small);
@@ -127,8 +127,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     out[((long long)image * (1 << kAxes) + orthant) * points.points + point] = (Real)total;
 }
 
-__device__ __forceinline__ double block_sum(double value, double* scratch) {
-    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+ECC_DEVICE double block_sum(double value, double* scratch) {
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
     __syncthreads();

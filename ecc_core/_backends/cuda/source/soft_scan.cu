@@ -21,22 +21,22 @@ struct ScanCounts {
     int slots, room;  // in use, and room for each image in global memory
     bool shared;
 
-    __device__ __forceinline__ bool has(int) const { return true; }
+    ECC_DEVICE bool has(int) const { return true; }
 
-    __device__ __forceinline__ void add_to_global(int moment, int slot, long long amount) const {
+    ECC_DEVICE void add_to_global(int moment, int slot, long long amount) const {
         if (amount)
             atomicAdd((unsigned long long*)moments + moment * room + slot,
                       (unsigned long long)amount);
     }
 
-    __device__ __forceinline__ void add(int moment, int slot, int amount) const {
+    ECC_DEVICE void add(int moment, int slot, int amount) const {
         if (shared)
             atomicAdd(counts + moment * slots + slot, amount);
         else
             add_to_global(moment, slot, amount);
     }
 
-    __device__ __forceinline__ void flush() const {
+    ECC_DEVICE void flush() const {
         if (!shared) return;
         __syncthreads();
         for (int slot = threadIdx.x; slot < slots; slot += kThreads) {

@@ -18,13 +18,11 @@ struct SmallCounts {
     int* counts;
     int begin, room;
 
-    __device__ __forceinline__ bool has(int slot) const {
-        return (unsigned)(slot - begin) < (unsigned)room;
-    }
-    __device__ __forceinline__ void add(int moment, int slot, int amount) const {
+    ECC_DEVICE bool has(int slot) const { return (unsigned)(slot - begin) < (unsigned)room; }
+    ECC_DEVICE void add(int moment, int slot, int amount) const {
         atomicAdd(counts + moment * room + slot - begin, amount);
     }
-    __device__ __forceinline__ long long operator()(int moment, int slot) const {
+    ECC_DEVICE long long operator()(int moment, int slot) const {
         return counts[moment * room + slot - begin];
     }
 };

@@ -15,26 +15,14 @@ constexpr int kFirst = kCubes ? 0 : 1;  // the first place; cubes have cells bef
 
 // The two ranks of a point or of a cell, the first in the upper half. Where bins are in shared memory, the
 // first is multiplied by the bins of a row, so that the sum of both is a bin; it has up to 15 bits.
-template <int size>
-struct RanksOf {
-    typedef unsigned type;
-};
-template <>
-struct RanksOf<4> {
-    typedef unsigned long long type;
-};
-typedef RanksOf<sizeof(Code)>::type Ranks;
+typedef Either<sizeof(Code) == 4, unsigned long long, unsigned>::type Ranks;
 constexpr int kBits = 4 * sizeof(Ranks);
 
-__device__ __forceinline__ Ranks join(int first, int second) {
-    return (Ranks)first << kBits | (Ranks)second;
-}
-__device__ __forceinline__ int first_of(Ranks ranks) { return (int)(ranks >> kBits); }
-__device__ __forceinline__ int second_of(Ranks ranks) {
-    return (int)(ranks & (((Ranks)1 << kBits) - 1));
-}
-__device__ __forceinline__ unsigned larger(unsigned a, unsigned b) { return __vmaxu2(a, b); }
-__device__ __forceinline__ unsigned long long larger(unsigned long long a, unsigned long long b) {
+ECC_DEVICE Ranks join(int first, int second) { return (Ranks)first << kBits | (Ranks)second; }
+ECC_DEVICE int first_of(Ranks ranks) { return (int)(ranks >> kBits); }
+ECC_DEVICE int second_of(Ranks ranks) { return (int)(ranks & (((Ranks)1 << kBits) - 1)); }
+ECC_DEVICE unsigned larger(unsigned a, unsigned b) { return __vmaxu2(a, b); }
+ECC_DEVICE unsigned long long larger(unsigned long long a, unsigned long long b) {
     return join(max(first_of(a), first_of(b)), max(second_of(a), second_of(b)));
 }
 
@@ -53,21 +41,19 @@ struct SurfaceBins {
     Count* global;
     int second;
 
-    __device__ __forceinline__ void add_if(bool given, Ranks ranks, int amount) const {
+    ECC_DEVICE void add_if(bool given, Ranks ranks, int amount) const {
         if constexpr (kShared)
-            shared_add_if(given, dot_halves((unsigned)ranks, 0x0404u, shared), amount);
+            shared_add_if(given, dot_low_bytes((unsigned)ranks, 0x0404u, shared), amount);
         else if (given)
             atomicAdd(global + (long long)first_of(ranks) * second + second_of(ranks),
                       (Count)(long long)amount);
     }
 };
 
-__device__ __forceinline__ constexpr int sign_of(int axes) {
-    return (axes ^ axes >> 1 ^ axes >> 2) & 1 ? -1 : 1;
-}
+ECC_DEVICE constexpr int sign_of(int axes) { return (axes ^ axes >> 1 ^ axes >> 2) & 1 ? -1 : 1; }
 
 // V: a cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
-__device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) {
+ECC_DEVICE void add_vertices(Ranks (&cells)[kCorners], const SurfaceBins& bins) {
     bool left[kCorners];
 #pragma unroll
     for (int cell = 0; cell < kCorners; ++cell) left[cell] = true;
@@ -92,7 +78,7 @@ __device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Sur
 }
 
 // The corners of a cell, as bits.
-__device__ __forceinline__ constexpr unsigned corners_of(int cell) {
+ECC_DEVICE constexpr unsigned corners_of(int cell) {
     unsigned corners = 0;
     for (int k = 0; k < kCorners; ++k)
         if ((k & cell) == k) corners |= 1u << k;
@@ -100,7 +86,7 @@ __device__ __forceinline__ constexpr unsigned corners_of(int cell) {
 }
 
 // Bit 31: whether the first rank of `b` is at least that of `a`; bit 15: the same for the second.
-__device__ __forceinline__ unsigned compare(Ranks a, Ranks b) {
+ECC_DEVICE unsigned compare(Ranks a, Ranks b) {
     if constexpr (kShared) return (unsigned)b - (unsigned)a + 0x80008000u;
     return (unsigned)(first_of(b) >= first_of(a)) << 31 |
            (unsigned)(second_of(b) >= second_of(a)) << 15;
@@ -109,7 +95,7 @@ __device__ __forceinline__ unsigned compare(Ranks a, Ranks b) {
 // The sum of the signs of the cells that contain the corners of a cell, and no corner of `others`, which
 // are bits.
 template <int least>
-__device__ __forceinline__ int signs(unsigned others) {
+ECC_DEVICE int signs(unsigned others) {
     constexpr int rest = kCorners - 1 - least;  // axes along which cells may be larger
     if constexpr (rest == 0) return others ? 0 : sign_of(least);
     if constexpr ((rest & rest - 1) == 0)
@@ -130,8 +116,8 @@ struct Orders {
 // Two cubes are neighbouring steps, and their join is subtracted, if one comes first by one rank and the
 // other one by the other, and none comes before both of them together.
 template <int j, int i>
-__device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners], const Orders& orders,
-                                          const SurfaceBins& bins) {
+ECC_DEVICE void add_joins(const Ranks (&cubes)[kCorners], const Orders& orders,
+                          const SurfaceBins& bins) {
     constexpr int least = i | j, rest = kCorners - 1 - least;
     constexpr unsigned both = 1u << i | 1u << j;
     const unsigned one = orders.first[j] & orders.second[i];
@@ -152,8 +138,8 @@ __device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners], const 
     if constexpr (i + 1 < j) add_joins<j, i + 1>(cubes, orders, bins);
 }
 template <int j>
-__device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const Orders& orders,
-                                          const SurfaceBins& bins) {
+ECC_DEVICE void add_steps(const Ranks (&cubes)[kCorners], const Orders& orders,
+                          const SurfaceBins& bins) {
     const int steps = signs<j>(orders.first[j] & orders.second[j] & ~(1u << j));
     bins.add_if(steps, cubes[j], steps);
     if constexpr (j > 0) add_joins<j, 0>(cubes, orders, bins);
@@ -161,7 +147,7 @@ __device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const 
 }
 
 // T: a cell enters on the staircase of its cubes.
-__device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const SurfaceBins& bins) {
+ECC_DEVICE void add_cubes(const Ranks (&cubes)[kCorners], const SurfaceBins& bins) {
     // Of equal ranks the cube of the least number comes first: at the beginning, each cube comes after
     // those of larger numbers.
     unsigned orders[kCorners];
@@ -187,7 +173,7 @@ struct SurfaceRow {
 };
 
 // Reads a row of points from x - 1 on. Points outside have ranks that no threshold admits.
-__device__ __forceinline__ SurfaceRow read(const Surface& pairs, int image, int z, int y, int x) {
+ECC_DEVICE SurfaceRow read(const Surface& pairs, int image, int z, int y, int x) {
     SurfaceRow row;
     const int scale = kShared ? pairs.levels[1] + 1 : 1;
     const Ranks never = join(pairs.levels[0] * scale, pairs.levels[1]);
@@ -218,8 +204,8 @@ __device__ __forceinline__ SurfaceRow read(const Surface& pairs, int image, int 
 
 // Adds the cells of four places, between two slices. The loop is not unrolled: the code of one place is
 // long, and instructions of four would not stay in the cache.
-__device__ __forceinline__ void add(const Surface& pairs, const SurfaceBins& bins, int x,
-                                    const SurfaceRow (&before)[kLines], const SurfaceRow (&after)[kLines]) {
+ECC_DEVICE void add(const Surface& pairs, const SurfaceBins& bins, int x,
+                    const SurfaceRow (&before)[kLines], const SurfaceRow (&after)[kLines]) {
     SurfaceRow rows[2 * kLines];
 #pragma unroll
     for (int k = 0; k < kLines; ++k) rows[k] = before[k], rows[kLines + k] = after[k];

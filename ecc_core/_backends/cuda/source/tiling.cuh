@@ -2,11 +2,10 @@
 #pragma once
 #include "planes.cuh"
 
-constexpr unsigned kWarp = 0xFFFFFFFFu;
 constexpr int kWarpWidth = 32 * kLaneWidth;
 
 // The same in every lane, in a way that the compiler sees.
-__device__ __forceinline__ int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
+ECC_DEVICE int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
 
 // How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
 // scan.
@@ -20,6 +19,52 @@ struct Tiling {
 
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,
 // and T's outer faces belong to the border.
-__device__ __forceinline__ plane force(plane bits, plane border) {
-    return kCubes ? bits & ~border : bits | border;
+ECC_DEVICE plane force(plane bits, plane border) { return kCubes ? bits & ~border : bits | border; }
+
+// A part of a column of slices of a volume.
+struct Unit {
+    int left, y;            // first column and row
+    int begin, end, start;  // slices that it owns, and the first one that it reads
+
+    // `rows`: from one unit to the unit below.
+    ECC_DEVICE Unit(const Tiling& tiling, int index, int rows)
+        : left(index % tiling.across * kWarpWidth),
+          y(index / tiling.across % tiling.down * rows),
+          begin(tiling.first + index / (tiling.across * tiling.down) * tiling.chunk),
+          end(min(begin + tiling.chunk, tiling.last)),
+          start(max(begin - 1, 0)) {}
+
+    // Whether there is work.
+    ECC_DEVICE bool some() const { return begin < end; }
+
+    // The first slice, of an image of a batch.
+    ECC_DEVICE const Element* data(const Image& image, int index) const {
+        return image.data + index * image.batch + start * image.slice;
+    }
+};
+
+// Whether a cell belongs to its point of the largest code. Codes of images of bytes are values.
+constexpr bool kLargest = (kBins == kTable && !kSuper) != kCubes;
+
+ECC_DEVICE pair owner(pair a, pair b) { return kLargest ? larger_pair(a, b) : smaller_pair(a, b); }
+
+// Codes of the columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it.
+// The low halves are those of the left border. Each lane has a row.
+struct Border {
+    pair a, b;
+};
+ECC_DEVICE Border owner(Border p, Border q) { return {owner(p.a, q.a), owner(p.b, q.b)}; }
+
+// Comparisons across the two borders, a bit for each row: what lane 0 sees left of its first column, and
+// the bits of the last column of lane 31.
+struct Sides {
+    unsigned left, right;
+};
+ECC_DEVICE Sides sides(Border border) {
+    Sides owned;
+    if (kLargest)
+        vote_less(border.a, border.b, owned.left, owned.right);
+    else
+        vote_less(border.b, border.a, owned.left, owned.right);
+    return owned;
 }

@@ -1,24 +1,22 @@
 // Heights of grid points in directions, and their bins.
 //
 // A height is (u[0] * z + u[1] * y) + u[2] * x in float64, where every product and every sum is
-// rounded as on the CPU: the compiler never fuses these intrinsics. The bin of a height is the number
-// of levels below it; a height above all levels has none.
+// rounded as on the CPU: the compiler never fuses __dmul_rn and __dadd_rn. The bin of a height is the
+// number of levels below it; a height above all levels has none.
 #pragma once
+#include "common.cuh"
 
 struct Vector {
     double z, y, x;
 };
 
-__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
-__device__ __forceinline__ double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
-
 // The part of a height that all points of a row have in common.
-__device__ __forceinline__ double row_height(const Vector& u, double z, double y) {
-    return rounded_sum(rounded_product(u.z, z), rounded_product(u.y, y));
+ECC_DEVICE double row_height(const Vector& u, double z, double y) {
+    return __dadd_rn(__dmul_rn(u.z, z), __dmul_rn(u.y, y));
 }
 
-__device__ __forceinline__ double point_height(const Vector& u, double row, double x) {
-    return rounded_sum(row, rounded_product(u.x, x));
+ECC_DEVICE double point_height(const Vector& u, double row, double x) {
+    return __dadd_rn(row, __dmul_rn(u.x, x));
 }
 
 // An axis of points, centred. Axes that the image does not have hold one point.
@@ -27,9 +25,7 @@ struct Axis {
     int points;
     int present;
 
-    __device__ __forceinline__ double position(int index) const {
-        return rounded_product((double)index - centre, step);
-    }
+    ECC_DEVICE double position(int index) const { return __dmul_rn((double)index - centre, step); }
 };
 
 struct Grid {
@@ -55,33 +51,17 @@ struct Sampling {
 // height in the unit of the sampling. The host has checked that evenly spaced levels lie within a
 // quarter of a step of their places, so the guess is the bin or the one before it.
 template <class Level>
-__device__ __forceinline__ int place(double height, double measure, const Sampling& sampling,
-                                     const Level& level) {
+ECC_DEVICE int place(double height, double measure, const Sampling& sampling, const Level& level) {
     if (sampling.scale > 0) {
         const int guess = __double2int_rn((measure - sampling.origin) * sampling.scale);
         const int near = max(0, min(sampling.count - 1, guess));
         return near + (height > level(near) ? 1 : 0);
     }
-    int low = 0, high = sampling.count;
-    while (low < high) {
-        const int middle = (low + high) >> 1;
-        if (height > level(middle))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return first_failing(sampling.count, [&](int i) { return height > level(i); });
 }
 
-__device__ __forceinline__ int place(double height, const Sampling& sampling,
-                                     const double* levels) {
+ECC_DEVICE int place(double height, const Sampling& sampling, const double* levels) {
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
-}
-
-// A quotient; numbers of 32 bits take a quarter of the time.
-__device__ __forceinline__ long long divide(long long number, int by) {
-    if (number >> 32) return number / by;
-    return (unsigned)number / (unsigned)by;
 }
 
 // Sums of 64 bits. Unsigned integers wrap as signed ones do.
@@ -93,7 +73,7 @@ typedef unsigned long long Sum;
 struct Pair {
     int here, far;
 
-    __device__ __forceinline__ Pair(bool negative, bool cubes)
+    ECC_DEVICE Pair(bool negative, bool cubes)
         : here(cubes && !negative ? -1 : 0),
           far(cubes ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
 };
@@ -102,6 +82,6 @@ struct Pair {
 struct Owner {
     Pair z, y, x;
 
-    __device__ __forceinline__ Owner(int orthant, bool cubes)
+    ECC_DEVICE Owner(int orthant, bool cubes)
         : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
 };

@@ -4,7 +4,6 @@
 // direction. A lane has bins of its own if there is room, so that the additions of a warp to shared
 // memory do not wait for each other.
 #include "device.cuh"
-#include "running_sum.cuh"
 #include "transform.cuh"
 #include "transform_planes.cuh"
 
@@ -13,7 +12,6 @@ constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kTileRows = 32, kTileColumns = 64;
 constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
-constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
 // and `slices` ones.
@@ -34,8 +32,8 @@ struct Reader {
     int shift_here, shift_far;
     unsigned words[6];
 
-    __device__ __forceinline__ Reader(const Planes& planes, const Grid& grid, const Owner& owner,
-                                      const Tile& tile, int slice, int direction)
+    ECC_DEVICE Reader(const Planes& planes, const Grid& grid, const Owner& owner, const Tile& tile,
+                      int slice, int direction)
         : step(direction * planes.tiles * planes.words * 32) {
         const bool wide = grid.y.present;
         const int y = tile.y + (int)(threadIdx.x & 31) + 1 + (wide ? owner.y.here : 0);
@@ -47,12 +45,12 @@ struct Reader {
         row = wide ? at(planes, y + owner.y.far - owner.y.here, word) - at(planes, y, word) : 0;
     }
 
-    __device__ __forceinline__ static int at(const Planes& planes, int y, int word) {
+    ECC_DEVICE static int at(const Planes& planes, int y, int word) {
         return (((y >> 5) * planes.words + word) << 5) + (y & 31);
     }
 
     // Loads a slice, and moves on to the next one.
-    __device__ __forceinline__ void load() {
+    ECC_DEVICE void load() {
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
             words[i] = here[32 * i];
@@ -62,7 +60,7 @@ struct Reader {
     }
 
     // The cells of the slice that has been loaded; none if the row does not exist.
-    __device__ __forceinline__ MaskCells cells(unsigned exists) const {
+    ECC_DEVICE MaskCells cells(unsigned exists) const {
         MaskCells found;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -75,7 +73,7 @@ struct Reader {
         return found;
     }
 
-    __device__ __forceinline__ unsigned funnel(int word, int shift) const {
+    ECC_DEVICE unsigned funnel(int word, int shift) const {
         return __funnelshift_rc(words[word], words[word + 1], shift);
     }
 };
@@ -84,7 +82,7 @@ struct Reader {
 struct MaskCoefficients {
     unsigned up[2], down[2], twice[2];
 
-    __device__ __forceinline__ MaskCoefficients(const MaskCells& here, const MaskCells& far) {
+    ECC_DEVICE MaskCoefficients(const MaskCells& here, const MaskCells& far) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const unsigned point = here.point[i], x = here.x[i], y = here.y[i], xy = here.xy[i];
@@ -98,7 +96,7 @@ struct MaskCoefficients {
         }
     }
 
-    __device__ __forceinline__ bool any() const { return up[0] | up[1] | down[0] | down[1]; }
+    ECC_DEVICE bool any() const { return up[0] | up[1] | down[0] | down[1]; }
 };
 
 // Points that a warp has listed, each as three bytes, its column, row and slice in the tile, which are
@@ -109,8 +107,7 @@ struct MaskQueue {
     int positive, negative;
 };
 
-__device__ __forceinline__ void list(unsigned bits, unsigned first, int column, unsigned*& at,
-                                     int step) {
+ECC_DEVICE void list(unsigned bits, unsigned first, int column, unsigned*& at, int step) {
     for (; bits; at += step) {
         const int bit = 31 - __clz(bits);
         bits ^= 1u << bit;
@@ -138,13 +135,13 @@ struct MaskLane {
     struct Steps {
         double z, y, x;
 
-        __device__ __forceinline__ Steps(const Vector& u, const Grid& grid, const Places& places)
+        ECC_DEVICE Steps(const Vector& u, const Grid& grid, const Places& places)
             : z(fabs(u.z) * grid.z.step * places.scale),
               y(fabs(u.y) * grid.y.step * places.scale),
               x(fabs(u.x) * grid.x.step * places.scale) {}
     };
 
-    __device__ __forceinline__ MaskLane(const Vector& u, const Grid& grid, const Places& places, int slices) {
+    ECC_DEVICE MaskLane(const Vector& u, const Grid& grid, const Places& places, int slices) {
         const Steps along(u, grid, places);
         const int x = __double2int_rn(along.x), y = __double2int_rn(along.y),
                   z = __double2int_rn(along.z);
@@ -156,8 +153,8 @@ struct MaskLane {
         sure = (1u << places.shift) - 2 * window;
     }
 
-    __device__ __forceinline__ unsigned first(const Vector& u, const Grid& grid, const Places& places,
-                                              int count, const Tile& tile, int slices, int orthant) const {
+    ECC_DEVICE unsigned first(const Vector& u, const Grid& grid, const Places& places, int count,
+                              const Tile& tile, int slices, int orthant) const {
         const Steps along(u, grid, places);
         const double level = 1u << places.shift;
         const int back_z = orthant >> 2, back_y = orthant >> 1 & 1, back_x = orthant & 1;
@@ -177,7 +174,7 @@ struct MaskLane {
                (kTileRows / 2 - back_y) * (steps >> 16);
     }
 
-    __device__ __forceinline__ unsigned place(unsigned point, unsigned first) const {
+    ECC_DEVICE unsigned place(unsigned point, unsigned first) const {
         return dot_high_bytes(step_z, point, dot_low_bytes(steps, point, first));
     }
 };
@@ -194,13 +191,13 @@ struct MaskCounter {
     int part, together;
     unsigned stride, reverse;  // `reverse` makes a listed point one in the order of memory
 
-    __device__ __forceinline__ void add(unsigned row, unsigned column, int sign, int amount) const {
+    ECC_DEVICE void add(unsigned row, unsigned column, int sign, int amount) const {
         if (kShared) return shared_add(row * stride + column, amount);
         const int bin = max(0, (int)row - places.guard);
         if (bin < sampling.count) atomicAdd(values + bin, (Sum)(long long)(sign * amount));
     }
 
-    __device__ __forceinline__ unsigned exact_row(const Tile& tile, unsigned listed) const {
+    ECC_DEVICE unsigned exact_row(const Tile& tile, unsigned listed) const {
         const Vector u = *direction;
         const unsigned point = listed ^ reverse;
         const double z = grid.z.position(tile.z + (int)(point >> 16)),
@@ -213,8 +210,8 @@ struct MaskCounter {
     // Counts listed points, the first of which is `at`, and the others after or before it; only as many
     // as keep all lanes busy, unless it is to count `all`. Returns how many are left, as the first ones
     // of the list. Called by a warp.
-    __device__ __forceinline__ int count(const Tile& tile, unsigned first, unsigned* at, int step,
-                                         int points, bool all, unsigned column, int sign) const {
+    ECC_DEVICE int count(const Tile& tile, unsigned first, unsigned* at, int step, int points,
+                         bool all, unsigned column, int sign) const {
         const int turn = 8 * together;
         int done = 0;
         __syncwarp();
@@ -236,8 +233,8 @@ struct MaskCounter {
         return left;
     }
 
-    __device__ __forceinline__ void count_eight(const Tile& tile, unsigned first, const unsigned* at,
-                                                int next, unsigned column, int sign) const {
+    ECC_DEVICE void count_eight(const Tile& tile, unsigned first, const unsigned* at, int next,
+                                unsigned column, int sign) const {
         unsigned points[2][4];
         shared_load(shared_address(at), points[0]);
         shared_load(shared_address(at + next), points[1]);
@@ -268,19 +265,10 @@ struct MaskCounter {
     }
 };
 
-__device__ __forceinline__ int rows_of(const Sampling& sampling, const Places& places) {
-    return sampling.count + 2 + 2 * places.guard;
-}
-
-__device__ __forceinline__ int copies_of(int directions, int width) {
-    return max(1, width / directions);
-}
-
-// Adds the bins of a block, `width` in each row, to those of all blocks.
-__device__ __forceinline__ void flush(const Sampling& sampling, const Places& places, const Job& job,
-                                      int sign, const int* bins, int width, Sum* values) {
-    const int directions = job.last - job.first, copies = copies_of(directions, width);
-    const int negative = rows_of(sampling, places) * width;
+// Adds the bins of a block, of which each of `rows` has `width`, to those of all blocks.
+ECC_DEVICE void flush(const Sampling& sampling, const Places& places, const Job& job, int sign,
+                      const int* bins, int rows, int width, int copies, Sum* values) {
+    const int directions = job.last - job.first, negative = rows * width;
     __syncthreads();
     for (int i = threadIdx.x; i < directions * sampling.count; i += blockDim.x) {
         const int d = i / sampling.count, bin = i - d * sampling.count;
@@ -298,8 +286,8 @@ __device__ __forceinline__ void flush(const Sampling& sampling, const Places& pl
 
 // Lists the critical points of a slice at the columns in `chosen`. Returns false, and lists none, if there
 // is no room for all of them. Called by a warp.
-__device__ __forceinline__ bool list(const MaskCoefficients& found, const unsigned (&chosen)[2], int slice,
-                                     unsigned reverse, MaskQueue& queue) {
+ECC_DEVICE bool list(const MaskCoefficients& found, const unsigned (&chosen)[2], int slice,
+                     unsigned reverse, MaskQueue& queue) {
     const int lane = threadIdx.x & 31, column = reverse & 1 ? -1 : 1;
     unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
 #pragma unroll
@@ -309,7 +297,7 @@ __device__ __forceinline__ bool list(const MaskCoefficients& found, const unsign
         positive += __popc(up[i]), negative += __popc(down[i]) + __popc(twice[i]);
     }
     const unsigned end = running_sum(positive | negative << 16, lane),
-                   total = __shfl_sync(kAll, end, 31);
+                   total = __shfl_sync(kWarp, end, 31);
     const int ups = total & 0xFFFF, downs = total >> 16;
     if (queue.positive + queue.negative + ups + downs > kRoom) return false;
     const unsigned first = lane << 8 | slice << 16;
@@ -329,18 +317,18 @@ struct Progress {
     bool stuck;  // nothing could be added to the queue
 
     // Lists points until there may be no room for more. Called by a warp.
-    __device__ __forceinline__ void list(const Planes& planes, const Grid& grid, const Owner& owner,
-                                         const Tile& tile, int slices, unsigned reverse, MaskQueue& queue) {
+    ECC_DEVICE void list(const Planes& planes, const Grid& grid, const Owner& owner,
+                         const Tile& tile, int slices, unsigned reverse, MaskQueue& queue) {
         // Slices are read in the order in which cells reach to the one before.
         const bool deep = grid.z.present;
         const int step = owner.z.here - owner.z.far;
-        const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? kAll : 0;
+        const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? ~0u : 0;
         int slice = step > 0 ? done : slices - 1 - done;
         Reader reader(planes, grid, owner, tile, tile.z + slice + (deep ? owner.z.far : 0), step);
         MaskCells far = {};
         if (deep) {
             reader.load();
-            far = reader.cells(kAll);
+            far = reader.cells(~0u);
         }
         int points = queue.positive + queue.negative, before = points;
         stuck = true;
@@ -348,9 +336,9 @@ struct Progress {
             reader.load();
             const MaskCells here = reader.cells(exists);
             const MaskCoefficients found(here, far);
-            if (__any_sync(kAll, found.any())) {
-                const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : kAll,
-                                            part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : kAll};
+            if (__any_sync(kWarp, found.any())) {
+                const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : ~0u,
+                                            part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : ~0u};
                 if (!::list(found, chosen, slice, reverse, queue)) {
                     if (points == 0) part = 1;
                     return;
@@ -386,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const Owner owner(job.orthant, planes.cubes);
     const int directions = job.last - job.first, together = 32 / directions;
     const int part = lane / directions, own = job.first + lane - part * directions;
-    const int copies = copies_of(directions, width), rows = rows_of(sampling, places);
+    const int copies = max(1, width / directions), rows = sampling.count + 2 + 2 * places.guard;
     int* bins = (int*)(memory + kWarps * (kRoom / 4));
     if (kShared)
         for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
@@ -411,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
         const int at = (next / kWarps * shared.blocks + shared.rank) * kWarps + next % kWarps;
         if (at >= total) break;
         if (lane == 0) next = atomicAdd(&taken, 1);
-        next = __shfl_sync(kAll, next, 0);
+        next = __shfl_sync(kWarp, next, 0);
         const int above = at / words, deep = above / tiles;
         const Tile tile = {slices * deep, kTileRows * (above - deep * tiles),
                            kTileColumns * (at - above * words)};
@@ -428,5 +416,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
                                            all, decreases, -planes.sign);
         }
     }
-    if (kShared) flush(sampling, places, job, planes.sign, bins, width, values);
+    if (kShared)
+        flush(sampling, places, job, planes.sign, bins, rows, width, copies, values);
 }

@@ -1,10 +1,11 @@
 // Packs a mask into planes of bits.
+#include "common.cuh"
 #include "transform_planes.cuh"
 
 constexpr int kRows = 32, kTurns = 2;                   // rows of a block, and words of a thread
 constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // words of a row that a block packs
 
-__device__ __forceinline__ unsigned pack_word(const unsigned char* source, int count) {
+ECC_DEVICE unsigned pack_word(const unsigned char* source, int count) {
     unsigned plane = 0;
     if (count == 32 && (unsigned long long)source % 16 == 0) {
         const uint4 low = *(const uint4*)source, high = *(const uint4*)(source + 16);

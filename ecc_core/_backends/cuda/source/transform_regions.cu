@@ -22,16 +22,16 @@ struct WindowEnd {
     int z, y, x;
 
     // The last point of the window, or the only one along axes that the image does not have.
-    __device__ __forceinline__ WindowEnd(const Labels& image, long long window) {
-        const long long line = divide(window, image.columns + 1);
+    ECC_DEVICE WindowEnd(const Labels& image, long long window) {
+        const long long line = quotient(window, image.columns + 1);
         const int rows = image.rows + image.wide;
         x = (int)(window - line * (image.columns + 1));
-        z = (int)divide(line, rows);
+        z = (int)quotient(line, rows);
         y = (int)(line - (long long)z * rows);
     }
 };
 
-__device__ __forceinline__ Label load(const Labels& image, int z, int y, int x) {
+ECC_DEVICE Label load(const Labels& image, int z, int y, int x) {
     if (z < 0 || z >= image.slices || y < 0 || y >= image.rows || x < 0 || x >= image.columns)
         return 0;
     return image.data[((long long)z * image.rows + y) * image.columns + x];
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-__device__ __forceinline__ void widen(int* box, int place, bool near, bool far) {
+ECC_DEVICE void widen(int* box, int place, bool near, bool far) {
     const int lowest = near ? place : place + 1, highest = far ? place + 1 : place;
     if (lowest < box[0]) atomicMin(box, lowest);
     if (highest > box[1]) atomicMax(box + 1, highest);
@@ -113,10 +113,9 @@ struct Measures {
 
 // Twice the distance of a window's first point from the centre of the box, in steps, and where the
 // owner lies in the window: furthest along the direction (V), or in the middle (T).
-__device__ __forceinline__ double centred(int place, const int* box, bool negative, bool cubes,
-                                          double spacing) {
+ECC_DEVICE double centred(int place, const int* box, bool negative, bool cubes, double spacing) {
     const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
-    return rounded_product(twice * 0.5, spacing);
+    return __dmul_rn(twice * 0.5, spacing);
 }
 
 // Adds corners to the bins (regions, directions, levels) of the directions of a job, which is the
@@ -142,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const Vector u = sampling.directions[d];
         const double height = point_height(u, row_height(u, z, y), x);
         const int bin = place(height, measures.scales ? height / scale : height, sampling,
-                              [&](int i) { return rounded_product(sampling.levels[i], scale); });
+                              [&](int i) { return __dmul_rn(sampling.levels[i], scale); });
         if (bin < sampling.count)
             atomicAdd(own + (long long)sampling.rows[d] * sampling.count + bin,
                       (Sum)(long long)weight);

@@ -1,5 +1,5 @@
 // Replaces each row of bins by its running sums, which are the curve. A block takes a row.
-#include "running_sum.cuh"
+#include "common.cuh"
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS) accumulate(long long* values, int count) {
     __shared__ long long partial[ECC_THREADS / 32];

@@ -3,9 +3,14 @@
 // A block keeps running sums of the coefficients of a few rows, and a warp finds the place of each
 // level among the points of a row. Only where levels are closer together than points does each
 // point look up its bin.
-#include "running_sum.cuh"
-#include "transform_weights.cuh"
+//
+// Integer weights wrap as on the CPU. Sums of floats are kept in two integers, so that the order of
+// addition does not matter: a coefficient is rounded to a multiple of 1 / first_scale, and the rest
+// to a multiple of 1 / (first_scale * second_scale). The host chooses scales so that no sum overflows.
+#include "transform.cuh"
 
+typedef ECC_WEIGHT Weight;
+constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr bool kShared = ECC_SHARED;  // whether levels and bins are in shared memory
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kRows = kWarps;    // rows that a block takes at a time
@@ -15,6 +20,104 @@ constexpr int kLevels = 31;      // that a warp takes at a time, beside the one 
 constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
 
+ECC_DEVICE Weight magnitude(Weight value) { return value < 0 ? -value : value; }
+ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
+
+// Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
+// the image has them, of slices. Points that do not belong to the complex have the value `absent`,
+// negated for T. There it is never a maximum; in V it is the maximum wherever points do not form a cell.
+struct Weights {
+    const Weight* padded;
+    int rows, columns;  // with the padding
+    int cubes;
+    int sign;       // of the construction, 1 or -1
+    Weight absent;  // more than any weight
+    double first_scale, second_scale;
+};
+
+ECC_DEVICE Weight cell(const Weights& image, Weight weight) {
+    return magnitude(weight) < image.absent ? weight : 0;
+}
+
+// The part of a coefficient within a slice: two points of the row and two of the row beside it.
+ECC_DEVICE Weight in_slice(const Weights& image, Weight here, Weight far, Weight below,
+                           Weight far_below) {
+    const Weight x = larger(here, far), y = larger(here, below),
+                 xy = larger(larger(x, below), far_below);
+    return cell(image, here) - (cell(image, x) + cell(image, y)) + cell(image, xy);
+}
+
+// The four rows that contain the cells of a row of points.
+struct WeightLines {
+    const Weight *here, *below, *behind, *below_behind;
+    Pair pair;  // of columns
+    bool deep;
+
+    ECC_DEVICE WeightLines(const Weights& image, const Grid& grid, const Owner& owner, int z, int y)
+        : pair(owner.x), deep(grid.z.present) {
+        const int near_z = z + (deep ? owner.z.here + 1 : 0);
+        const int near_y = y + 1 + (grid.y.present ? owner.y.here : 0);
+        const long long down = (long long)(owner.y.far - owner.y.here) * image.columns;
+        const long long back =
+            (long long)(owner.z.far - owner.z.here) * image.rows * image.columns;
+        here = image.padded + ((long long)near_z * image.rows + near_y) * image.columns + 1;
+        below = here + down;
+        behind = here + back;
+        below_behind = behind + down;
+    }
+
+    // Operations are in the order of the CPU.
+    ECC_DEVICE Weight coefficient(const Weights& image, int x) const {
+        const int near = x + pair.here, side = x + pair.far;
+        const Weight w = here[near], far = here[side], down = below[near], far_down = below[side];
+        const Weight own = in_slice(image, w, far, down, far_down);
+        if (!deep) return own;
+        return own - in_slice(image, larger(w, behind[near]), larger(far, behind[side]),
+                              larger(down, below_behind[near]),
+                              larger(far_down, below_behind[side]));
+    }
+};
+
+// A sum, or a coefficient, as integers.
+struct Parts {
+    Sum part[kParts];
+};
+
+ECC_DEVICE Parts operator+(const Parts& a, const Parts& b) {
+    Parts sum;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) sum.part[i] = a.part[i] + b.part[i];
+    return sum;
+}
+
+ECC_DEVICE Parts operator-(const Parts& a, const Parts& b) {
+    Parts difference;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) difference.part[i] = a.part[i] - b.part[i];
+    return difference;
+}
+
+ECC_DEVICE Parts from_lane(const Parts& sum, int lane) {
+    Parts other;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) other.part[i] = __shfl_sync(kWarp, sum.part[i], lane);
+    return other;
+}
+
+ECC_DEVICE Parts split(const Weights& image, long long weight) {
+    return {(Sum)(image.sign * weight)};
+}
+
+ECC_DEVICE Parts split(const Weights& image, double weight) {
+    const double scaled = image.sign * weight * image.first_scale;
+    const long long first = __double2ll_rn(scaled);
+    const long long second = __double2ll_rn((scaled - (double)first) * image.second_scale);
+    Parts parts;
+    parts.part[0] = (Sum)first;
+    parts.part[kParts - 1] = (Sum)second;
+    return parts;
+}
+
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pad(const Weight* weights, Weight* padded, int slices, int rows, int columns, int deep,
         int cubes, Weight absent) {
@@ -22,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total;
          at += stride) {
-        const long long line = divide(at, columns + 2), slice = divide(line, rows + 2);
+        const long long line = quotient(at, columns + 2), slice = quotient(line, rows + 2);
         const int x = (int)(at - line * (columns + 2)) - 1,
                   y = (int)(line - slice * (rows + 2)) - 1, z = (int)slice - deep;
         Weight weight = 0;
@@ -38,16 +141,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 struct RunningSums {
     Sum part[kParts][kColumns + kColumns / kOfLane];
 
-    __device__ __forceinline__ static int place(int i) { return i + i / kOfLane; }
+    ECC_DEVICE static int place(int i) { return i + i / kOfLane; }
 
-    __device__ __forceinline__ Parts at(int i) const {
+    ECC_DEVICE Parts at(int i) const {
         Parts sum;
 #pragma unroll
         for (int p = 0; p < kParts; ++p) sum.part[p] = part[p][place(i)];
         return sum;
     }
 
-    __device__ __forceinline__ void set(int i, const Parts& sum) {
+    ECC_DEVICE void set(int i, const Parts& sum) {
 #pragma unroll
         for (int p = 0; p < kParts; ++p) part[p][place(i)] = sum.part[p];
     }
@@ -57,12 +160,12 @@ struct RunningSums {
 struct Span {
     int first, step, count;
 
-    __device__ __forceinline__ int column(int i) const { return first + step * i; }
+    ECC_DEVICE int column(int i) const { return first + step * i; }
 };
 
 // Called by a warp.
-__device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
-                                     int z, int y, const Span& span, RunningSums& row) {
+ECC_DEVICE void fill(const Weights& image, const Grid& grid, const Owner& owner, int z, int y,
+                     const Span& span, RunningSums& row) {
     const int lane = threadIdx.x & 31;
     const WeightLines lines(image, grid, owner, z, y);
     const bool inside = z < grid.z.points;
@@ -94,7 +197,7 @@ struct PartBins {
     Sum* first;
     long long apart;
 
-    __device__ __forceinline__ void add(int bin, const Parts& sum) const {
+    ECC_DEVICE void add(int bin, const Parts& sum) const {
 #pragma unroll
         for (int i = 0; i < kParts; ++i) {
             Sum* own = first + i * apart + bin;
@@ -120,9 +223,7 @@ struct Run {
     bool dense;  // whether levels are closer together than points
 
     // The number of tasks for a warp, each 31 levels or a row.
-    __device__ __forceinline__ int tasks() const {
-        return dense ? kRows : (end - begin + kLevels) / kLevels;
-    }
+    ECC_DEVICE int tasks() const { return dense ? kRows : (end - begin + kLevels) / kLevels; }
 };
 
 // Counts rows in a direction. Heights do not decrease along a row.
@@ -135,51 +236,44 @@ struct RowCounts {
     Span span;
     double slope;
 
-    __device__ __forceinline__ double beyond(int i) const {
-        return rounded_product(slope, axis.position(span.column(i)));
+    ECC_DEVICE double beyond(int i) const {
+        return __dmul_rn(slope, axis.position(span.column(i)));
     }
 
-    __device__ __forceinline__ Parts running(int row, int count) const {
+    ECC_DEVICE Parts running(int row, int count) const {
         return count ? rows[row].at(count - 1) : Parts{};
     }
 
     // The sum of the points at or below a level, in all rows. Their number in each row is guessed;
     // `missed` is set if a guess is wrong.
-    __device__ __forceinline__ Parts guess(double level, bool& missed) const {
+    ECC_DEVICE Parts guess(double level, bool& missed) const {
         const double lowest = beyond(0);
         Parts sum = {};
 #pragma unroll 4
         for (int row = 0; row < kRows; ++row) {
             const double base = run.bases[row];
-            const double place = (level - rounded_sum(base, lowest)) * run.inverse;
+            const double place = (level - __dadd_rn(base, lowest)) * run.inverse;
             const int near = __double2int_rd(place + kSlack);
             const int count = max(-1, min(span.count - 1, near)) + 1;
-            const double last = rounded_sum(base, beyond(max(0, count - 1))),
-                         next = rounded_sum(base, beyond(min(span.count - 1, count)));
+            const double last = __dadd_rn(base, beyond(max(0, count - 1))),
+                         next = __dadd_rn(base, beyond(min(span.count - 1, count)));
             missed |= (count > 0 && last > level) || (count < span.count && next <= level);
             sum = sum + running(row, count);
         }
         return sum;
     }
 
-    __device__ __forceinline__ Parts search(double level) const {
+    ECC_DEVICE Parts search(double level) const {
         Parts sum = {};
         for (int row = 0; row < kRows; ++row) {
-            int low = 0, high = span.count;
-            while (low < high) {
-                const int middle = (low + high) >> 1;
-                if (rounded_sum(run.bases[row], beyond(middle)) <= level)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            sum = sum + running(row, low);
+            const auto reached = [&](int i) { return __dadd_rn(run.bases[row], beyond(i)) <= level; };
+            sum = sum + running(row, first_failing(span.count, reached));
         }
         return sum;
     }
 
     // Called by a warp, as is add_points.
-    __device__ __forceinline__ void add_levels(int task, const PartBins& bins) const {
+    ECC_DEVICE void add_levels(int task, const PartBins& bins) const {
         const int lane = threadIdx.x & 31, bin = run.begin + kLevels * task + lane - 1;
         Parts sum = {};
         if (bin >= run.begin) {
@@ -192,9 +286,9 @@ struct RowCounts {
         if (lane && bin <= run.end && bin < sampling.count) bins.add(bin, sum - before);
     }
 
-    __device__ __forceinline__ void add_points(int row, const PartBins& bins) const {
+    ECC_DEVICE void add_points(int row, const PartBins& bins) const {
         for (int i = threadIdx.x & 31; i < span.count; i += 32) {
-            const double height = rounded_sum(run.bases[row], beyond(i));
+            const double height = __dadd_rn(run.bases[row], beyond(i));
             const int bin = place(height, sampling, levels);
             if (bin < sampling.count) bins.add(bin, running(row, i + 1) - running(row, i));
         }
@@ -202,9 +296,8 @@ struct RowCounts {
 };
 
 // Prepares a run. Rows beyond the image are empty, so their heights do not matter. Called by a warp.
-__device__ __forceinline__ void prepare(const Sampling& sampling, const double* levels,
-                                        const Grid& grid, const Span& span, const Vector& u, int z,
-                                        int y, Run& run) {
+ECC_DEVICE void prepare(const Sampling& sampling, const double* levels, const Grid& grid,
+                        const Span& span, const Vector& u, int z, int y, Run& run) {
     const int lane = threadIdx.x & 31, down = y + lane;
     const bool inside = lane < kRows && z + down / grid.y.points < grid.z.points;
     const double height =
@@ -214,15 +307,15 @@ __device__ __forceinline__ void prepare(const Sampling& sampling, const double* 
     double low = height, high = height;
 #pragma unroll
     for (int step = 16; step; step /= 2) {
-        low = fmin(low, __shfl_xor_sync(kAll, low, step));
-        high = fmax(high, __shfl_xor_sync(kAll, high, step));
+        low = fmin(low, __shfl_xor_sync(kWarp, low, step));
+        high = fmax(high, __shfl_xor_sync(kWarp, high, step));
     }
     if (lane) return;
-    const double first = rounded_product(u.x, grid.x.position(span.column(0))),
-                 last = rounded_product(u.x, grid.x.position(span.column(span.count - 1)));
+    const double first = __dmul_rn(u.x, grid.x.position(span.column(0))),
+                 last = __dmul_rn(u.x, grid.x.position(span.column(span.count - 1)));
     run.inverse = 1.0 / (fabs(u.x) * grid.x.step);
-    run.begin = place(rounded_sum(low, first), sampling, levels);
-    run.end = place(rounded_sum(high, last), sampling, levels);
+    run.begin = place(__dadd_rn(low, first), sampling, levels);
+    run.end = place(__dadd_rn(high, last), sampling, levels);
     run.dense = run.end - run.begin > 4 * kColumns;
 }
 

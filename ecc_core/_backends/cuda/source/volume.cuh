@@ -6,7 +6,6 @@
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
 #pragma once
 #include "feed.cuh"
-#include "steps.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
 // b: over both. Planes named `_before` have the row above as their first row, and not the last row.
@@ -26,7 +25,7 @@ struct BorderFeed {
     Outside outside;
 
     // Where the image has no column on a side, another one is loaded, and replaced later.
-    __device__ __forceinline__ BorderFeed(const Image& image, const Unit& unit, int index)
+    ECC_DEVICE BorderFeed(const Image& image, const PairUnit& unit, int index)
         : slice(image.slice),
           slices(image.depth - unit.start),
           outside(unit.left, image.width) {
@@ -38,15 +37,26 @@ struct BorderFeed {
         width = kChannels * min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
-    __device__ __forceinline__ void ask() {
+    ECC_DEVICE void ask() {
         left = next[0], right = next[width];
         if (kMask) left_shown = mask[0], right_shown = mask[width];
-        advance();
-    }
-    __device__ __forceinline__ void advance() {
-        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Feed
         next += step;
         if (kMask) mask += step;
+    }
+
+    // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
+    // warp's first and last column.
+    ECC_DEVICE Border take(pair ends, const Encoder& encode) {
+        pair outer = encode(left, right);
+        if (kMask) {
+            const pair zero = kCodeZero * 0x10001u;
+            if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
+            if (!right_shown) outer = __byte_perm(outer, zero, 0x5410);
+        }
+        ask();
+        return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
+                      outside);
     }
 };
 
@@ -59,36 +69,31 @@ struct Ends {
     unsigned address;  // shared address of the items of the first column; those of the last one follow
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
-    __device__ __forceinline__ pair columns(const pair (&p)[kItems][kLaneWidth]) const {
-        put(p);
-        const int lane = min(lane_index(), kPairRows + 1);
-        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
-        return shared_short(at) | shared_short(at + kSide) << 16;
-    }
-
-    __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
-        const int lane = lane_index();
-        const bool first = lane < 16;
+    ECC_DEVICE pair columns(const pair (&p)[kItems][kLaneWidth]) const {
+        const int own = lane_index();
+        const bool first = own < 16;
         const unsigned to = address + (first ? 0 : kSide);
         pair column[kItems];
 #pragma unroll
         for (int i = 0; i < kItems; ++i) column[i] = first ? p[i][0] : p[i][kLaneWidth - 1];
         __syncwarp();  // those of the slice before are read
-        if (lane % 31 == 0) {
+        if (own % 31 == 0) {
             shared_store(to, {column[0], column[1], column[2], column[3]});
             shared_store(to + 16, {column[4], column[5], column[6], column[7]});
             shared_store(to + 32, {column[8], column[9]});
         }
         __syncwarp();
+        const int lane = min(lane_index(), kPairRows + 1);
+        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
+        return shared_short(at) | shared_short(at + kSide) << 16;
     }
 };
 
 // Comparisons across the two borders of a warp, for slices s and s + 1.
-template <class Border>
 struct AllSides {
-    PairSides g, n, m, b;
+    Sides g, n, m, b;
 
-    __device__ __forceinline__ AllSides(Border p, Border q) {
+    ECC_DEVICE AllSides(Border p, Border q) {
         const Border at_m = owner(p, q);
         g = sides(p);
         n = sides(owner(p, next_row(p)));
@@ -98,17 +103,15 @@ struct AllSides {
 };
 
 // Computes the coefficients of one slice after the other.
-template <class Unit>
 struct Combiner {
     const Image& image;
-    Unit& unit;
+    const PairUnit& unit;
     Numbers3 given_behind;  // what slice s - 1 gives to slice s
 
-    __device__ __forceinline__ Combiner(const Image& image, Unit& unit)
+    ECC_DEVICE Combiner(const Image& image, const PairUnit& unit)
         : image(image), unit(unit), given_behind(zeros()) {}
 
-    template <class Border>
-    __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides<Border>& side, int s) {
+    ECC_DEVICE Numbers4 operator()(PairPlanes3 w, const AllSides& side, int s) {
         const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
@@ -134,7 +137,7 @@ struct Combiner {
     }
 
     // The samples that the warp counts.
-    __device__ __forceinline__ plane own() const {
+    ECC_DEVICE plane own() const {
         return Place::columns(unit.left + lane_of_row() * kLaneWidth, image.width) &
                ~row_bits(unit.rows_before - unit.y);
     }

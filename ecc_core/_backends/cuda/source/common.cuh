@@ -1,0 +1,53 @@
+// What kernels of several kinds use.
+#pragma once
+
+// Functions become part of the kernels that call them.
+#define ECC_DEVICE __device__ __forceinline__
+
+constexpr unsigned kWarp = 0xFFFFFFFFu;  // all lanes
+
+// The running sum over the lanes of a warp.
+template <class T>
+ECC_DEVICE T running_sum(T value, int lane) {
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const T other = __shfl_up_sync(kWarp, value, step);
+        if (lane >= step) value += other;
+    }
+    return value;
+}
+
+ECC_DEVICE double warp_sum(double value) {
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(kWarp, value, step);
+    return value;
+}
+
+// The first index that does not pass, of indices below `count` of which the first ones do.
+template <class Passes>
+ECC_DEVICE int first_failing(int count, const Passes& passes) {
+    int low = 0, high = count;
+    while (low < high) {
+        const int middle = (low + high) >> 1;
+        if (passes(middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// A quotient. Numbers below 2^32 are divided in 32 bits, which takes a quarter of the time.
+ECC_DEVICE long long quotient(long long number, int by) {
+    if (number >> 32) return number / by;
+    return (unsigned)number / (unsigned)by;
+}
+
+// One of two types.
+template <bool first, class First, class Second>
+struct Either {
+    typedef First type;
+};
+template <class First, class Second>
+struct Either<false, First, Second> {
+    typedef Second type;
+};
