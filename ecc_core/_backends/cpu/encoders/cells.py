@@ -64,8 +64,8 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base, ends)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        nan, seen = kernels.bin_by_cells(box, token, *target, grid, keys, *table, base, ends)
         return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load

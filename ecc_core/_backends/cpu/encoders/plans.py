@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     Attributes
     ----------
     load : callable
-        ``load(address, strides, extents, keys, at, steps) -> (has NaN, key did not fit)``.
+        ``load(box, keys, place) -> (has NaN, key did not fit)``, see the kernels.
     key_dtype : dtype
         Unsigned integers.
     top : int
@@ -164,8 +164,8 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
     token, zero = np.empty(0, kind), kind.type(0)
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(address, token, *place, flip, zero)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        kernels.copy_keys(box, token, *target, flip, zero)
         return False, False
 
     return Plan(load, kind, top, reached[levels.entered], _never(cubes, top))
@@ -197,8 +197,8 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
         for first in (0, 0x8000):
             keys[first + int(infinity) + 1 : first + 0x8000] = _never(cubes, top)
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        return kernels.look_up_keys(address, token, *place, keys, infinity), False
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        return kernels.look_up_keys(box, token, *target, keys, infinity), False
 
     return Plan(load, keys.dtype, top, levels.entered, _never(cubes, top))
 
@@ -232,16 +232,16 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
         # NaN must never enter, whichever end of the order that is.
         words = flip, sign, np.array(np.inf, dtype).view(kind)[()], kind.type(_never(cubes, full))
 
-        def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
-            return kernels.order_floats(address, token, *place, *words), False
+        def load_floats(box: Any, *target: Any) -> tuple[bool, bool]:
+            return kernels.order_floats(box, token, *target, *words), False
 
         return Plan(load_floats, kind, full, nothing, _never(cubes, full))
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind
     shift = wide.type(1 if masked and cubes else 0)
     flip ^= sign
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(address, token, *place, flip, shift)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        kernels.copy_keys(box, token, *target, flip, shift)
         return False, False
 
     top = int(np.iinfo(wide).max)

@@ -48,13 +48,10 @@ def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
 
 @kernel()
 def _number(
-    address: Any,
+    box: Any,
     token: Any,
-    strides: Any,
-    extents: Any,
     out: Any,
-    at: Any,
-    steps: Any,
+    place: Any,
     limit: Any,
     keys: Any,
     numbers: Any,
@@ -67,14 +64,13 @@ def _number(
     `keys`, `numbers` and `shift` are the hash table; labels above `limit` are background. Returns
     how many labels are known, and whether there was room for all.
     """
-    slices, rows, columns = extents
-    base = out.ctypes.data
+    slices, rows, columns = box[2]
     before, number = np.uint64(0), np.uint32(0)
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, out, at, steps, z, y, columns)
-            above = key_row(base, out, at, steps, z, max(y - 1, 0), columns)
+            row = image_row(box, token, z, y)
+            target = key_row(out, place, z, y, columns)
+            above = key_row(out, place, z, max(y - 1, 0), columns)
             x, stop = 0, 0
             while stop < columns:
                 x, stop = stop, stop + 1
@@ -147,7 +143,7 @@ class Numbering:
         _insert(known, self._keys, self._numbers, self._shift)
 
     def stage(
-        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], *place: Any
+        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], place: Any
     ) -> tuple[Array, Array]:
         """The numbers of a box, written to an array of a dtype that `make` returns, and its labels.
 
@@ -156,19 +152,10 @@ class Numbering:
         out = make(self.dtype)
         while True:
             most = np.iinfo(out.dtype).max
-            address, strides, labels = source.box(box)
+            read, labels = source.box(box)
+            given = read, source.token, out, place, self._limit
             table = self._keys, self._numbers, self._shift, self._ids[:most]
-            self.count, complete = _number(
-                address,
-                source.token,
-                strides,
-                labels.shape,
-                out,
-                *place,
-                self._limit,
-                *table,
-                self.count,
-            )
+            self.count, complete = _number(*given, *table, self.count)
             if complete:
                 return out, labels
             if self.count == most:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
-from ecc_core._backends.cpu.scans.borders import clear_halo, sides_of, wrap_rows, wrapped_boxes
-from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.scans.borders import clear_halo, wrap_rows, wrapped_boxes
+from ecc_core._backends.cpu.sources import Block, Source, cover, scratch
 from ecc_core._request.filtration import CLOSED, Boundary
 
 Array = NDArray[Any]
@@ -49,12 +49,7 @@ def cut(
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
     height, depth = _evenly(rows, height), _evenly(slices, depth)
-    return tuple(
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z in range(0, slices, depth)
-        for y in range(0, rows, height)
-        for x in range(0, columns, width)
-    )
+    return cover(shape, (depth, height, width))
 
 
 def _evenly(count: int, step: int) -> int:
@@ -125,11 +120,11 @@ def load_box(
     Returns whether there was a NaN, and whether a key did not fit.
     """
     # Encoders read by address: the arrays must live until they are done.
-    address, strides, values = source.box(box)
-    nan, unfit = plan.load(address, strides, values.shape, keys, at, steps)
+    read, values = source.box(box)
+    nan, unfit = plan.load(read, keys, (at, steps))
     if mask is not None:
-        address, strides, shown = mask.box(box)
-        hide_points(address, strides, shown.shape, keys, at, steps, np.uint64(plan.never))
+        read, shown = mask.box(box)
+        hide_points(read, mask.token, keys, (at, steps), np.uint64(plan.never))
         nan = nan and bool((np.isnan(values) & (shown != 0)).any())
     return nan, unfit
 
@@ -241,7 +236,9 @@ class Scanner:
         Coefficients go where the block's points lie in an image in C order.
         """
         layout = staged.layout
-        low, high = sides_of(layout.low, layout.high, self.boundary)
+        # Where a scan meets a closed border; a half-open window has those on its low sides.
+        low = NOWHERE if self.boundary.wraps else layout.low
+        high = layout.high if self.boundary.is_closed else NOWHERE
         keys, *others = staged.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.source.shape

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.scans.borders import part_of
+from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.surface.vector_events import (
     MOST_EVENTS,
     VECTOR_BYTES,

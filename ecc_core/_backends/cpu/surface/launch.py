@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.sources import Block, Source, cover, scratch
 from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import nan_message
@@ -178,14 +177,10 @@ class _Pair:
         return keys
 
 
-def _cut(shape: tuple[int, int, int]) -> list[Block]:
+def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
     """Return blocks that cover a volume."""
     slices, rows, columns = shape
     width = min(columns, MOST_COLUMNS)
     height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
     depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
-    places = (range(0, n, step) for n, step in zip(shape, (depth, height, width), strict=True))
-    return [
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z, y, x in itertools.product(*places)
-    ]
+    return cover(shape, (depth, height, width))
