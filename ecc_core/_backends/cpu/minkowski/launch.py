@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.minkowski.cells import TOGETHER, count_cells
-from ecc_core._backends.cpu.minkowski.groups import count_groups
+from ecc_core._backends.cpu.minkowski.kernels import TOGETHER, count_cells, count_groups
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, load_box
@@ -18,7 +17,6 @@ from ecc_core._backends.cpu.scans.borders import clear_halo
 from ecc_core._backends.cpu.scans.stacks import add_histograms, parts_of, spatial_order
 from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, scratch
-from ecc_core._backends.spans import spans_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -73,7 +71,12 @@ def _tables(
         groups[kind, : len(group), own] = np.array(group)[:, order or slice(None)]
         groups[kind, :, 3] = len(group)
     spans = np.tile(np.array([0, 1]), (kinds, 3, 1))
-    spans[:, own] = spans_of(shape, cells, filtration.boundary)[:, order or slice(None)]
+    # Groups that enter with their first point may extend one point beyond a closed border.
+    ends = np.zeros((kinds, ndim, 2), np.int64)
+    ends[..., 1] = np.array(shape) - filtration.boundary.missing
+    if filtration.boundary.is_closed:
+        ends[..., int(cells.every)] -= np.array(cells.extents)
+    spans[:, own] = ends[:, order or slice(None)]
     return groups, spans
 
 
@@ -167,7 +170,6 @@ class _Points(NamedTuple):
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         numbering = Numbering(regions.token.dtype)
-        numbers, _ = numbering.stage(
-            regions, box, lambda dtype: np.zeros(size, dtype), start, strides
-        )
+        place = start, strides
+        numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), place)
         return cls(keys, numbers, strides, plan, numbering)
