@@ -21,22 +21,15 @@ EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
 
 @kernel()
 def pack_codes(
-    first: Any,
-    second: Any,
-    pitch: Any,
-    extents: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    never: Any,
+    first: Any, second: Any, pitch: Any, extents: Any, codes: Any, place: Any, never: Any
 ) -> None:
     """Write the codes of two boxes of keys; all other codes are `never`.
 
-    `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, `steps` are
-    the distances to the next (point, row, slice) of `codes`, and the first point goes to `at`. Keys
-    and codes are followed by room for a vector.
+    `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, and `place`
+    is that of the first point in `codes`, and the distances to the next (point, row, slice) there.
+    Keys and codes are followed by room for a vector.
     """
-    slices, rows, columns = extents
+    (slices, rows, columns), (at, steps) = extents, place
     written, half = 0, np.uint64(4 * codes.itemsize)
     for z in range(slices):
         for y in range(rows):

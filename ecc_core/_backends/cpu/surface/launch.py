@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,40 +66,21 @@ def surface(
     return result
 
 
-class _Place(NamedTuple):
-    """Place of a block in the array of codes.
+def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) -> Any:
+    """Return where a block lies in the array of codes.
 
-    Attributes
-    ----------
-    box : Block
-        Its points and their next neighbours, as far as they exist.
-    at : int
-        Place of the first point of the box.
-    extents : (columns, rows, slices)
-        The points whose cells are counted. With cubes, they begin before the first points of the
-        image, where there are cells too.
-    steps : (point, row, slice)
-    size : int
+    These are the box of its points and their next neighbours, as far as they exist; the place of
+    the first of them, and the distances to the next point, row and slice; and the numbers of
+    columns, rows and slices of points whose cells are counted. With cubes, these begin before the
+    first points of the image, where there are cells too.
     """
-
-    box: Block
-    at: int
-    extents: tuple[int, int, int]
-    steps: tuple[int, int, int]
-    size: int
-
-
-def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) -> _Place:
     after = (int(ndim == 3), 1, 1)  # neighbours along each axis
     z, y, x = (min(b + a, n) for a, b, n in zip(after, block.stop, shape, strict=True))
-    box = Block(block.start, (z, y, x))
-    own = [b - a for a, b in zip(block.start, block.stop, strict=True)]
     before = [a * int(cubes and at == 0) for a, at in zip(after, block.start, strict=True)]
-    slices, rows, columns = (n + b + a for n, b, a in zip(own, before, after, strict=True))
-    steps = (1, columns, columns * rows)
+    depth, height, width = (n + b for n, b in zip(block.shape, before, strict=True))
+    steps = (1, width + 1, (width + 1) * (height + 1))
     at = sum(b * step for b, step in zip(reversed(before), steps, strict=True))
-    depth, height, width = (n + b for n, b in zip(own, before, strict=True))
-    return _Place(box, at, (width, height, depth), steps, slices * rows * columns)
+    return Block(block.start, (z, y, x)), (at, steps), (width, height, depth)
 
 
 class _Pair:
@@ -152,18 +133,19 @@ class _Pair:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
                 counts[:], counted = 0, 0
-            place = _place(block, self.sources[0].shape, self.filtration.cubes, self.ndim)
-            box = place.box
-            slices, rows, columns = (b - a for a, b in zip(box.start, box.stop, strict=True))
-            extents, pitch = (slices, rows, columns), -(-columns // SPARE) * SPARE
+            shape, whole = self.sources[0].shape, self.filtration.cubes
+            box, place, extents = _place(block, shape, whole, self.ndim)
+            slices, rows, columns = box.shape
+            pitch = -(-columns // SPARE) * SPARE
             keys = [
                 self._keys(i, box, slices * rows * pitch, (rows * pitch, pitch)) for i in (0, 1)
             ]
-            codes = scratch.take("codes", place.size + SPARE, code)
-            kernels.pack_codes(*keys, pitch, extents, codes, place.at, place.steps, never)
-            steps = place.steps[: self.ndim]
-            kernels.add_cells(codes, place.extents, steps, bins, cubes, plus, minus, counts)
-            counted += place.size
+            steps = place[1]
+            size = (extents[2] + (self.ndim == 3)) * steps[2]
+            codes = scratch.take("codes", size + SPARE, code)
+            kernels.pack_codes(*keys, pitch, box.shape, codes, place, never)
+            kernels.add_cells(codes, extents, steps[: self.ndim], bins, cubes, plus, minus, counts)
+            counted += size
         total += counts[0].astype(np.int64) - counts[1]
         return total
 
