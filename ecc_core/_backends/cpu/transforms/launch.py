@@ -52,16 +52,19 @@ def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
 
 
 def _share_directions(
-    directions: Directions, workers: int, count: Callable[[int, int, NDArray[np.int64]], Any]
+    directions: Directions, workers: int, count: Callable[[slice, tuple[Any, ...]], None]
 ) -> None:
-    """Call `count` on ranges of directions and where in the range each orthant starts."""
+    """Call `count` on parts of the directions, and these with where each orthant starts."""
 
     def work(parts: Iterator[tuple[int, int]]) -> None:
-        for first, last in parts:
-            starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
-            count(first, last, starts.astype(np.int64))
+        for part in (slice(*ends) for ends in parts):
+            count(part, (directions.vectors[part], _starts(directions.orthant[part])))
 
     share(ranges(len(directions.orthant), workers), work, workers)
+
+
+def _starts(orthants: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.searchsorted(orthants, np.arange(ORTHANTS + 1)).astype(np.int64)
 
 
 def _workers(workers: int | None, work: int) -> int:
@@ -77,17 +80,12 @@ def _collect(
     return values
 
 
-class Bits(NamedTuple):
-    """A mask, or for the T-construction its complement, as planes of bits."""
+def _bits(mask: NDArray[np.bool_], frame: Frame) -> tuple[Any, ...]:
+    """Return a mask, or for the T-construction its complement, as planes of bits.
 
-    points: NDArray[np.uint64]
-    links: tuple[NDArray[np.uint64], NDArray[np.uint64]]
-    """Pairs of set points along the last axis, by the later and the earlier of the two."""
-    padded: tuple[int, ...]
-    """Slices, rows and words a row."""
-
-
-def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
+    These are the points, pairs of set points along the last axis, by the later and the earlier of
+    the two, and the numbers of slices, rows and words a row.
+    """
     outside = ALL if frame.cubes else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
@@ -101,7 +99,7 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
     pixels = np.require(pixels, requirements=("W",))
     pack(pixels, padded, outside, bits)
     link(bits, words, back, forward)
-    return Bits(bits, (back, forward), padded)
+    return bits, (back, forward), padded
 
 
 def mask_transform(
@@ -119,20 +117,11 @@ def mask_transform(
     frame = place_points(mask.shape, spacing, connectivity)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
-    bits = _bits(mask, frame)
+    bits, given = _bits(mask, frame), (frame.axes, int(frame.cubes), frame.positions)
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
-    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
-        count_mask(
-            *bits,
-            frame.axes,
-            int(frame.cubes),
-            frame.positions,
-            by_orthant.vectors[first:last],
-            starts,
-            grid,
-            histograms[first:last],
-        )
+    def count(part: slice, chosen: tuple[Any, ...]) -> None:
+        count_mask(bits, given, chosen, grid, histograms[part])
 
     _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
     return _collect(by_orthant, histograms, heights.size, frame)
@@ -162,20 +151,9 @@ def weighted_transform(
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
-    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
-        count_weights(
-            values,
-            absent,
-            frame.axes,
-            int(frame.cubes),
-            frame.positions,
-            float(spacing[-1]),
-            by_orthant.vectors[first:last],
-            starts,
-            grid,
-            histograms[first:last],
-            curves[first:last],
-        )
+    def count(part: slice, chosen: tuple[Any, ...]) -> None:
+        given, step = (frame.axes, int(frame.cubes), frame.positions), float(spacing[-1])
+        count_weights(values, absent, given, step, chosen, grid, histograms[part], curves[part])
 
     _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
     values = _collect(by_orthant, histograms, heights.size, frame)
@@ -206,7 +184,7 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
     line, chunks = 0, []
     while line < lines:
-        line, count = list_corners(image, axes, critical, line, *scratch, room)
+        line, count = list_corners(image, axes, critical, line, scratch, room)
         chunks.append(room[:, :count].copy())
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
@@ -258,31 +236,17 @@ def region_transforms(
     The levels of a region are the heights times its scale.
     """
     by_orthant = sort_directions(directions)
-    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1)).astype(np.int64)
+    chosen = by_orthant.vectors, by_orthant.order, _starts(by_orthant.orthant)
     count = len(regions.labels)
     factors = np.ones(count) if scales is None else scales
     reach = float((3 * regions.radii / factors).max(initial=0.0))
     grid = make_grid(heights, reach, scaled=scales is not None)
     values = np.empty((count, len(directions), heights.size), dtype=np.int64)
-    most = int(np.diff(regions.offsets).max(initial=0))
 
     def work(chunks: Iterator[int]) -> None:
-        bins, histogram = np.empty(most, np.uint32), np.zeros((1, heights.size + 1), np.int64)
         for first in chunks:
-            count_regions(
-                regions.points,
-                regions.offsets,
-                by_orthant.vectors,
-                by_orthant.order,
-                starts,
-                grid,
-                factors,
-                first,
-                min(first + CHUNK, count),
-                bins,
-                histogram,
-                values,
-            )
+            part, given = (first, min(first + CHUNK, count)), (regions.points, regions.offsets)
+            count_regions(*given, chosen, grid, factors, part, values)
 
     critical = len(regions.points[0]) // ORTHANTS
     share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))

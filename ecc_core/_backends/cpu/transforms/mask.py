@@ -125,27 +125,16 @@ def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: A
 
 
 @kernel(error_model="numpy")
-def count_mask(
-    bits: Any,
-    links: Any,
-    padded: Any,
-    axes: Any,
-    cubes: Any,
-    positions: Any,
-    directions: Any,
-    starts: Any,
-    grid: Any,
-    histograms: Any,
-) -> None:
+def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -> None:
     """Add the critical points of each orthant to the histograms of its directions.
 
-    `links` are the two results of :func:`link`, `padded` is the shape of the bits in words, `axes`
-    tells which axes the image has, `cubes` is 1 for the T-construction, `positions` are the
-    coordinates of the points (V) or corners (T) along the three axes. The directions of orthant i
+    `bits` are the points, the two results of :func:`link`, and the shape in words. `given` are the
+    axes that the image has, 1 for the T-construction, and the coordinates of the points (V) or
+    corners (T) along the three axes. `chosen` are directions and their orthants: those of orthant i
     are ``starts[i]:starts[i + 1]``.
     """
-    depths, heights, widths = positions
-    _, rows, words = padded
+    (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
+    axes, cubes, (depths, heights, widths) = given
     present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
     points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
     bins = np.empty(BLOCK, dtype=np.uint32)
@@ -164,7 +153,9 @@ def count_mask(
             end = begin + heights.size * words
             for tile in range(begin, end, TILE):
                 stop = min(tile + TILE, end)
-                found = _active_words(bits, edges, tile, stop, offsets, present, planes, active)
+                found = _active_words(
+                    points_set, edges, tile, stop, offsets, present, planes, active
+                )
                 for i in range(found):
                     place = active[i] - begin
                     row = np.int64(np.uint32(place) // np.uint32(words))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.transforms.heights import Grid, guess, scatter, settle
+from ecc_core._backends.cpu.transforms.heights import BLOCK, Grid, accumulate, add_points
 from ecc_core._backends.cpu.transforms.orthants import orthant_signs
 from ecc_core._orthants import ORTHANTS
 
@@ -82,23 +82,16 @@ def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
 
 @kernel(error_model="numpy")
 def list_corners(
-    labels: Any,
-    axes: Any,
-    critical: Any,
-    first: Any,
-    rows: Any,
-    mixed: Any,
-    marks: Any,
-    window: Any,
-    corners: Any,
+    labels: Any, axes: Any, critical: Any, first: Any, scratch: Any, corners: Any
 ) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
-    `rows` has 4 rows of zeros, for padded rows of labels. `mixed` has a byte for each window of a
-    row, and `marks` are these as words of 8, so that a run of uniform windows is passed over at
-    once. `window` has room for 8 labels. Returns the row to go on with and the number of corners.
+    `scratch` are 4 rows of zeros, for padded rows of labels, a byte for each window of a row, these
+    as words of 8, so that a run of uniform windows is passed over at once, and room for 8 labels.
+    Returns the row to go on with and the number of corners.
     """
+    rows, mixed, marks, window = scratch
     slices, lines = labels.shape[0] + axes[0], labels.shape[1] + axes[1]
     # Those of a window of which points are compared with the first one
     start = 1 if axes[1] else 0
@@ -185,42 +178,20 @@ def sort_points(
             weights[j] = table[orthant, pattern]
 
 
-@subroutine(error_model="numpy")
-def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
-    """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
-    total = np.int64(0)
-    for j in range(values.shape[2]):
-        total += histogram[0, j]
-        values[region, row, j] = total
-        histogram[0, j] = 0
-
-
 @kernel(error_model="numpy")
 def count_regions(
-    points: Any,
-    offsets: Any,
-    directions: Any,
-    order: Any,
-    starts: Any,
-    grid: Any,
-    radii: Any,
-    first: Any,
-    last: Any,
-    bins: Any,
-    histogram: Any,
-    values: Any,
+    points: Any, offsets: Any, chosen: Any, grid: Any, radii: Any, part: Any, values: Any
 ) -> None:
-    """Write the transforms of the regions ``first:last``.
+    """Write the transforms of a part of the regions.
 
     `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.
-    The levels of a region are those of the grid times its radius. ``order[d]`` is the row of
-    direction d in ``values[region]``. `bins` has room for the points of an orthant and region,
-    and `histogram` one row of zeros.
+    The levels of a region are those of the grid times its radius. `chosen` are the directions, the
+    row of each in ``values[region]``, and where the directions of each orthant start.
     """
-    x, y, z, weights = points
-    even, top = grid.first.size == 0, float(grid.levels.size)
-    levels = np.empty(grid.levels.size)
-    for region in range(first, last):
+    (x, y, z, weights), (directions, order, starts) = points, chosen
+    levels, bins = np.empty(grid.levels.size), np.empty(BLOCK, np.uint32)
+    histograms = np.zeros((order.size, levels.size + 1), np.int64)
+    for region in range(part[0], part[1]):
         radius = radii[region]
         for j in range(levels.size):
             levels[j] = grid.levels[j] * radius
@@ -229,9 +200,8 @@ def count_regions(
             if starts[orthant] == starts[orthant + 1]:
                 continue
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
-            xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
-            for d in range(starts[orthant], starts[orthant + 1]):
-                if not even or guess(xs, ys, zs, directions, d, own.origin, own.scale, top, bins):
-                    settle(xs, ys, zs, directions, d, own, bins)
-                scatter(bins, ws, histogram, 0)
-                _accumulate(histogram, values, region, np.uint64(order[d]))
+            found = (x[begin:end], y[begin:end], z[begin:end], weights[begin:end])
+            first, last = starts[orthant], starts[orthant + 1]
+            add_points(found, end - begin, directions, first, last, own, bins, histograms)
+            accumulate(histograms[first:last], order[first:last], 1, values[region])
+            histograms[first:last] = 0

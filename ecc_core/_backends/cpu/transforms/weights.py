@@ -122,12 +122,6 @@ def _walk(
 
 
 @kernel(error_model="numpy")
-def _gather(sums: Any, row: Any, counts: Any, turns: Any, d: Any, first: Any, curves: Any) -> None:
-    for j in range(turns):
-        curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
-
-
-@kernel(error_model="numpy")
 def _add_rows(
     widths: Any,
     heights: Any,
@@ -169,19 +163,17 @@ def _add_rows(
         start = (first - low) * step + 1.0
         if not certain or _cross(start, step, tolerance, n, turns, counts):
             _walk(widths, base, slope, grid.levels, first, turns, counts)
-        _gather(sums, row, counts, turns, d, first, curves)
+        for j in range(turns):
+            curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
 @kernel(error_model="numpy")
 def count_weights(
     values: Any,
     absent: Any,
-    axes: Any,
-    cubes: Any,
-    positions: Any,
+    given: Any,
     spacing: Any,
-    directions: Any,
-    starts: Any,
+    chosen: Any,
     grid: Any,
     histograms: Any,
     curves: Any,
@@ -193,7 +185,7 @@ def count_weights(
     :func:`ecc_core._backends.cpu.transforms.mask.count_mask`. The result is the cumulative sum of
     the histograms plus the curves, both with `UNROLL` bins of slack.
     """
-    depths, heights, widths = positions
+    (axes, cubes, (depths, heights, widths)), (directions, starts) = given, chosen
     n = widths.size
     coefficients = np.empty((ROWS, n), dtype=values.dtype)
     sums = np.zeros((ROWS, n + 1), dtype=values.dtype)
