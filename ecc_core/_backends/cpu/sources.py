@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,18 +35,6 @@ class Block(NamedTuple):
     def shape(self) -> tuple[int, int, int]:
         (z, y, x), (z_end, y_end, x_end) = self
         return z_end - z, y_end - y, x_end - x
-
-
-def cover(shape: tuple[int, int, int], steps: Sequence[int]) -> tuple[Block, ...]:
-    """Return blocks of at most so many points along each axis that cover a volume."""
-    depth, height, width = steps
-    slices, rows, columns = shape
-    return tuple(
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z in range(0, slices, depth)
-        for y in range(0, rows, height)
-        for x in range(0, columns, width)
-    )
 
 
 class _Scratch(threading.local):

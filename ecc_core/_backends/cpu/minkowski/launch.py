@@ -170,6 +170,7 @@ class _Points(NamedTuple):
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         numbering = Numbering(regions.token.dtype)
-        place = start, strides
-        numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), place)
+        numbers, _ = numbering.stage(
+            regions, box, lambda dtype: np.zeros(size, dtype), start, strides
+        )
         return cls(keys, numbers, strides, plan, numbering)

@@ -143,7 +143,7 @@ class Numbering:
         _insert(known, self._keys, self._numbers, self._shift)
 
     def stage(
-        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], place: Any
+        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], *place: Any
     ) -> tuple[Array, Array]:
         """The numbers of a box, written to an array of a dtype that `make` returns, and its labels.
 

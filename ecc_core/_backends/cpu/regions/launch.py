@@ -129,7 +129,7 @@ class _Scanner:
             regions[start:stop] = 0
             return regions
 
-        regions, shown = self.numbering.stage(self.labels, layout.box, background, place)
+        regions, shown = self.numbering.stage(self.labels, layout.box, background, *place)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
         self._make_room()

@@ -13,7 +13,7 @@ from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
 from ecc_core._backends.cpu.scans.borders import clear_halo, wrap_rows, wrapped_boxes
-from ecc_core._backends.cpu.sources import Block, Source, cover, scratch
+from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import CLOSED, Boundary
 
 Array = NDArray[Any]
@@ -49,7 +49,12 @@ def cut(
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
     height, depth = _evenly(rows, height), _evenly(slices, depth)
-    return cover(shape, (depth, height, width))
+    return tuple(
+        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
+        for z in range(0, slices, depth)
+        for y in range(0, rows, height)
+        for x in range(0, columns, width)
+    )
 
 
 def _evenly(count: int, step: int) -> int:

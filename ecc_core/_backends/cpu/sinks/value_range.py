@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -20,11 +19,11 @@ from ecc_core._backends.cpu.encoders.order import (
     values_of,
 )
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import (
     Block,
     DirectionalSource,
     Source,
-    cover,
     memory_order,
     token_of,
 )
@@ -33,7 +32,6 @@ from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
-POINTS = 1 << 17  # of a box
 BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
 
@@ -139,14 +137,5 @@ def _boxes(
         part, *hidden = (view[at] for view in views)
         source = Source(part) if direction is None else DirectionalSource(part, direction)
         shown = Source(hidden[0], "mask") if hidden else None
-        boxes += [(source, shown, block) for block in _cut(source.shape)]
+        boxes += [(source, shown, block) for block in cut(source.shape, 4, 3)]
     return boxes
-
-
-@lru_cache(maxsize=32)
-def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
-    """Return boxes of about as many points as the cache holds."""
-    size = [1, 1, 1]
-    for axis in (2, 1, 0):
-        size[axis] = max(1, min(shape[axis], POINTS // math.prod(size)))
-    return cover(shape, size)

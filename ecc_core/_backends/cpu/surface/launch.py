@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source, cover, scratch
+from ecc_core._backends.cpu.scans.blocks import cut, load_box
+from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import nan_message
@@ -20,8 +20,6 @@ from ecc_core.errors import nan_message
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK_POINTS = 1 << 17  # so that codes and keys stay in the second-level cache
-MOST_COLUMNS, MOST_ROWS = 4096, 64
 SPARE = 64  # elements after the last one of a block, which may be read or written
 MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
 SHORT = 64  # rows with fewer points do not fill vectors
@@ -109,7 +107,7 @@ class _Pair:
         shape = self.sources[0].shape
         bins = tuple(plan.top + 1 for plan in self.plans)
         count = worker_count(workers, math.prod(shape), math.prod(bins))
-        counted = share(_cut(shape), self._histogram, count)
+        counted = share(cut(shape, 4, self.ndim), self._histogram, count)
         total = sum(counted[1:], start=counted[0]).reshape(bins)
         reached = np.zeros(tuple(n + 1 for n in bins), np.int64)
         np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
@@ -157,12 +155,3 @@ class _Pair:
         if nan and self.filtration.nan == "raise":
             raise ValueError(nan_message(("first", "second")[which]))
         return keys
-
-
-def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
-    """Return blocks that cover a volume."""
-    slices, rows, columns = shape
-    width = min(columns, MOST_COLUMNS)
-    height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
-    depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
-    return cover(shape, (depth, height, width))

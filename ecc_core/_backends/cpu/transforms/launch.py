@@ -6,7 +6,6 @@ length 1. Directions are sorted by orthant, and threads share them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from ecc_core._backends.cpu.transforms.regions import (
     measure_regions,
     sort_points,
 )
-from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, pad_weights
+from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, place_weights
 from ecc_core._orthants import (
     ORTHANTS,
     Axes,
@@ -96,8 +95,7 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> tuple[Any, ...]:
         laid_out = np.empty(frame.shape, np.uint8)
         copy_box(pixels, laid_out.reshape(-1))
         pixels = laid_out
-    pixels = np.require(pixels, requirements=("W",))
-    pack(pixels, padded, outside, bits)
+    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
     link(bits, words, back, forward)
     return bits, (back, forward), padded
 
@@ -143,11 +141,12 @@ def weighted_transform(
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
-    padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
+    sides = tuple(zip(frame.axes, frame.shape, strict=True))
     outside = -absent if frame.cubes else absent
-    values = np.full(padded, outside)
+    values = np.full([n + 2 * axis for axis, n in sides], outside)
+    inner = values[tuple(slice(axis, axis + n) for axis, n in sides)]
     image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
-    pad_weights(image, frame.axes, frame.cubes, outside, values)
+    place_weights(image, frame.cubes, outside, inner)
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 

@@ -29,16 +29,14 @@ ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
 
 @kernel(error_model="numpy")
-def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) -> None:
-    """Copy the weights, or their negatives, into a padded image; 0 becomes `absent`."""
+def place_weights(weights: Any, negate: Any, absent: Any, out: Any) -> None:
+    """Copy the weights, or their negatives; 0 becomes `absent`."""
     slices, rows, columns = weights.shape
     for z in range(slices):
         for y in range(rows):
-            out = values[z + axes[0], y + axes[1], axes[2] : axes[2] + columns]
-            row = weights[z, y]
             for x in range(columns):
-                weight = -row[x] if negate else row[x]
-                out[x] = weight if weight != 0 else absent
+                weight = -weights[z, y, x] if negate else weights[z, y, x]
+                out[z, y, x] = weight if weight != 0 else absent
 
 
 @kernel(error_model="numpy")
