@@ -146,11 +146,7 @@ def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
 
 
 def coefficients(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> NDArray[np.int8]:
     """Coefficient of every point of each image: int8, the image's shape."""
     out = np.zeros(image.shape, np.int8)
@@ -184,11 +180,7 @@ def coefficients(
 
 
 def exact_curve(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> tuple[Array, Values]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel

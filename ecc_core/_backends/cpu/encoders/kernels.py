@@ -89,14 +89,7 @@ def copy_keys(box: Any, token: Any, keys: Any, place: Any, flip: Any, shift: Any
 
 @kernel()
 def order_floats(
-    box: Any,
-    token: Any,
-    keys: Any,
-    place: Any,
-    flip: Any,
-    sign: Any,
-    infinity: Any,
-    never: Any,
+    box: Any, token: Any, keys: Any, place: Any, flip: Any, sign: Any, infinity: Any, never: Any
 ) -> Any:
     """Stage floats, read as unsigned integers, as integers in the order of the floats.
 
@@ -256,14 +249,7 @@ def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys:
 
 @kernel(inline="always")
 def _rank_cells(
-    cells: Any,
-    keys: Any,
-    entries: Any,
-    only: Any,
-    held: Any,
-    bounds: Any,
-    base: Any,
-    target: Any,
+    cells: Any, keys: Any, entries: Any, only: Any, held: Any, bounds: Any, base: Any, target: Any
 ) -> None:
     """Write the ranks of values from their cells and keys.
 

@@ -203,13 +203,7 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     return Plan(load, keys.dtype, top, levels.entered, _never(cubes, top))
 
 
-def _binned(
-    levels: Levels,
-    cubes: bool,
-    scale: EvenScale | None,
-    top: int,
-    least: int = 0,
-) -> Plan:
+def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
     """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
         load = even_loader(levels, cubes, scale, top, least)

@@ -78,12 +78,7 @@ def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any)
 
 @kernel(inline="always")
 def _drain(
-    keys: Any,
-    queue: Any,
-    event_keys: Any,
-    event_coefficients: Any,
-    queued: Any,
-    histogram: Any,
+    keys: Any, queue: Any, event_keys: Any, event_coefficients: Any, queued: Any, histogram: Any
 ) -> None:
     """Add the coefficients of all queued rows to the histogram of their keys."""
     row = 0

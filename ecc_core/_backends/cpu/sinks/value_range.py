@@ -20,13 +20,7 @@ from ecc_core._backends.cpu.encoders.order import (
 )
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
-from ecc_core._backends.cpu.sources import (
-    Block,
-    DirectionalSource,
-    Source,
-    memory_order,
-    token_of,
-)
+from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -68,11 +62,7 @@ def _widen(box: Any, token: Any, shown: Any, bytes_: Any, order: Any, ends: Any)
 
 
 def value_range(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     """Return the smallest and largest finite value that is not masked, or (None, None)."""
     if image.size == 0:

@@ -6,6 +6,7 @@ length 1. Directions are sorted by orthant, and threads share them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple

@@ -25,11 +25,7 @@ def orthant_frame(orthant: Any, axes: Any, cubes: Any) -> Any:
     """
     signs = orthant_signs(orthant)
     toward = 2 * cubes - 1
-    steps = (
-        toward * signs[0] * axes[0],
-        toward * signs[1] * axes[1],
-        toward * signs[2] * axes[2],
-    )
+    steps = (toward * signs[0] * axes[0], toward * signs[1] * axes[1], toward * signs[2] * axes[2])
     # The cube that stands for a corner lies before it along s, the first one in the padding.
     shifts = (
         axes[0] * (1 - cubes * (signs[0] > 0)),

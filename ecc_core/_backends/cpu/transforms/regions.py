@@ -36,14 +36,7 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
 
 @subroutine(error_model="numpy")
 def _list_row(
-    rows: Any,
-    order: Any,
-    at: Any,
-    marks: Any,
-    window: Any,
-    critical: Any,
-    corners: Any,
-    count: Any,
+    rows: Any, order: Any, at: Any, marks: Any, window: Any, critical: Any, corners: Any, count: Any
 ) -> Any:
     """Append the corners of the marked windows of a row."""
     for word in range(marks.size):
