@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, part_of, pointer
-from ecc_core._backends.cpu.llvm import operation
-from ecc_core._backends.cpu.vector_tiles import TILE, transpose_tile
+from ecc_core._backends.cpu.llvm import I64, operation
 from ecc_core._request.filtration import Direction
 
 Array = NDArray[Any]
@@ -22,6 +22,7 @@ Box = tuple[int, tuple[int, int], tuple[int, ...]]
 
 CACHE_LINE = 64
 CHUNK = 256  # cache lines that stay in the first-level cache
+TILE = 16  # elements along each side of a square that is transposed; a power of two
 KEPT_BYTES = 1 << 23  # of each kind of memory, by each thread
 
 
@@ -79,6 +80,38 @@ def _element(builder: Any, address: Any, token: Any) -> Any:
     return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Swap the off-diagonal quarters of the tile, then those of its quarters, and so on."""
+    rows = list(rows)
+    size = TILE // 2
+    while size:
+        upper = [k if not k & size else TILE + k - size for k in range(TILE)]
+        lower = [k + size if not k & size else TILE + k for k in range(TILE)]
+        for i in range(TILE):
+            if not i & size:
+                pair = rows[i], rows[i + size]
+                for at, picked in ((i, upper), (i + size, lower)):
+                    places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), picked)
+                    rows[at] = builder.shuffle_vector(*pair, places)
+        size //= 2
+    return rows
+
+
+@operation()
+def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pitch: Any) -> None:
+    """Copy 16 by 16 elements: ``out[at + i * pitch + j]`` becomes element i of row j.
+
+    Row j lies in memory at ``address + j * step``, in bytes, and has the dtype of `out`.
+    """
+    vector = ir.VectorType(out.element, TILE).as_pointer()
+    rows = []
+    for j in range(TILE):
+        here = builder.add(address, builder.mul(step, I64(j)))
+        rows.append(builder.load(builder.inttoptr(here, vector), align=out.element.width // 8))
+    for i, row in enumerate(_transposed(builder, rows)):
+        out.store(row, builder.add(at, builder.mul(pitch, I64(i))))
+
+
 @kernel()
 def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) -> None:
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
@@ -116,7 +149,7 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
             if together == TILE and near == token.itemsize:
                 done = columns - columns % TILE
                 for x in range(0, done, TILE):
-                    transpose_tile(here + x * dx, dx, out, at + x, near_step)
+                    _transpose_tile(here + x * dx, dx, out, at + x, near_step)
             for start in range(done, columns, CHUNK):
                 for i in range(together):
                     for x in range(start, min(start + CHUNK, columns)):

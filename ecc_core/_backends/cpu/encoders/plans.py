@@ -28,35 +28,20 @@ DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pa
 
 
 class Plan(NamedTuple):
-    """One way to stage an image as keys.
-
-    Attributes
-    ----------
-    load : callable
-        ``load(box, keys, place) -> (has NaN, key did not fit)``, see the kernels.
-    key_dtype : dtype
-        Unsigned integers.
-    top : int
-        Largest key; the histogram has ``top + 1`` bins.
-    entered : int64 array
-        For each threshold, the number of keys that have entered.
-    never : int
-        Key of a point that never enters.
-    least : int
-        Rank of the points that enter first. A plan from rank 1 on is for images without values at
-        or before the first level.
-    bound : int or None
-        If there is one level, and histograms of two bins will do: the largest key of those on one
-        side of it.
-    """
+    """One way to stage an image as keys."""
 
     load: Loader
+    """``load(box, keys, place) -> (has NaN, key did not fit)``, see the kernels."""
     key_dtype: np.dtype[Any]
     top: int
+    """Largest key; the histogram has ``top + 1`` bins."""
     entered: NDArray[np.int64]
+    """For each threshold, the number of keys that have entered."""
     never: int
-    least: int = 0
+    """Key of a point that never enters."""
     bound: int | None = None
+    """If there is one level, and histograms of two bins will do: the largest key of those on one
+    side of it."""
 
 
 def curve_plans(
@@ -204,13 +189,16 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
 
 
 def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
-    """Return a plan that ranks 32- and 64-bit values among the levels."""
+    """Return a plan that ranks 32- and 64-bit values among the levels.
+
+    A plan from the rank `least` = 1 on is for images without values at or before the first level.
+    """
     if scale is not None:
         load = even_loader(levels, cubes, scale, top, least)
     else:
         load = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0)
-    return Plan(load, _key_dtype(top), top, entered, _never(cubes, top), least)
+    return Plan(load, _key_dtype(top), top, entered, _never(cubes, top))
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:

@@ -56,21 +56,12 @@ def _count(
 def count_cells(
     keys: Any, geometry: Any, groups: Any, spans: Any, latest: Any, histograms: Any
 ) -> None:
-    """Add the groups of a block to histograms.
+    """Add the groups of a block of staged keys to histograms (slices or 1, kinds, bins).
 
-    Parameters
-    ----------
-    keys : uint array
-        Staged keys with their halo.
-    geometry : tuple of int
-        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`.
-    groups : (kinds, points, 4) int64 array
-        Offsets of the points along z, y and x, and for the first one the number of points.
-    spans : (kinds, 3, 2) int64 array
-        Ranges of the lowest corners, relative to the first point of the block.
-    latest : uint array
-        Scratch memory for `TOGETHER` keys, or those of a row, and a vector.
-    histograms : (slices or 1, kinds, bins) int64 array
+    The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
+    along z, y and x, and for the first one the number of points, and `spans` (kinds, 3, 2) ranges
+    of the lowest corners, relative to the first point of the block. `latest` is scratch memory for
+    `TOGETHER` keys, or those of a row, and a vector.
     """
     _, _, _, lead, pitch, slice_stride = geometry
     images, kinds, bins = histograms.shape

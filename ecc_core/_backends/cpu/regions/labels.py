@@ -110,14 +110,9 @@ def _number(
 
 
 class Numbering:
-    """The numbers that one thread gives to labels.
+    """The numbers that one thread gives to labels, `count` so far.
 
-    Attributes
-    ----------
-    count : int
-        How many there are.
-    dtype : dtype
-        Of staged numbers: narrow ones compare faster.
+    They are staged in a `dtype` that is as narrow as possible, as narrow ones compare faster.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:

@@ -67,13 +67,12 @@ class Layout(NamedTuple):
 
     `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
     before each row, and the strides of rows and slices. `box` is what there is to read of the
-    block and its halo, `extents` its size, `at` where its first point goes, and `steps` the strides
+    block and its halo, `at` where its first point goes, and `steps` the strides
     of slices and rows. `low` and `high` tell which sides of the block are borders of the image.
     """
 
     geometry: tuple[int, int, int, int, int, int]
     box: Block
-    extents: tuple[int, int, int]
     at: int
     steps: tuple[int, int]
     low: tuple[bool, bool, bool]
@@ -103,7 +102,6 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     return Layout(
         (slices, rows, columns, lead, pitch, slice_stride),
         box,
-        box.shape,
         (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
         (slice_stride, pitch),
         (z == 0, y == 0, x == 0),

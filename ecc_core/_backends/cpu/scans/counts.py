@@ -86,19 +86,10 @@ def count_sets(
 ) -> None:
     """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
 
-    With `cubes` bin 0 is not used.
-
-    Parameters
-    ----------
-    bits : uint64 array
-        A word for 64 staged keys. Bits around the image are overwritten.
-    geometry, low, high, cubes
-        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_2d`.
-    volume : bool
-        Whether the slices are those of one volume.
-    valid, shared : uint64 arrays
-        Scratch for the words of a slice.
-    histograms : (slices or 1, 2) int64 array
+    With `cubes` bin 0 is not used. `bits` are a word for 64 staged keys; those around the image are
+    overwritten. `geometry` to `cubes` are those of the scan, and `volume` tells whether the slices
+    are those of one volume. `valid` and `shared` are scratch for the words of a slice, and
+    `histograms` has shape (slices or 1, 2).
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     row_step, slice_step = pitch // 64, slice_stride // 64

@@ -191,30 +191,19 @@ def _scan(volume: bool) -> Any:
         out: Any,
         place: Any,
     ) -> None:
-        """Compute curves or coefficients.
+        """Add the coefficients of staged keys to signed histograms, or write them to `out`.
 
-        Parameters
-        ----------
-        keys : uint array
-            Staged keys, with a slice before and behind the `slices` ones, unused in 2-D.
-        geometry : tuple of int
-            (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
-            precedes every row, and the strides of `keys` in elements.
-        low, high : tuple of bool
-            Which sides of the block are closed borders of the image (z, y, x). If the first column
-            is none of them and no halo precedes it, rows are periodic.
-        cubes : bool
-            Whether borders are those of the T-construction.
-        planes, block, carry, queue, event_keys, event_coefficients : arrays
-            Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and
-            the keys and coefficients of their points. All are arguments of their own: numba would
-            count references to the members of a tuple at every use, atomically.
-        histograms : (slices or 1, bins) int64 array
-            Signed histograms to add to, one an image, or one for all.
-        out : int8 array or None
-            Coefficients to write instead of histograms, for which numba then compiles no code.
-        place : tuple of int
-            (first, slice step, row step) of the block's own points in `out`.
+        A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices,
+        rows, columns, lead, pitch, slice stride): own points, whether a word of halo precedes every
+        row, and the strides of `keys`. `low` and `high` tell which sides of the block are closed
+        borders of the image (z, y, x); if the first column is none of them and no halo precedes it,
+        rows are periodic. `cubes`: borders are those of the T-construction.
+
+        `planes` to `event_coefficients` are scratch: kinds of planes, one coefficient word, what
+        passes along x, queued rows, and the keys and coefficients of their points. All are
+        arguments of their own: numba would count references to the members of a tuple at every use,
+        atomically. `histograms` (slices or 1, bins) are one an image, or one for all. If `out`, of
+        int8, is not None, `place` is (first, slice step, row step) of the block's own points there.
         """
         slices, rows, columns, lead, pitch, slice_stride = geometry
         words = lead + (columns + 63) // 64

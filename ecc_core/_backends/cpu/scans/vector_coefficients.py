@@ -82,13 +82,12 @@ class Logic:
     def masked(self, number: list[Any], plane: Any) -> list[Any]:
         return [self.both(bit, plane) for bit in number]
 
-    def along_two_axes(
-        self, plane: Any, row: Any, between: Any, before: Any, kind: int
-    ) -> list[Any]:
+    def along_two_axes(self, plane: Any, starts: list[Any], kind: int) -> list[Any]:
         """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1).
 
         ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients`.
         """
+        row, between, before = starts
         to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))  # cells it owns
         pairs = kind + 2  # the same maximised over y
         gained = self.total(
@@ -185,7 +184,7 @@ def coefficients(
     if len(starts) == 1:  # the planes tell which rows own the cells between them and the next ones
         along, across = (logic.difference([plane(row, k, -1)], [plane(row, k)]) for k in (0, 1))
     else:
-        along, across = (logic.along_two_axes(plane, *starts, k) for k in (0, 1))
+        along, across = (logic.along_two_axes(plane, starts, k) for k in (0, 1))
     # The last axis: c = along - owns * across - (1 - owns before) * across before.
     owns = plane(row, 2)
     of_next = logic.masked(across, logic.inv(owns))

@@ -35,22 +35,15 @@ FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
 
 
 class Windows(NamedTuple):
-    """The line of values cut into windows around the levels.
-
-    Attributes
-    ----------
-    starts, ends : (n,) arrays
-        Increasing; windows do not overlap.
-    offsets : (n + 1,) array
-        Slot of the gap below each window; the last slot is everything above the last window.
-    width : float
-        Of a bin.
-    """
+    """The line of values cut into windows around the levels."""
 
     starts: Floats
+    """Increasing, as the ends; windows do not overlap."""
     ends: Floats
     offsets: Integers
+    """Slot of the gap below each window, and of everything above the last one."""
     width: float
+    """Of a bin."""
 
     @property
     def slots(self) -> int:
@@ -69,26 +62,16 @@ class Windows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over points of weight * s(sharpness * (level - value)).
-
-    Attributes
-    ----------
-    values : (images, points) array
-        Floats without NaN; infinite ones enter first or never.
-    weights : (images, points) array
-    levels : (n,) array
-    sharpness : float
-    workers : int or None
-    exact : bool
-        Whether sums are as accurate as the sigmoid in double precision.
-    """
+    """Sums over points of weight * s(sharpness * (level - value))."""
 
     values: Array
+    """(images, points), as the weights, without NaN; infinite ones enter first or never."""
     weights: Array
     levels: Floats
     sharpness: float
     workers: int | None
     exact: bool
+    """Whether sums are as accurate as the sigmoid in double precision."""
 
     def curves(self) -> Floats:
         """(3, images, n): the sums, their derivatives by the level and by the sharpness."""

@@ -36,18 +36,9 @@ class Piece(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """Weights (batch, orthants, points), positions (d, points), and what they are projected on.
+    """Weights (batch, orthants, points) at positions (d, points), projected on directions (k, d).
 
-    Sums are in double precision if the weights are.
-
-    Attributes
-    ----------
-    directions : (k, d) array
-    orthants : (k,) array
-        Of each direction.
-    levels : (n,) array
-    sharpness : float
-    workers : int or None
+    `orthants` are those of the directions. Sums are in double precision if the weights are.
     """
 
     weights: Array

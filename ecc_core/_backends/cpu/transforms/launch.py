@@ -42,6 +42,7 @@ Floats = NDArray[np.float64]
 
 CORNERS = 2**18  # room for the corners of a few rows of a label image
 CHUNK = 64  # regions that a thread takes at a time
+SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
 SMALL = 2**20  # points times directions below which a second thread costs more than it saves
 SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
 
@@ -65,6 +66,18 @@ def _share_directions(
 
 def _starts(orthants: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.searchsorted(orthants, np.arange(ORTHANTS + 1)).astype(np.int64)
+
+
+def _given(frame: Frame) -> tuple[Any, ...]:
+    """Return the axes of an image, two vectors for each orthant, and the coordinates of points.
+
+    The vectors are the steps to the neighbours that cells span to (T: on the complement), and the
+    padded index of the first position.
+    """
+    steps = SIGNS * frame.axes * (1 if frame.cubes else -1)
+    # The cube that stands for a corner lies before it along s, the first one in the padding.
+    shifts = np.where(SIGNS > 0, not frame.cubes, 1) * frame.axes
+    return frame.axes, np.stack([steps, shifts], axis=1), frame.positions
 
 
 def _workers(workers: int | None, work: int) -> int:
@@ -116,7 +129,7 @@ def mask_transform(
     frame = place_points(mask.shape, spacing, connectivity)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
-    bits, given = _bits(mask, frame), (frame.axes, int(frame.cubes), frame.positions)
+    bits, given = _bits(mask, frame), _given(frame)
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
     def count(part: slice, chosen: tuple[Any, ...]) -> None:
@@ -152,8 +165,8 @@ def weighted_transform(
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
     def count(part: slice, chosen: tuple[Any, ...]) -> None:
-        given, step = (frame.axes, int(frame.cubes), frame.positions), float(spacing[-1])
-        count_weights(values, absent, given, step, chosen, grid, histograms[part], curves[part])
+        given = values, absent, *_given(frame), float(spacing[-1])
+        count_weights(given, chosen, grid, histograms[part], curves[part])
 
     _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
     values = _collect(by_orthant, histograms, heights.size, frame)
@@ -216,10 +229,8 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
     steps = np.zeros(3)
     steps[missing:] = spacing
-    cubes = int(uses_cubes(connectivity))
-    sort_points(
-        corners, region, boxes, steps, cubes, table, critical, offsets[:, :-1].copy(), points
-    )
+    far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
+    sort_points(corners, region, boxes, steps, far, table, critical, offsets[:, :-1].copy(), points)
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
     return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
 

@@ -14,7 +14,6 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.transforms.heights import BLOCK, add_points
-from ecc_core._backends.cpu.transforms.orthants import orthant_frame
 from ecc_core._backends.cpu.vector_bits import small_keys
 from ecc_core._orthants import ORTHANTS
 
@@ -129,12 +128,12 @@ def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -
     """Add the critical points of each orthant to the histograms of its directions.
 
     `bits` are the points, the two results of :func:`link`, and the shape in words. `given` are the
-    axes that the image has, 1 for the T-construction, and the coordinates of the points (V) or
+    axes that the image has, steps and shifts of orthants, and the coordinates of the points (V) or
     corners (T) along the three axes. `chosen` are directions and their orthants: those of orthant i
     are ``starts[i]:starts[i + 1]``.
     """
     (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
-    axes, cubes, (depths, heights, widths) = given
+    axes, frames, (depths, heights, widths) = given
     present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
     points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
     bins = np.empty(BLOCK, dtype=np.uint32)
@@ -144,7 +143,7 @@ def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = orthant_frame(orthant, axes, cubes)
+        steps, shifts = frames[orthant, 0], frames[orthant, 1]
         offsets = (steps[0] * rows * words, steps[1] * words)
         edges = links[1] if steps[2] > 0 else links[0]
         count = 0

@@ -17,7 +17,6 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.transforms.heights import BLOCK, Grid, accumulate, add_points
-from ecc_core._backends.cpu.transforms.orthants import orthant_signs
 from ecc_core._orthants import ORTHANTS
 
 NONE, ONE = np.uint64(0), np.uint64(1)
@@ -138,7 +137,7 @@ def sort_points(
     region: Any,
     boxes: Any,
     spacing: Any,
-    cubes: Any,
+    far: Any,
     table: Any,
     critical: Any,
     ends: Any,
@@ -148,7 +147,8 @@ def sort_points(
 
     ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
     are their coordinates and weights (x, y, z, weight). `spacing` is 0 along axes that the image
-    does not have.
+    does not have. The owner of a window is the point furthest along the signs of the orthant (V) or
+    its centre (T): ``far[orthant]`` halves of a step from the window's first point.
     """
     x, y, z, weights = points
     for i in range(region.size):
@@ -163,11 +163,9 @@ def sort_points(
             orthants &= orthants - ONE
             j = ends[orthant, region[i]]
             ends[orthant, region[i]] += 1
-            # The owner is the point furthest along s (V) or the centre of the window (T).
-            signs = orthant_signs(orthant)
-            z[j] = (depth + (1 if cubes else 1 + signs[0])) * 0.5 * spacing[0]
-            y[j] = (row + (1 if cubes else 1 + signs[1])) * 0.5 * spacing[1]
-            x[j] = (column + (1 if cubes else 1 + signs[2])) * 0.5 * spacing[2]
+            z[j] = (depth + far[orthant, 0]) * 0.5 * spacing[0]
+            y[j] = (row + far[orthant, 1]) * 0.5 * spacing[1]
+            x[j] = (column + far[orthant, 2]) * 0.5 * spacing[2]
             weights[j] = table[orthant, pattern]
 
 

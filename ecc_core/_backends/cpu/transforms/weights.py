@@ -21,7 +21,6 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.transforms.heights import BLOCK, TOLERANCE, add_points
-from ecc_core._backends.cpu.transforms.orthants import orthant_frame, orthant_signs
 from ecc_core._orthants import ORTHANTS
 
 UNROLL = 16  # levels a turn of the vectorised loops
@@ -166,24 +165,16 @@ def _add_rows(
 
 
 @kernel(error_model="numpy")
-def count_weights(
-    values: Any,
-    absent: Any,
-    given: Any,
-    spacing: Any,
-    chosen: Any,
-    grid: Any,
-    histograms: Any,
-    curves: Any,
-) -> None:
+def count_weights(given: Any, chosen: Any, grid: Any, histograms: Any, curves: Any) -> None:
     """Add the coefficients of each orthant to the histograms and curves of its directions.
 
-    `values` are the weights (V) or the negated weights (T), padded by one point on both sides of
-    the axes that the image has. `spacing` is that of the last axis. For the other arguments see
-    :func:`ecc_core._backends.cpu.transforms.mask.count_mask`. The result is the cumulative sum of
-    the histograms plus the curves, both with `UNROLL` bins of slack.
+    `given` are the weights (V) or the negated weights (T), padded by one point on both sides of the
+    axes that the image has, `absent`, what ``count_mask`` is given, and the spacing of the last
+    axis; `chosen` are directions as there. The result is the cumulative sum of the histograms plus
+    the curves, both with `UNROLL` bins of slack.
     """
-    (axes, cubes, (depths, heights, widths)), (directions, starts) = given, chosen
+    values, absent, axes, frames, (depths, heights, widths), spacing = given
+    directions, starts = chosen
     n = widths.size
     coefficients = np.empty((ROWS, n), dtype=values.dtype)
     sums = np.zeros((ROWS, n + 1), dtype=values.dtype)
@@ -202,8 +193,7 @@ def count_weights(
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = orthant_frame(orthant, axes, cubes)
-        sign = orthant_signs(orthant)[2]
+        steps, shifts = frames[orthant, 0], frames[orthant, 1]
         for slice_ in range(depths.size):
             for i in range(z.size):
                 z[i] = depths[slice_]
@@ -216,7 +206,7 @@ def count_weights(
                         for k in range(row * n, (row + 1) * n):
                             y[k] = heights[block + row]
                     for k in range(n):
-                        place = k if sign > 0 else n - 1 - k
+                        place = n - 1 - k if orthant & 1 else k
                         sums[row, k + 1] = sums[row, k] + coefficients[row, place]
                 for d in range(first, last):
                     direction = (directions[d, 0], directions[d, 1], directions[d, 2])
