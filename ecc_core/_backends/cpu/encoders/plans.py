@@ -127,10 +127,6 @@ def _of_one_level(plan: Plan, cubes: bool) -> Plan:
     return plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)
 
 
-def _key_dtype(top: int) -> np.dtype[Any]:
-    return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
-
-
 def _never(cubes: bool, top: int) -> int:
     return top if not cubes else 0
 
@@ -168,7 +164,7 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     dtype = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     top, places = levels.values.size, _places(dtype)
     at = entry_keys(levels).astype(np.int64)
-    keys = np.arange(top + 1, dtype=_key_dtype(top))
+    keys = np.arange(top + 1, dtype=np.min_scalar_type(top))
     if levels.superlevel != cubes:
         keys = keys[::-1]
     if levels.superlevel:
@@ -198,7 +194,7 @@ def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, leas
     else:
         load = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0)
-    return Plan(load, _key_dtype(top), top, entered, _never(cubes, top))
+    return Plan(load, np.min_scalar_type(top), top, entered, _never(cubes, top))
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:

@@ -212,20 +212,17 @@ class Scanner:
         )
 
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
-        """Add a staged block to (images or 1, bins) histograms."""
+        """Add a staged block to (images or 1, bins) histograms.
+
+        Those of a plan with a bound have a bin for keys up to the bound, which is not used in the
+        T-construction, and one for those above.
+        """
         if plan.bound is None:
             self.scan(staged, histograms)
-        else:
-            self._count(plan.bound, staged, histograms)
-
-    def _count(self, bound: int, staged: Staged, histograms: Values) -> None:
-        """Add a block to histograms of two bins, for keys up to the bound and above it.
-
-        In the T-construction the first bin is not used.
-        """
+            return
         layout, take = staged.layout, scratch.take
         bits = take("bits", layout.size // 64 + 1, WORD)
-        counts.mark(staged.keys, bound, bits)
+        counts.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
         valid, shared = take("valid bits", words, WORD), take("shared bits", words, WORD)
         sides = layout.low, layout.high, self.cubes, self.ndim == 3
