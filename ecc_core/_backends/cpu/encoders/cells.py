@@ -58,14 +58,15 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
         base, never = -least, count - least
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
-    grid, *table = _table(values[order], bounds[order], ascending, base, never)
+    grid, *arrays = _table(values[order], bounds[order], ascending, base, never)
+    table = (*arrays, base)
     token = np.empty(0, values.dtype)
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
     def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_by_cells(box, token, *target, grid, keys, *table, base, ends)
+        nan, seen = kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
         return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load

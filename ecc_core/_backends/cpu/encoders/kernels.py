@@ -281,18 +281,7 @@ def _rank_cells(
 
 @kernel()
 def bin_by_cells(
-    box: Any,
-    token: Any,
-    keys: Any,
-    place: Any,
-    grid: Any,
-    order: Any,
-    entries: Any,
-    only: Any,
-    held: Any,
-    bounds: Any,
-    base: Any,
-    ends: Any,
+    box: Any, token: Any, keys: Any, place: Any, grid: Any, order: Any, table: Any, ends: Any
 ) -> Any:
     """Stage values as `base` plus the number of bounds that their ordered keys have reached.
 
@@ -302,13 +291,14 @@ def bin_by_cells(
     last): the cell is ``(value - origin) * slope``, confined to 0..last; NaN lies in cell ``last +
     1``. `order` is (sign, negative, flip, stored, turn, limit): the key in the order of entry is
     the :func:`ordered_key` of the value, exclusive or `flip`; it is compared exclusive or `stored`.
-    For each cell `entries` has the key of what lies before its bounds, or marked their number if it
-    holds several, `only` the bound if it holds one (for keys of 64 bits), and `held` how many it
-    holds. Returns whether there was a NaN, and whether a key, exclusive or `turn`, was beyond
-    `limit`. `ends` tells whether the first row with a NaN is the last one, and whether the first
-    one with such a key is.
+    The `table` is (entries, only, held, bounds, base). For each cell `entries` has the key of what
+    lies before its bounds, or marked their number if it holds several, `only` the bound if it holds
+    one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a NaN, and
+    whether a key, exclusive or `turn`, was beyond `limit`. `ends` tells whether the first row with
+    a NaN is the last one, and whether the first one with such a key is.
     """
     slices, rows, columns = box[2]
+    entries, only, held, bounds, base = table
     cells, ordered = np.empty(CHUNK, np.uint32), np.empty(CHUNK, bounds.dtype)
     seen, nan = False, False
     for z in range(slices):

@@ -39,6 +39,9 @@ class Plan(NamedTuple):
     """For each threshold, the number of keys that have entered."""
     never: int
     """Key of a point that never enters."""
+    least: int = 0
+    """Rank of the points that enter first. A plan from rank 1 on is for images without values at or
+    before the first level."""
     bound: int | None = None
     """If there is one level, and histograms of two bins will do: the largest key of those on one
     side of it."""
@@ -185,16 +188,13 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
 
 
 def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
-    """Return a plan that ranks 32- and 64-bit values among the levels.
-
-    A plan from the rank `least` = 1 on is for images without values at or before the first level.
-    """
+    """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
         load = even_loader(levels, cubes, scale, top, least)
     else:
         load = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0)
-    return Plan(load, np.min_scalar_type(top), top, entered, _never(cubes, top))
+    return Plan(load, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:

@@ -92,25 +92,18 @@ def count_cells(
 
 @kernel()
 def count_groups(
-    keys: Any,
-    labels: Any,
-    groups: Any,
-    sizes: Any,
-    span: Any,
-    every: Any,
-    latest: Any,
-    kept: Any,
-    histograms: Any,
+    points: Any, tables: Any, span: Any, every: Any, scratch: Any, histograms: Any
 ) -> None:
     """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
 
-    Keys are ranks, and the smallest enter first. `labels` are the numbers of the regions, from 1,
-    or 0 for points in no region, which surround the image. `groups` (kinds, points) are the
-    distances of the points of a group from its lowest corner, and `sizes` (kinds,) how many there
-    are. If `every`, a group enters with the last of its points, if all are in one region. Otherwise
-    it enters with its first point in each region, which counts for the first of these points.
-    `latest` and `kept` are scratch memory for keys and numbers of regions, 0 where none is counted.
+    Points have keys, which are ranks, and the smallest enter first, and numbers of regions, from 1,
+    or 0 for points in no region, which surround the image. `tables` are the distances of the points
+    of a group from its lowest corner (kinds, points), and how many there are (kinds,). If `every`,
+    a group enters with the last of its points, if all are in one region. Otherwise it enters with
+    its first point in each region, which counts for the first of these points. `scratch` is for
+    keys and numbers of regions, 0 where none is counted.
     """
+    (keys, labels), (groups, sizes), (latest, kept) = points, tables, scratch
     count = span[1] - span[0]
     for kind in range(groups.shape[0]):
         for first in range(1 if every else sizes[kind]):

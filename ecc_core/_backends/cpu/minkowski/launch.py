@@ -121,10 +121,11 @@ def region_cell_counts(
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
-        memory = [np.empty(PLACES, array.dtype) for array in points]
+        keys, labels = points
+        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, labels.dtype)
         for span in queue:
-            tables = offsets, groups[:, 0, 3], span
-            count_groups(*points, *tables, cells.every, *memory, histograms)
+            tables = offsets, groups[:, 0, 3]
+            count_groups(points, tables, span, cells.every, memory, histograms)
         return histograms
 
     last = size - int(offsets.max())

@@ -47,23 +47,13 @@ def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
 
 
 @kernel()
-def _number(
-    box: Any,
-    token: Any,
-    out: Any,
-    place: Any,
-    limit: Any,
-    keys: Any,
-    numbers: Any,
-    shift: Any,
-    ids: Any,
-    count: Any,
-) -> Any:
-    """Stage the numbers of a box of labels, and list new labels in `ids`.
+def _number(box: Any, token: Any, out: Any, place: Any, limit: Any, table: Any, count: Any) -> Any:
+    """Stage the numbers of a box of labels, and add new labels to the hash table and to its list.
 
-    `keys`, `numbers` and `shift` are the hash table; labels above `limit` are background. Returns
-    how many labels are known, and whether there was room for all.
+    Labels above `limit` are background. Returns how many labels are known, and whether there was
+    room for all.
     """
+    keys, numbers, shift, ids = table
     slices, rows, columns = box[2]
     before, number = np.uint64(0), np.uint32(0)
     for z in range(slices):
@@ -150,7 +140,7 @@ class Numbering:
             read, labels = source.box(box)
             given = read, source.token, out, place, self._limit
             table = self._keys, self._numbers, self._shift, self._ids[:most]
-            self.count, complete = _number(*given, *table, self.count)
+            self.count, complete = _number(*given, table, self.count)
             if complete:
                 return out, labels
             if self.count == most:

@@ -224,9 +224,9 @@ class Scanner:
         bits = take("bits", layout.size // 64 + 1, WORD)
         counts.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
-        valid, shared = take("valid bits", words, WORD), take("shared bits", words, WORD)
-        sides = layout.low, layout.high, self.cubes, self.ndim == 3
-        counts.count_sets(bits, layout.geometry, *sides, valid, shared, histograms)
+        spare = take("valid bits", words, WORD), take("shared bits", words, WORD)
+        sides, volume = (layout.low, layout.high), self.ndim == 3
+        counts.count_sets(bits, layout.geometry, sides, self.cubes, volume, spare, histograms)
 
     def scan(
         self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0

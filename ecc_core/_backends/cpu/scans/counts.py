@@ -74,23 +74,16 @@ def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
 
 @kernel()
 def count_sets(
-    bits: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    volume: Any,
-    valid: Any,
-    shared: Any,
-    histograms: Any,
+    bits: Any, geometry: Any, sides: Any, cubes: Any, volume: Any, scratch: Any, histograms: Any
 ) -> None:
     """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
 
     With `cubes` bin 0 is not used. `bits` are a word for 64 staged keys; those around the image are
-    overwritten. `geometry` to `cubes` are those of the scan, and `volume` tells whether the slices
-    are those of one volume. `valid` and `shared` are scratch for the words of a slice, and
-    `histograms` has shape (slices or 1, 2).
+    overwritten. `geometry`, the low and high `sides` and `cubes` are those of the scan, and
+    `volume` tells whether the slices are those of one volume. `scratch` are two arrays for the
+    words of a slice, and `histograms` has shape (slices or 1, 2).
     """
+    (low, high), (valid, shared) = sides, scratch
     slices, rows, columns, lead, pitch, slice_stride = geometry
     row_step, slice_step = pitch // 64, slice_stride // 64
     words = lead + (columns + 63) // 64

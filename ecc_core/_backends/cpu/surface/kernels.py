@@ -61,14 +61,7 @@ def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
 
 @kernel()
 def add_cells(
-    codes: Any,
-    extents: Any,
-    steps: Any,
-    bins: Any,
-    cubes: Any,
-    plus: Any,
-    minus: Any,
-    histograms: Any,
+    codes: Any, extents: Any, steps: Any, bins: Any, cubes: Any, lists: Any, histograms: Any
 ) -> None:
     """Add the cells of a block of codes to one histogram for each sign.
 
@@ -77,7 +70,7 @@ def add_cells(
     T-construction, with all signs reversed in 3-D, and otherwise None, so that each version
     compiles one construction.
     """
-    lanes = VECTOR_BYTES // codes.itemsize
+    lanes, (plus, minus) = VECTOR_BYTES // codes.itemsize, lists
     counts = (0, 0)
     for z in range(extents[2]):
         for y in range(extents[1]):

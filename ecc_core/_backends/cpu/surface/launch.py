@@ -122,10 +122,8 @@ class _Pair:
         total = np.zeros(bins[1] + 1, np.int64)
         counts, counted = np.zeros((2, total.size), np.uint32), 0
         never = code.type(self.plans[0].top << 8 * self.key_size | self.plans[1].top)
-        plus, minus = (
-            scratch.take(f"{sign} events", kernels.EVENT_BYTES // code.itemsize, code)
-            for sign in ("plus", "minus")
-        )
+        room = kernels.EVENT_BYTES // code.itemsize
+        lists = scratch.take("plus events", room, code), scratch.take("minus events", room, code)
         cubes = True if self.filtration.cubes else None
         for block in queue:
             if counted > MOST_COUNTED:
@@ -142,7 +140,7 @@ class _Pair:
             size = (extents[2] + (self.ndim == 3)) * steps[2]
             codes = scratch.take("codes", size + SPARE, code)
             kernels.pack_codes(*keys, pitch, box.shape, codes, place, never)
-            kernels.add_cells(codes, extents, steps[: self.ndim], bins, cubes, plus, minus, counts)
+            kernels.add_cells(codes, extents, steps[: self.ndim], bins, cubes, lists, counts)
             counted += size
         total += counts[0].astype(np.int64) - counts[1]
         return total

@@ -120,23 +120,16 @@ def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
 
 @kernel(error_model="numpy")
 def add_points(
-    points: Any,
-    count: Any,
-    directions: Any,
-    first: Any,
-    last: Any,
-    grid: Any,
-    bins: Any,
-    histograms: Any,
+    points: Any, count: Any, directions: Any, part: Any, grid: Any, bins: Any, histograms: Any
 ) -> None:
-    """Add the first `count` of (x, y, z, weight) to the histograms of directions ``first:last``."""
+    """Add the first `count` of (x, y, z, weight) to the histograms of a part of the directions."""
     x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
     origin, scale = grid.origin, grid.scale
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
         xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
-        for d in range(first, last):
+        for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
                 _settle(xs, ys, zs, directions, d, grid, bins)
             _scatter(bins, ws, histograms, d)

@@ -230,7 +230,8 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     steps = np.zeros(3)
     steps[missing:] = spacing
     far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
-    sort_points(corners, region, boxes, steps, far, table, critical, offsets[:, :-1].copy(), points)
+    tables = table, critical, far
+    sort_points(corners, region, boxes, steps, tables, offsets[:, :-1].copy(), points)
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
     return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
 

@@ -140,8 +140,8 @@ def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -
     planes = np.empty(3 * TILE, dtype=np.uint64)
     active = np.empty(TILE + 1, dtype=np.int64)
     for orthant in range(ORTHANTS):
-        first, last = starts[orthant], starts[orthant + 1]
-        if first == last:
+        part = (starts[orthant], starts[orthant + 1])
+        if part[0] == part[1]:
             continue
         steps, shifts = frames[orthant, 0], frames[orthant, 1]
         offsets = (steps[0] * rows * words, steps[1] * words)
@@ -161,6 +161,6 @@ def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -
                     here = (depths[slice_], heights[row], 64 * (place - row * words) - shifts[2])
                     count = _collect(planes, active[i] - tile, here, widths, points, count)
                     if count >= FLUSH:
-                        add_points(points, count, directions, first, last, grid, bins, histograms)
+                        add_points(points, count, directions, part, grid, bins, histograms)
                         count = 0
-        add_points(points, count, directions, first, last, grid, bins, histograms)
+        add_points(points, count, directions, part, grid, bins, histograms)

@@ -133,24 +133,17 @@ def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts
 
 @kernel(error_model="numpy")
 def sort_points(
-    corners: Any,
-    region: Any,
-    boxes: Any,
-    spacing: Any,
-    far: Any,
-    table: Any,
-    critical: Any,
-    ends: Any,
-    points: Any,
+    corners: Any, region: Any, boxes: Any, spacing: Any, tables: Any, ends: Any, points: Any
 ) -> None:
     """Sort critical points by orthant and region, centred in the region's bounding box.
 
     ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
     are their coordinates and weights (x, y, z, weight). `spacing` is 0 along axes that the image
-    does not have. The owner of a window is the point furthest along the signs of the orthant (V) or
-    its centre (T): ``far[orthant]`` halves of a step from the window's first point.
+    does not have. `tables` are the coefficients by orthant and pattern, `critical`, and `far`: the
+    owner of a window is the point furthest along the signs of the orthant (V) or its centre (T):
+    ``far[orthant]`` halves of a step from the window's first point.
     """
-    x, y, z, weights = points
+    (x, y, z, weights), (table, critical, far) = points, tables
     for i in range(region.size):
         box, pattern = boxes[region[i]], corners[4, i]
         # Twice the index of the window's first point, from the centre of the box.
@@ -193,6 +186,6 @@ def count_regions(
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
             found = (x[begin:end], y[begin:end], z[begin:end], weights[begin:end])
             first, last = starts[orthant], starts[orthant + 1]
-            add_points(found, end - begin, directions, first, last, own, bins, histograms)
+            add_points(found, end - begin, directions, (first, last), own, bins, histograms)
             accumulate(histograms[first:last], order[first:last], 1, values[region])
             histograms[first:last] = 0

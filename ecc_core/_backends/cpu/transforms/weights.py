@@ -227,4 +227,5 @@ def count_weights(given: Any, chosen: Any, grid: Any, histograms: Any, curves: A
                             curves,
                         )
                     else:
-                        add_points(points, count * n, directions, d, d + 1, grid, bins, histograms)
+                        one, size = (d, d + 1), count * n
+                        add_points(points, size, directions, one, grid, bins, histograms)
