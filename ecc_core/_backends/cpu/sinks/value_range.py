@@ -112,15 +112,15 @@ def _boxes(
     """Return boxes that cover all images of a batch."""
     arrays = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
     direction = filtration.direction
-    if direction is None and not image.flags.c_contiguous:
-        order, flips = memory_order(image)
-        arrays = [array.transpose(order)[flips] for array in arrays]
     if direction is not None:
         shape = (len(image), *(1,) * (4 - image.ndim), *image.shape[1:])
-    elif all(array.flags.c_contiguous for array in arrays):
-        shape = (1, 1, image.size)
     else:
-        shape = (1,) * (3 - image.ndim) + arrays[0].shape
+        arrays = [array.squeeze() for array in arrays]  # axes of one point may have any strides
+        if not arrays[0].flags.c_contiguous:
+            order, flips = memory_order(arrays[0])
+            arrays = [array.transpose(order)[flips] for array in arrays]
+        flat = all(array.flags.c_contiguous for array in arrays)
+        shape = (1, 1, image.size) if flat else (1,) * (3 - arrays[0].ndim) + arrays[0].shape
     views = [array.reshape(shape) for array in arrays]
     boxes = []
     for at in np.ndindex(shape[:-3]):
