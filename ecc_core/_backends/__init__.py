@@ -169,13 +169,8 @@ def register(
     device: str,
     curves: Backend | str,
     *,
-    transforms: Transforms | str | None = None,
-    shards: Shards | str | None = None,
-    betti_numbers: BettiNumbers | str | None = None,
-    surfaces: Surfaces | str | None = None,
-    cell_counts: CellCounts | str | None = None,
-    soft_curves: SoftCurves | str | None = None,
     needs: Callable[[], None] = lambda: None,
+    **others: Transforms | Shards | BettiNumbers | Surfaces | CellCounts | SoftCurves | str,
 ) -> None:
     """Make a backend known for a kind of device.
 
@@ -184,21 +179,13 @@ def register(
     device : str
         As in `Adapter.device`, without the number.
     curves, transforms, shards, ... : module, object or name
-        Modules are named by strings and imported when they are needed. A backend without one of
-        those after the first, or without some of their functions, raises BackendError for it.
+        As the functions below are called. Modules are named by strings and imported when they are
+        needed. A backend without one of those after the first, or without some of their functions,
+        raises BackendError for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
-    _registered[device] = {
-        "curves": curves,
-        "transforms": transforms,
-        "shards": shards,
-        "betti_numbers": betti_numbers,
-        "surfaces": surfaces,
-        "cell_counts": cell_counts,
-        "soft_curves": soft_curves,
-        "needs": needs,
-    }
+    _registered[device] = {"curves": curves, "needs": needs, **others}
 
 
 def supports(device: str) -> bool:
@@ -212,7 +199,7 @@ def _kind(device: str) -> str:
 
 def _part(name: str, device: str) -> Any:
     modules = _registered[_kind(device)]
-    part = modules[name]
+    part = modules.get(name)
     if part is None:
         what = name.replace("_", " ").capitalize()
         raise BackendError(f"{what} are not available on {device}: copy the arrays to the host")

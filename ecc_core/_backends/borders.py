@@ -33,10 +33,10 @@ def closed(filtration: Filtration, ndim: int) -> Filtration:
     return replace(filtration, boundary=CLOSED).in_axes(ndim)
 
 
-def _border_boxes(box: Box, filtration: Filtration) -> Iterator[tuple[int, Box]]:
-    """Yield the boxes at the border of an image, and how often each of their curves counts.
+def _boxes(image: Any, mask: Any, filtration: Filtration) -> Iterator[tuple[int, Box]]:
+    """Yield an image and the boxes at its border, and how often each of their curves counts.
 
-    Boxes do not have the axes across which they are planes.
+    Boxes do not have the axes across which they are planes, except for one.
     """
     planes = filtration.boundary.planes[filtration.cubes]
 
@@ -49,8 +49,9 @@ def _border_boxes(box: Box, filtration: Filtration) -> Iterator[tuple[int, Box]]
             for other, smaller in taken(part, axis - 1):
                 yield sign * other, smaller
 
-    found = taken(box, filtration.ndim)
-    return ((sign, part) for sign, part in found if part[0].ndim < box[0].ndim)
+    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
+    for sign, part in taken(box, filtration.ndim) if image.size else [(1, box)]:
+        yield sign, tuple(array if array.ndim > 1 else array[:, None] for array in part)
 
 
 def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
@@ -85,11 +86,9 @@ def bordered_curve(
     """
     if 0 in image.shape:
         return 0
-    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
+    _, *planes = _boxes(image, mask, filtration)
     groups: dict[int, list[tuple[int, Box]]] = {}
-    for sign, part in _border_boxes(box, filtration):
-        if part[0].ndim == 1:
-            part = tuple(array[:, None] for array in part)
+    for sign, part in planes:
         groups.setdefault(part[0].ndim - 1, []).append((sign, part))
     total: Any = 0
     for ndim, terms in groups.items():
@@ -114,15 +113,10 @@ def bordered_exact_curve(
 
     `exact_curve` and `curve` are the functions of a backend, and `image` is a NumPy-like array.
     """
-    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
-    boxes = [box]
-    if image.size:
-        boxes += [part for _, part in _border_boxes(box, filtration)]
     found = []
-    for values, *shown in boxes:
-        part = [array if array.ndim > 1 else array[:, None] for array in (values, *shown)]
-        flat = closed(filtration, part[0].ndim - 1)
-        found.append(exact_curve(part[0], flat, mask=part[1] if shown else None, **options)[0])
+    for _, (values, *shown) in _boxes(image, mask, filtration):
+        flat = closed(filtration, values.ndim - 1)
+        found.append(exact_curve(values, flat, mask=shown[0] if shown else None, **options)[0])
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
     changed = np.empty_like(values, dtype=np.bool_)

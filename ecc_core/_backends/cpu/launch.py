@@ -7,7 +7,9 @@ batch axis.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.planned import plan
 from ecc_core._backends.cpu.regions.launch import region_curves
-from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
+from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
     parts_of,
@@ -30,11 +31,14 @@ from ecc_core._backends.cpu.sources import DirectionalSource, Source
 from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
+from ecc_core._request.thresholds import Thresholds
 
 __all__ = ["coefficients", "curve", "exact_curve", "number", "plan", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
+
+ALONE = 1  # worker
 
 
 def curve(
@@ -77,6 +81,45 @@ def curve(
     return result
 
 
+def plan(
+    kind: str, images: Any, labels: Any, levels: Thresholds, filtration: Filtration
+) -> Callable[[Any], Any] | None:
+    """Return a function of an image, or None for images of several blocks and for regions.
+
+    Arguments and results are those of :func:`ecc_core._backends.cuda.planned.plan`.
+    """
+    closed = filtration.direction is None and filtration.boundary.is_closed
+    if labels is not None or images.size == 0 or not closed:
+        return None
+    shape, ndim, cubes = images.shape[1:], filtration.ndim, filtration.cubes
+    options: Any = filtration.superlevel, cubes
+    more: Any = {"masked": False, "points": images.size, "counts": True}
+    make = partial(curve_plans, images.dtype.newbyteorder("="))
+    at = levels.over(lambda: (0, 1), shape)
+    plans = make(at, *options, **more)
+    order = *spatial_order(images[0]), plans[-1].key_dtype.itemsize
+    view = next(parts_of(images, None, *order))[1]
+    if at.size == 0 or len(cut(view.shape, order[-1], ndim)) > 1:
+        return None
+
+    def run(image: Any) -> Any:
+        batch, now, known = image[None], at, plans
+        find = partial(value_range, batch, filtration)
+        if levels.needs_range:
+            now = levels.over(find, shape)
+            known = make(now, *options, **more)
+        result = np.zeros((1, now.size), np.int64)
+        view = next(parts_of(batch, None, *order))[1]
+        scanner = Scanner(Source(view), None, cubes, ndim)
+        add_histograms(scanner, known, filtration.nan, ALONE, result)
+        if kind == "number":
+            return int(result.item())
+        levels.warn_if_missed(now, result, find, "image")
+        return (now.copy() if levels.array is None else None), result[0]
+
+    return run
+
+
 def number(
     image: Array,
     level: Array,
@@ -103,11 +146,7 @@ def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
 
 
 def coefficients(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> NDArray[np.int8]:
     """Coefficient of every point of each image: int8, the image's shape."""
     out = np.zeros(image.shape, np.int8)
@@ -141,11 +180,7 @@ def coefficients(
 
 
 def exact_curve(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> tuple[Array, Values]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel

@@ -7,19 +7,22 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
-from ecc_core._backends.cpu.llvm import operation
-from ecc_core._backends.cpu.vector_tiles import TILE, transpose_tile
+from ecc_core._backends.cpu.encoders.kernels import image_row, part_of, pointer
+from ecc_core._backends.cpu.llvm import I64, operation
 from ecc_core._request.filtration import Direction
 
 Array = NDArray[Any]
+Box = tuple[int, tuple[int, int], tuple[int, ...]]
+"""Address, strides of slices and rows in elements, and extents; see ``encoders/kernels.py``."""
 
 CACHE_LINE = 64
 CHUNK = 256  # cache lines that stay in the first-level cache
+TILE = 16  # elements along each side of a square that is transposed; a power of two
 KEPT_BYTES = 1 << 23  # of each kind of memory, by each thread
 
 
@@ -77,6 +80,38 @@ def _element(builder: Any, address: Any, token: Any) -> Any:
     return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Swap the off-diagonal quarters of the tile, then those of its quarters, and so on."""
+    rows = list(rows)
+    size = TILE // 2
+    while size:
+        upper = [k if not k & size else TILE + k - size for k in range(TILE)]
+        lower = [k + size if not k & size else TILE + k for k in range(TILE)]
+        for i in range(TILE):
+            if not i & size:
+                pair = rows[i], rows[i + size]
+                for at, picked in ((i, upper), (i + size, lower)):
+                    places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), picked)
+                    rows[at] = builder.shuffle_vector(*pair, places)
+        size //= 2
+    return rows
+
+
+@operation()
+def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pitch: Any) -> None:
+    """Copy 16 by 16 elements: ``out[at + i * pitch + j]`` becomes element i of row j.
+
+    Row j lies in memory at ``address + j * step``, in bytes, and has the dtype of `out`.
+    """
+    vector = ir.VectorType(out.element, TILE).as_pointer()
+    rows = []
+    for j in range(TILE):
+        here = builder.add(address, builder.mul(step, I64(j)))
+        rows.append(builder.load(builder.inttoptr(here, vector), align=out.element.width // 8))
+    for i, row in enumerate(_transposed(builder, rows)):
+        out.store(row, builder.add(at, builder.mul(pitch, I64(i))))
+
+
 @kernel()
 def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) -> None:
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
@@ -91,8 +126,7 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
     if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
         for other in range(others):
             for i in range(count):
-                at = other * far_step + i * near_step
-                target = carray(pointer(out.ctypes.data + at * token.itemsize), columns, out.dtype)
+                target = part_of(out, other * far_step + i * near_step, columns)
                 here = address + other * far + i * near
                 row = carray(pointer(here), 3 * columns - 2, token.dtype)
                 for x in range(columns):
@@ -115,7 +149,7 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
             if together == TILE and near == token.itemsize:
                 done = columns - columns % TILE
                 for x in range(0, done, TILE):
-                    transpose_tile(here + x * dx, dx, out, at + x, near_step)
+                    _transpose_tile(here + x * dx, dx, out, at + x, near_step)
             for start in range(done, columns, CHUNK):
                 for i in range(together):
                     for x in range(start, min(start + CHUNK, columns)):
@@ -129,12 +163,10 @@ def _copy_every_second(
 ) -> None:
     """Copy the lower halves of pairs of elements; behind the last of a row there is none."""
     slices, rows, columns = extents
-    base = out.ctypes.data
     for z in range(slices):
         for y in range(rows):
             here = address + z * strides[0] + y * strides[1]
-            start = (z * rows + y) * columns
-            target = carray(pointer(base + start * out.itemsize), columns, out.dtype)
+            target = part_of(out, (z * rows + y) * columns, columns)
             row = carray(pointer(here), columns, pairs.dtype)
             for x in range(columns - 1):
                 target[x] = row[x]
@@ -142,18 +174,14 @@ def _copy_every_second(
 
 
 @kernel(error_model="numpy")
-def _add_direction(
-    address: Any, token: Any, strides: Any, extents: Any, terms: Any, scale: Any, out: Any
-) -> None:
+def _add_direction(box: Any, token: Any, terms: Any, scale: Any, out: Any) -> None:
     """Write the values plus `scale` times the sum of the three axes' terms, each step rounded."""
-    slices, rows, columns = extents
+    slices, rows, columns = box[2]
     along_z, along_y, along_x = terms
-    base = out.ctypes.data
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            start = (z * rows + y) * columns
-            target = carray(pointer(base + start * out.itemsize), columns, out.dtype)
+            row = image_row(box, token, z, y)
+            target = part_of(out, (z * rows + y) * columns, columns)
             height = along_z[z] + along_y[y]
             for x in range(columns):
                 target[x] = np.float64(row[x]) + scale * (height + along_x[x])
@@ -196,27 +224,24 @@ class Source:
         """Whether slices lie closer together than columns."""
         return 0 < abs(self.array.strides[0]) < abs(self.array.strides[2]) and self.shape[0] > 1
 
-    def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
-        """Address, strides of slices and rows in elements, and the array they belong to."""
+    def box(self, block: Block) -> tuple[Box, Array]:
+        """The points of a block as loaders read them, and the array that must live till then."""
         (z, y, x), (z_end, y_end, x_end) = block
         part = self.array[z:z_end, y:y_end, x:x_end]
         if self.direct:
             dz, dy, dx = self.array.strides
             address = self._address + z * dz + y * dy + x * dx
         else:
-            part = self._copy(part)
+            own = scratch.take(self.name, part.size, self.token.dtype)
+            if self._plain:
+                copy_box(part, own)
+            else:
+                own.reshape(part.shape)[...] = part
+            part = own.reshape(part.shape)
             dz, dy, _ = part.strides
             address = part.ctypes.data
         size = part.itemsize
-        return address, (dz // size, dy // size), part
-
-    def _copy(self, part: Array) -> Array:
-        own = scratch.take(self.name, part.size, self.token.dtype)
-        if self._plain:
-            copy_box(part, own)
-        else:
-            own.reshape(part.shape)[...] = part
-        return own.reshape(part.shape)
+        return (address, (dz // size, dy // size), part.shape), part
 
 
 class DirectionalSource(Source):
@@ -233,20 +258,19 @@ class DirectionalSource(Source):
     def copied_size(self) -> int:
         return self.values.itemsize
 
-    def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
-        address, strides, part = super().box(block)
+    def box(self, block: Block) -> tuple[Box, Array]:
+        given, part = super().box(block)
         if part.dtype == np.float16:
             part = part.astype(np.float32)
-            address = part.ctypes.data
-            strides = (part.strides[0] // 4, part.strides[1] // 4)
+            given = part.ctypes.data, (part.strides[0] // 4, part.strides[1] // 4), part.shape
         terms = tuple(
             term[a:b] for term, a, b in zip(self.terms, block.start, block.stop, strict=True)
         )
         values = scratch.take("directional", part.size, np.float64)
-        scale = float(self.direction.scale)
-        _add_direction(address, token_of(part.dtype), strides, part.shape, terms, scale, values)
+        _add_direction(given, token_of(part.dtype), terms, float(self.direction.scale), values)
         _, rows, columns = part.shape
-        return values.ctypes.data, (rows * columns, columns), values.reshape(part.shape)
+        box = values.ctypes.data, (rows * columns, columns), part.shape
+        return box, values.reshape(part.shape)
 
 
 def memory_order(array: Array) -> tuple[list[int], tuple[slice, ...]]:

@@ -21,27 +21,25 @@ def _each(builder: Any, value: Any, element: Any) -> Any:
     return llvm.each(builder, narrow, WORD_LANES)
 
 
-def _compared(builder: Any, relation: str, one: Any, other: Any) -> Any:
-    return builder.bitcast(builder.icmp_unsigned(relation, one, other), llvm.I64)
-
-
 @llvm.operation(types.uint64)
 def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
     """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
     limit = _each(builder, bound, keys.element)
-    return _compared(builder, "<=", keys.load(at, WORD_LANES), limit)
+    small = builder.icmp_unsigned("<=", keys.load(at, WORD_LANES), limit)
+    return builder.bitcast(small, llvm.I64)
 
 
-@llvm.operation(types.uint64)
-def at_least(builder: Any, keys: Any, at: Any, there: Any) -> Any:
-    """Return a word whose bit i tells whether ``keys[at + i] >= keys[there + i]``."""
-    return _compared(builder, ">=", keys.load(at, WORD_LANES), keys.load(there, WORD_LANES))
+def _comparison(relation: str) -> Any:
+    @llvm.operation(types.uint64)
+    def compare(builder: Any, keys: Any, at: Any, there: Any) -> Any:
+        """Return a word whose bit i tells how ``keys[at + i]`` compares with one from `there`."""
+        pair = keys.load(at, WORD_LANES), keys.load(there, WORD_LANES)
+        return builder.bitcast(builder.icmp_unsigned(relation, *pair), llvm.I64)
+
+    return compare
 
 
-@llvm.operation(types.uint64)
-def equal(builder: Any, keys: Any, at: Any, there: Any) -> Any:
-    """Return a word whose bit i tells whether ``keys[at + i] == keys[there + i]``."""
-    return _compared(builder, "==", keys.load(at, WORD_LANES), keys.load(there, WORD_LANES))
+at_least, equal = _comparison(">="), _comparison("==")
 
 
 @llvm.operation()

@@ -144,7 +144,7 @@ def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tu
 
     A group never enters if all of its points are outside the image, or if it enters with the last
     of them and any is outside. Therefore one range serves groups of every extent
-    (:func:`ecc_core._backends.spans.spans_of`).
+    (``_tables`` in ``cpu/minkowski/launch.py``).
     """
     first = int(cells.every or not boundary.is_closed)
     return [(first, length + 1 - boundary.missing) for length in shape]

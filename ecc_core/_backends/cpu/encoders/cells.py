@@ -58,14 +58,15 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
         base, never = -least, count - least
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
-    grid, *table = _table(values[order], bounds[order], ascending, base, never)
+    grid, *arrays = _table(values[order], bounds[order], ascending, base, never)
+    table = (*arrays, base)
     token = np.empty(0, values.dtype)
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base, ends)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        nan, seen = kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
         return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load
@@ -82,7 +83,9 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
         # Values below and above all levels have a cell of their own.
         origin = lowest - number(MARGIN) * span / number(LEAST_CELLS)
         origin = origin if np.isfinite(origin) else lowest
-        choices = [_place(wide, origin, span, count) for count in _cell_counts(values.size)]
+        least = min(max(LEAST_CELLS, 2 << values.size.bit_length()), MOST_CELLS)
+        counts = (1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length()))
+        choices = [_place(wide, origin, span, count) for count in counts]
     slope, cell, count = min(choices, key=lambda choice: _cost(choice[1], choice[2]))
     held = np.bincount(cell, minlength=count + 1)
     before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
@@ -105,11 +108,6 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
         only[-1:] = np.iinfo(only.dtype).max
     grid = np.array([origin, slope, count - 1], number)
     return grid, entries, only, held.astype(np.int32), bounds
-
-
-def _cell_counts(levels: int) -> list[int]:
-    least = min(max(LEAST_CELLS, 2 << levels.bit_length()), MOST_CELLS)
-    return [1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length())]
 
 
 def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArray[np.int64], int]:

@@ -53,8 +53,8 @@ def even_loader(
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_evenly(address, order, *place, numbers, bins, checked, ends)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        nan, seen = kernels.bin_evenly(box, order, *target, numbers, bins, checked, ends)
         return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load

@@ -2,8 +2,8 @@
 
 The keys are in the order in which the kernels let points enter. A loader reads the image by
 address, so that read-only and writable arrays share one compiled version, and never writes to it.
-Extents are (slices, rows, columns) of what is read; ``at`` is the offset in `keys` of its first
-point, and `strides` are those of the rows and slices, in elements.
+A `box` is what is read: (address, strides of slices and rows in elements, extents (slices, rows,
+columns)), and `token` has its dtype. The `place` of its first point in `keys` is (offset, strides).
 """
 
 from __future__ import annotations
@@ -38,68 +38,58 @@ def pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, cgutils.voidptr_t)
 
 
+@subroutine()
+def part_of(array: Any, at: Any, count: Any) -> Any:
+    """Return some elements as a view of an address, since slices count references.
+
+    They may lie before the first one, where there is memory.
+    """
+    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
+
+
 @kernel(inline="always")
-def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -> Any:
+def plain_row(box: Any, token: Any, z: Any, y: Any) -> Any:
+    """Return one row of the image."""
+    address, strides, extents = box
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-    return carray(pointer(here), columns, token.dtype)
+    return carray(pointer(here), extents[2], token.dtype)
 
 
 @kernel(inline="always")
-def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
+def image_row(box: Any, token: Any, z: Any, y: Any) -> Any:
     """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
-    _, rows, columns = extents
-    width = columns * token.itemsize
+    address, strides, extents = box
+    rows, width = extents[1], extents[2] * token.itemsize
     later = y + max(1, AHEAD // max(width, 1))
     slice_later, row_later = (z + 1, later - rows) if later >= rows else (z, later)
     soon = address + (slice_later * strides[0] + row_later * strides[1]) * token.itemsize
     for line in range(0, width, 64):
         prefetch(soon + line)
-    return _row(address, token, strides, z, y, columns)
+    return plain_row(box, token, z, y)
 
 
 @kernel(inline="always")
-def key_row(base: Any, keys: Any, at: Any, steps: Any, z: Any, y: Any, columns: Any) -> Any:
-    """Return one row of staged keys. It is a view of an address, since slices count references."""
-    start = at + z * steps[0] + y * steps[1]
-    return carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+def key_row(keys: Any, place: Any, z: Any, y: Any, columns: Any) -> Any:
+    """Return one row of staged keys."""
+    at, steps = place
+    return part_of(keys, at + z * steps[0] + y * steps[1], columns)
 
 
 @kernel()
-def copy_keys(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    flip: Any,
-    shift: Any,
-) -> None:
+def copy_keys(box: Any, token: Any, keys: Any, place: Any, flip: Any, shift: Any) -> None:
     """Stage unsigned values as ``(value ^ flip) + shift``, in the dtype of `keys`."""
-    slices, rows, columns = extents
-    base = keys.ctypes.data
+    slices, rows, columns = box[2]
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, keys, at, steps, z, y, columns)
+            row = image_row(box, token, z, y)
+            target = key_row(keys, place, z, y, columns)
             for x in range(columns):
                 target[x] = (row[x] ^ flip) + shift
 
 
 @kernel()
 def order_floats(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    flip: Any,
-    sign: Any,
-    infinity: Any,
-    never: Any,
+    box: Any, token: Any, keys: Any, place: Any, flip: Any, sign: Any, infinity: Any, never: Any
 ) -> Any:
     """Stage floats, read as unsigned integers, as integers in the order of the floats.
 
@@ -107,12 +97,11 @@ def order_floats(
     gets the key `never`. Returns whether there was one.
     """
     bad = False
-    slices, rows, columns = extents
-    base = keys.ctypes.data
+    slices, rows, columns = box[2]
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, keys, at, steps, z, y, columns)
+            row = image_row(box, token, z, y)
+            target = key_row(keys, place, z, y, columns)
             for x in range(columns):
                 bits = row[x]
                 size = bits & ~sign
@@ -123,28 +112,17 @@ def order_floats(
 
 
 @kernel()
-def look_up_keys(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    table: Any,
-    infinity: Any,
-) -> Any:
+def look_up_keys(box: Any, token: Any, keys: Any, place: Any, table: Any, infinity: Any) -> Any:
     """Stage 8- and 16-bit values by a table that holds the key of every value.
 
     Values whose bits but the sign exceed `infinity` are reported as NaN.
     """
     bad = False
-    slices, rows, columns = extents
-    base = keys.ctypes.data
+    slices, rows, columns = box[2]
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, keys, at, steps, z, y, columns)
+            row = image_row(box, token, z, y)
+            target = key_row(keys, place, z, y, columns)
             for x in range(columns):  # by vector
                 bad |= (row[x] & SIZE) > infinity
             for x in range(columns):
@@ -154,17 +132,7 @@ def look_up_keys(
 
 @kernel()
 def bin_evenly(
-    address: Any,
-    levels: Any,
-    strides: Any,
-    extents: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    scale: Any,
-    bins: Any,
-    checked: Any,
-    ends: Any,
+    box: Any, levels: Any, keys: Any, place: Any, scale: Any, bins: Any, checked: Any, ends: Any
 ) -> Any:
     """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
 
@@ -184,13 +152,12 @@ def bin_evenly(
     NaN, and whether a value had the rank `unfit`. `ends` tells whether the first row with a NaN is
     the last one, and whether the first one with the rank `unfit` is.
     """
-    slices, rows, columns = extents
-    base = keys.ctypes.data
+    slices, rows, columns = box[2]
     seen, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, levels, strides, z, y, columns)
-            target = key_row(base, keys, at, steps, z, y, columns)
+            row = plain_row(box, levels, z, y)
+            target = key_row(keys, place, z, y, columns)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
                 prefetch(row.ctypes.data + AHEAD + x * levels.itemsize)
@@ -282,14 +249,7 @@ def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys:
 
 @kernel(inline="always")
 def _rank_cells(
-    cells: Any,
-    keys: Any,
-    entries: Any,
-    only: Any,
-    held: Any,
-    bounds: Any,
-    base: Any,
-    target: Any,
+    cells: Any, keys: Any, entries: Any, only: Any, held: Any, bounds: Any, base: Any, target: Any
 ) -> None:
     """Write the ranks of values from their cells and keys.
 
@@ -321,21 +281,7 @@ def _rank_cells(
 
 @kernel()
 def bin_by_cells(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    grid: Any,
-    order: Any,
-    entries: Any,
-    only: Any,
-    held: Any,
-    bounds: Any,
-    base: Any,
-    ends: Any,
+    box: Any, token: Any, keys: Any, place: Any, grid: Any, order: Any, table: Any, ends: Any
 ) -> Any:
     """Stage values as `base` plus the number of bounds that their ordered keys have reached.
 
@@ -345,20 +291,20 @@ def bin_by_cells(
     last): the cell is ``(value - origin) * slope``, confined to 0..last; NaN lies in cell ``last +
     1``. `order` is (sign, negative, flip, stored, turn, limit): the key in the order of entry is
     the :func:`ordered_key` of the value, exclusive or `flip`; it is compared exclusive or `stored`.
-    For each cell `entries` has the key of what lies before its bounds, or marked their number if it
-    holds several, `only` the bound if it holds one (for keys of 64 bits), and `held` how many it
-    holds. Returns whether there was a NaN, and whether a key, exclusive or `turn`, was beyond
-    `limit`. `ends` tells whether the first row with a NaN is the last one, and whether the first
-    one with such a key is.
+    The `table` is (entries, only, held, bounds, base). For each cell `entries` has the key of what
+    lies before its bounds, or marked their number if it holds several, `only` the bound if it holds
+    one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a NaN, and
+    whether a key, exclusive or `turn`, was beyond `limit`. `ends` tells whether the first row with
+    a NaN is the last one, and whether the first one with such a key is.
     """
-    slices, rows, columns = extents
-    base_of_keys = keys.ctypes.data
+    slices, rows, columns = box[2]
+    entries, only, held, bounds, base = table
     cells, ordered = np.empty(CHUNK, np.uint32), np.empty(CHUNK, bounds.dtype)
     seen, nan = False, False
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
-            target = key_row(base_of_keys, keys, at, steps, z, y, columns)
+            row = plain_row(box, token, z, y)
+            target = key_row(keys, place, z, y, columns)
             for first in range(0, columns, CHUNK):
                 size = min(CHUNK, columns - first)
                 here = row.ctypes.data + first * token.itemsize
@@ -377,16 +323,13 @@ def bin_by_cells(
 
 
 @kernel()
-def hide_points(
-    address: Any, strides: Any, extents: Any, keys: Any, at: Any, steps: Any, never: Any
-) -> None:
-    """Give the points whose mask (bytes at `address`) is 0 the key `never`."""
-    slices, rows, columns = extents
-    base = keys.ctypes.data
+def hide_points(box: Any, token: Any, keys: Any, place: Any, never: Any) -> None:
+    """Give the points whose mask, of bytes, is 0 the key `never`."""
+    slices, rows, columns = box[2]
     for z in range(slices):
         for y in range(rows):
-            row = carray(pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
-            target = key_row(base, keys, at, steps, z, y, columns)
+            row = plain_row(box, token, z, y)
+            target = key_row(keys, place, z, y, columns)
             for x in range(columns):
                 if row[x] == 0:
                     target[x] = never

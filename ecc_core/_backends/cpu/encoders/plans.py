@@ -28,35 +28,23 @@ DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pa
 
 
 class Plan(NamedTuple):
-    """One way to stage an image as keys.
-
-    Attributes
-    ----------
-    load : callable
-        ``load(address, strides, extents, keys, at, steps) -> (has NaN, key did not fit)``.
-    key_dtype : dtype
-        Unsigned integers.
-    top : int
-        Largest key; the histogram has ``top + 1`` bins.
-    entered : int64 array
-        For each threshold, the number of keys that have entered.
-    never : int
-        Key of a point that never enters.
-    least : int
-        Rank of the points that enter first. A plan from rank 1 on is for images without values at
-        or before the first level.
-    bound : int or None
-        If there is one level, and histograms of two bins will do: the largest key of those on one
-        side of it.
-    """
+    """One way to stage an image as keys."""
 
     load: Loader
+    """``load(box, keys, place) -> (has NaN, key did not fit)``, see the kernels."""
     key_dtype: np.dtype[Any]
     top: int
+    """Largest key; the histogram has ``top + 1`` bins."""
     entered: NDArray[np.int64]
+    """For each threshold, the number of keys that have entered."""
     never: int
+    """Key of a point that never enters."""
     least: int = 0
+    """Rank of the points that enter first. A plan from rank 1 on is for images without values at or
+    before the first level."""
     bound: int | None = None
+    """If there is one level, and histograms of two bins will do: the largest key of those on one
+    side of it."""
 
 
 def curve_plans(
@@ -142,10 +130,6 @@ def _of_one_level(plan: Plan, cubes: bool) -> Plan:
     return plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)
 
 
-def _key_dtype(top: int) -> np.dtype[Any]:
-    return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
-
-
 def _never(cubes: bool, top: int) -> int:
     return top if not cubes else 0
 
@@ -164,8 +148,8 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
     token, zero = np.empty(0, kind), kind.type(0)
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(address, token, *place, flip, zero)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        kernels.copy_keys(box, token, *target, flip, zero)
         return False, False
 
     return Plan(load, kind, top, reached[levels.entered], _never(cubes, top))
@@ -183,7 +167,7 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     dtype = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     top, places = levels.values.size, _places(dtype)
     at = entry_keys(levels).astype(np.int64)
-    keys = np.arange(top + 1, dtype=_key_dtype(top))
+    keys = np.arange(top + 1, dtype=np.min_scalar_type(top))
     if levels.superlevel != cubes:
         keys = keys[::-1]
     if levels.superlevel:
@@ -197,26 +181,20 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
         for first in (0, 0x8000):
             keys[first + int(infinity) + 1 : first + 0x8000] = _never(cubes, top)
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        return kernels.look_up_keys(address, token, *place, keys, infinity), False
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        return kernels.look_up_keys(box, token, *target, keys, infinity), False
 
     return Plan(load, keys.dtype, top, levels.entered, _never(cubes, top))
 
 
-def _binned(
-    levels: Levels,
-    cubes: bool,
-    scale: EvenScale | None,
-    top: int,
-    least: int = 0,
-) -> Plan:
+def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
     """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
         load = even_loader(levels, cubes, scale, top, least)
     else:
         load = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0)
-    return Plan(load, _key_dtype(top), top, entered, _never(cubes, top), least)
+    return Plan(load, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
@@ -232,16 +210,16 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
         # NaN must never enter, whichever end of the order that is.
         words = flip, sign, np.array(np.inf, dtype).view(kind)[()], kind.type(_never(cubes, full))
 
-        def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
-            return kernels.order_floats(address, token, *place, *words), False
+        def load_floats(box: Any, *target: Any) -> tuple[bool, bool]:
+            return kernels.order_floats(box, token, *target, *words), False
 
         return Plan(load_floats, kind, full, nothing, _never(cubes, full))
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind
     shift = wide.type(1 if masked and cubes else 0)
     flip ^= sign
 
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(address, token, *place, flip, shift)
+    def load(box: Any, *target: Any) -> tuple[bool, bool]:
+        kernels.copy_keys(box, token, *target, flip, shift)
         return False, False
 
     top = int(np.iinfo(wide).max)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.minkowski.cells import TOGETHER, count_cells
-from ecc_core._backends.cpu.minkowski.groups import count_groups
+from ecc_core._backends.cpu.minkowski.kernels import TOGETHER, count_cells, count_groups
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, load_box
@@ -18,7 +17,6 @@ from ecc_core._backends.cpu.scans.borders import clear_halo
 from ecc_core._backends.cpu.scans.stacks import add_histograms, parts_of, spatial_order
 from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, scratch
-from ecc_core._backends.spans import spans_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -73,7 +71,12 @@ def _tables(
         groups[kind, : len(group), own] = np.array(group)[:, order or slice(None)]
         groups[kind, :, 3] = len(group)
     spans = np.tile(np.array([0, 1]), (kinds, 3, 1))
-    spans[:, own] = spans_of(shape, cells, filtration.boundary)[:, order or slice(None)]
+    # Groups that enter with their first point may extend one point beyond a closed border.
+    ends = np.zeros((kinds, ndim, 2), np.int64)
+    ends[..., 1] = np.array(shape) - filtration.boundary.missing
+    if filtration.boundary.is_closed:
+        ends[..., int(cells.every)] -= np.array(cells.extents)
+    spans[:, own] = ends[:, order or slice(None)]
     return groups, spans
 
 
@@ -110,64 +113,55 @@ def region_cell_counts(
         ids = np.unique(labels)
         ids = ids[ids != 0]
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
-    points = _Points.load(image, thresholds, filtration, labels)
-    ids, (rows,) = merge_ids([points.numbering])
+    plan, points, strides, numbering = _load(image, thresholds, filtration, labels)
+    ids, (rows,) = merge_ids([numbering])
     groups, _ = _tables(cells, filtration, image.shape, [])
-    kinds, bins = len(groups), points.plan.top + 1
-    offsets = groups[..., :3] @ np.array([*points.strides, 1])
+    kinds, bins, size = len(groups), plan.top + 1, points[0].size
+    offsets = groups[..., :3] @ np.array([*strides, 1])
 
     def work(queue: Iterator[tuple[int, int]]) -> Values:
         histograms = np.zeros((ids.size, kinds, bins), np.int64)
-        tables = points.keys, points.labels, offsets, groups[:, 0, 3]
-        memory = [np.empty(PLACES, array.dtype) for array in (points.keys, points.labels)]
+        keys, labels = points
+        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, labels.dtype)
         for span in queue:
-            count_groups(*tables, span, cells.every, *memory, histograms)
+            tables = offsets, groups[:, 0, 3]
+            count_groups(points, tables, span, cells.every, memory, histograms)
         return histograms
 
-    last = points.keys.size - int(offsets.max())
+    last = size - int(offsets.max())
     parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
-    total, *others = share(
-        parts, work, worker_count(workers, points.keys.size, ids.size * kinds * bins)
-    )
+    total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
     for other in others:
         total += other
     result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
     curves = result.reshape(-1, thresholds.size)
-    cumulate(total.reshape(-1, bins), None, False, 1, points.plan.entered, curves)
+    cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
     return ids.astype(labels.dtype), result[rows]
 
 
-class _Points(NamedTuple):
-    """The keys and regions of the points of an image, with points in no region between its rows."""
+def _load(
+    image: Array, thresholds: Array, filtration: Filtration, labels: Array
+) -> tuple[Plan, tuple[Array, Array], tuple[int, int], Numbering]:
+    """Encode an image without a batch axis, with points in no region between its rows.
 
-    keys: Array
-    labels: Array
-    strides: tuple[int, int]
-    plan: Plan
-    numbering: Numbering
-
-    @classmethod
-    def load(
-        cls, image: Array, thresholds: Array, filtration: Filtration, labels: Array
-    ) -> _Points:
-        """Encode an image without a batch axis. Points in no region never enter."""
-        dtype = image.dtype.newbyteorder("=")
-        options: Any = {"masked": True, "points": image.size}
-        plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
-        shape = (1,) * (3 - image.ndim) + image.shape
-        values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
-        shown = Source((labels != 0).reshape(shape), "mask")
-        depth, height, width = values.shape
-        strides = ((height + 1) * (width + WORD), width + WORD)
-        start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
-        size = start + depth * strides[0] + start
-        keys = np.empty(size, plan.key_dtype)
-        box = Block((0, 0, 0), (depth, height, width))
-        nan, _ = load_box(plan, values, shown, box, keys, start, strides)
-        if nan and filtration.nan == "raise":
-            raise ValueError(NAN_MESSAGE)
-        numbering = Numbering(regions.token.dtype)
-        numbers, _ = numbering.stage(
-            regions, box, lambda dtype: np.zeros(size, dtype), start, strides
-        )
-        return cls(keys, numbers, strides, plan, numbering)
+    Returns keys and numbers of regions, and the strides of slices and rows. Points in no region
+    never enter.
+    """
+    dtype = image.dtype.newbyteorder("=")
+    options: Any = {"masked": True, "points": image.size}
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
+    shape = (1,) * (3 - image.ndim) + image.shape
+    values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
+    shown = Source((labels != 0).reshape(shape), "mask")
+    depth, height, width = values.shape
+    strides = ((height + 1) * (width + WORD), width + WORD)
+    start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
+    size = start + depth * strides[0] + start
+    keys = np.empty(size, plan.key_dtype)
+    box = Block((0, 0, 0), (depth, height, width))
+    nan, _ = load_box(plan, values, shown, box, keys, start, strides)
+    if nan and filtration.nan == "raise":
+        raise ValueError(NAN_MESSAGE)
+    numbering = Numbering(regions.token.dtype)
+    numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), start, strides)
+    return plan, (keys, numbers), strides, numbering

@@ -165,20 +165,10 @@ def scan_regions(
 ) -> None:
     """Add the coefficients of a block's points to the histograms of their regions.
 
-    Parameters
-    ----------
-    keys, labels : uint arrays
-        Staged alike, with a halo of label 0 outside of the image. Label 0 is no region.
-    geometry : tuple of int
-        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`; a word more follows every row.
-    directions : int
-        Directions: 4 within a slice, or all 13.
-    cubes : bool
-        T-construction.
-    planes, owned : uint64 arrays
-        Scratch; `owned` is None with 4 directions.
-    histograms : (regions, bins) integer array
-        To add to; row i is label i + 1.
+    Keys and labels are staged alike, with a halo of label 0, which is no region, outside of the
+    image. The `geometry` is that of the scan; a word more follows every row. There are 4 directions
+    within a slice, or all 13. `planes` and `owned` are scratch; `owned` is None with 4 directions.
+    Row i of the histograms (regions, bins) is label i + 1.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64

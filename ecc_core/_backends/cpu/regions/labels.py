@@ -47,34 +47,20 @@ def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
 
 
 @kernel()
-def _number(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    out: Any,
-    at: Any,
-    steps: Any,
-    limit: Any,
-    keys: Any,
-    numbers: Any,
-    shift: Any,
-    ids: Any,
-    count: Any,
-) -> Any:
-    """Stage the numbers of a box of labels, and list new labels in `ids`.
+def _number(box: Any, token: Any, out: Any, place: Any, limit: Any, table: Any, count: Any) -> Any:
+    """Stage the numbers of a box of labels, and add new labels to the hash table and to its list.
 
-    `keys`, `numbers` and `shift` are the hash table; labels above `limit` are background. Returns
-    how many labels are known, and whether there was room for all.
+    Labels above `limit` are background. Returns how many labels are known, and whether there was
+    room for all.
     """
-    slices, rows, columns = extents
-    base = out.ctypes.data
+    keys, numbers, shift, ids = table
+    slices, rows, columns = box[2]
     before, number = np.uint64(0), np.uint32(0)
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, out, at, steps, z, y, columns)
-            above = key_row(base, out, at, steps, z, max(y - 1, 0), columns)
+            row = image_row(box, token, z, y)
+            target = key_row(out, place, z, y, columns)
+            above = key_row(out, place, z, max(y - 1, 0), columns)
             x, stop = 0, 0
             while stop < columns:
                 x, stop = stop, stop + 1
@@ -114,14 +100,9 @@ def _number(
 
 
 class Numbering:
-    """The numbers that one thread gives to labels.
+    """The numbers that one thread gives to labels, `count` so far.
 
-    Attributes
-    ----------
-    count : int
-        How many there are.
-    dtype : dtype
-        Of staged numbers: narrow ones compare faster.
+    They are staged in a `dtype` that is as narrow as possible, as narrow ones compare faster.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -156,19 +137,10 @@ class Numbering:
         out = make(self.dtype)
         while True:
             most = np.iinfo(out.dtype).max
-            address, strides, labels = source.box(box)
+            read, labels = source.box(box)
+            given = read, source.token, out, place, self._limit
             table = self._keys, self._numbers, self._shift, self._ids[:most]
-            self.count, complete = _number(
-                address,
-                source.token,
-                strides,
-                labels.shape,
-                out,
-                *place,
-                self._limit,
-                *table,
-                self.count,
-            )
+            self.count, complete = _number(*given, table, self.count)
             if complete:
                 return out, labels
             if self.count == most:

@@ -117,9 +117,9 @@ class _Scanner:
         layout = lay_out(block, self.image.shape, self.ndim, spare_words=2)
         size = layout.size + 2 * FRONT
         keys = scratch.take("keys", size, self.plan.key_dtype)
-        address, strides, values = self.image.box(layout.box)
         place = layout.at + FRONT, layout.steps
-        nan, _ = self.plan.load(address, strides, layout.extents, keys, *place)
+        read, values = self.image.box(layout.box)
+        nan, _ = self.plan.load(read, keys, place)
 
         def background(dtype: np.dtype[Any]) -> Array:
             regions = scratch.take("regions", size, dtype)

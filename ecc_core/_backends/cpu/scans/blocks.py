@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
-from ecc_core._backends.cpu.scans.borders import clear_halo, sides_of, wrap_rows, wrapped_boxes
+from ecc_core._backends.cpu.scans.borders import clear_halo, wrap_rows, wrapped_boxes
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import CLOSED, Boundary
 
@@ -67,13 +67,12 @@ class Layout(NamedTuple):
 
     `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
     before each row, and the strides of rows and slices. `box` is what there is to read of the
-    block and its halo, `extents` its size, `at` where its first point goes, and `steps` the strides
+    block and its halo, `at` where its first point goes, and `steps` the strides
     of slices and rows. `low` and `high` tell which sides of the block are borders of the image.
     """
 
     geometry: tuple[int, int, int, int, int, int]
     box: Block
-    extents: tuple[int, int, int]
     at: int
     steps: tuple[int, int]
     low: tuple[bool, bool, bool]
@@ -103,7 +102,6 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     return Layout(
         (slices, rows, columns, lead, pitch, slice_stride),
         box,
-        box.shape,
         (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
         (slice_stride, pitch),
         (z == 0, y == 0, x == 0),
@@ -125,11 +123,11 @@ def load_box(
     Returns whether there was a NaN, and whether a key did not fit.
     """
     # Encoders read by address: the arrays must live until they are done.
-    address, strides, values = source.box(box)
-    nan, unfit = plan.load(address, strides, values.shape, keys, at, steps)
+    read, values = source.box(box)
+    nan, unfit = plan.load(read, keys, (at, steps))
     if mask is not None:
-        address, strides, shown = mask.box(box)
-        hide_points(address, strides, shown.shape, keys, at, steps, np.uint64(plan.never))
+        read, shown = mask.box(box)
+        hide_points(read, mask.token, keys, (at, steps), np.uint64(plan.never))
         nan = nan and bool((np.isnan(values) & (shown != 0)).any())
     return nan, unfit
 
@@ -214,24 +212,21 @@ class Scanner:
         )
 
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
-        """Add a staged block to (images or 1, bins) histograms."""
+        """Add a staged block to (images or 1, bins) histograms.
+
+        Those of a plan with a bound have a bin for keys up to the bound, which is not used in the
+        T-construction, and one for those above.
+        """
         if plan.bound is None:
             self.scan(staged, histograms)
-        else:
-            self._count(plan.bound, staged, histograms)
-
-    def _count(self, bound: int, staged: Staged, histograms: Values) -> None:
-        """Add a block to histograms of two bins, for keys up to the bound and above it.
-
-        In the T-construction the first bin is not used.
-        """
+            return
         layout, take = staged.layout, scratch.take
         bits = take("bits", layout.size // 64 + 1, WORD)
-        counts.mark(staged.keys, bound, bits)
+        counts.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
-        valid, shared = take("valid bits", words, WORD), take("shared bits", words, WORD)
-        sides = layout.low, layout.high, self.cubes, self.ndim == 3
-        counts.count_sets(bits, layout.geometry, *sides, valid, shared, histograms)
+        spare = take("valid bits", words, WORD), take("shared bits", words, WORD)
+        sides, volume = (layout.low, layout.high), self.ndim == 3
+        counts.count_sets(bits, layout.geometry, sides, self.cubes, volume, spare, histograms)
 
     def scan(
         self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0
@@ -241,7 +236,9 @@ class Scanner:
         Coefficients go where the block's points lie in an image in C order.
         """
         layout = staged.layout
-        low, high = sides_of(layout.low, layout.high, self.boundary)
+        # Where a scan meets a closed border; a half-open window has those on its low sides.
+        low = NOWHERE if self.boundary.wraps else layout.low
+        high = layout.high if self.boundary.is_closed else NOWHERE
         keys, *others = staged.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.source.shape

@@ -15,32 +15,9 @@ import itertools
 from functools import lru_cache
 from typing import Any
 
-from numba import carray
-
-from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import pointer
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.sources import Block
-from ecc_core._request.filtration import Boundary
-
-Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
-
-
-def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
-    """Return at which low and high sides of a block a scan meets a closed border."""
-    if boundary.missing:
-        return low, (False, False, False)
-    if boundary.wraps:
-        return (False, False, False), (False, False, False)
-    return low, high
-
-
-@subroutine()
-def part_of(array: Any, at: Any, count: Any) -> Any:
-    """Return some elements as a view of an address, since slices count references.
-
-    They may lie before the first one, where there is memory.
-    """
-    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
 
 
 @kernel()

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.llvm import count_bits
-from ecc_core._backends.cpu.scans.borders import part_of
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, valid_bits
 from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
@@ -74,32 +74,16 @@ def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
 
 @kernel()
 def count_sets(
-    bits: Any,
-    geometry: Any,
-    low: Any,
-    high: Any,
-    cubes: Any,
-    volume: Any,
-    valid: Any,
-    shared: Any,
-    histograms: Any,
+    bits: Any, geometry: Any, sides: Any, cubes: Any, volume: Any, scratch: Any, histograms: Any
 ) -> None:
     """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
 
-    With `cubes` bin 0 is not used.
-
-    Parameters
-    ----------
-    bits : uint64 array
-        A word for 64 staged keys. Bits around the image are overwritten.
-    geometry, low, high, cubes
-        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_2d`.
-    volume : bool
-        Whether the slices are those of one volume.
-    valid, shared : uint64 arrays
-        Scratch for the words of a slice.
-    histograms : (slices or 1, 2) int64 array
+    With `cubes` bin 0 is not used. `bits` are a word for 64 staged keys; those around the image are
+    overwritten. `geometry`, the low and high `sides` and `cubes` are those of the scan, and
+    `volume` tells whether the slices are those of one volume. `scratch` are two arrays for the
+    words of a slice, and `histograms` has shape (slices or 1, 2).
     """
+    (low, high), (valid, shared) = sides, scratch
     slices, rows, columns, lead, pitch, slice_stride = geometry
     row_step, slice_step = pitch // 64, slice_stride // 64
     words = lead + (columns + 63) // 64

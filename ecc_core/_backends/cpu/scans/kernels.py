@@ -19,11 +19,10 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
     HAS_COMPRESS,
     append_coefficients,
     append_compressed,
-    coefficients_2d,
-    coefficients_3d,
+    coefficients,
     expand_coefficients,
 )
-from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
+from ecc_core._backends.cpu.scans.vector_planes import write_planes
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -37,35 +36,26 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @kernel(inline="always")
-def mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
-    """Repeat the outermost points behind the borders of each slice, `halo` ones included."""
+def _repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) -> None:
+    """Repeat the outermost points behind the closed borders of the T-construction."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
-    first = 64 * lead
-    if high[2]:
-        for z in range(1 - halo, slices + 1 + halo):
-            for y in range(rows + 2):
-                end = z * slice_stride + y * pitch + first + columns
-                keys[end] = keys[end - 1]
+    halo = 1 if volume else 0
     for z in range(1 - halo, slices + 1 + halo):
-        start = z * slice_stride
+        start, end = z * slice_stride, z * slice_stride + (rows + 1) * pitch
+        if high[2]:
+            for at in range(start, end + pitch, pitch):
+                last = at + 64 * lead + columns
+                keys[last] = keys[last - 1]
         if low[1]:
             copy_within(keys, start + pitch, start, pitch)
         if high[1]:
-            end = start + (rows + 1) * pitch
             copy_within(keys, end - pitch, end, pitch)
-
-
-@kernel(inline="always")
-def repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) -> None:
-    """Repeat the outermost points behind the closed borders of the T-construction."""
-    mirror(keys, geometry, low, high, 1 if volume else 0)
     if volume and low[0]:
-        slice_stride = geometry[5]
         copy_within(keys, slice_stride, 0, slice_stride)
 
 
 @kernel(inline="always")
-def close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
+def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
     column_stride = rows + 2 * ROWS
@@ -88,12 +78,7 @@ def close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) 
 
 @kernel(inline="always")
 def _drain(
-    keys: Any,
-    queue: Any,
-    event_keys: Any,
-    event_coefficients: Any,
-    queued: Any,
-    histogram: Any,
+    keys: Any, queue: Any, event_keys: Any, event_coefficients: Any, queued: Any, histogram: Any
 ) -> None:
     """Add the coefficients of all queued rows to the histogram of their keys."""
     row = 0
@@ -151,20 +136,7 @@ def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 
 @kernel(inline="always")
-def first_turn(lead: Any, low: Any) -> Any:
-    """Return -1 if the scan of a row begins with its last word, which the first one follows."""
-    return 0 if lead or low[2] else -1
-
-
-@kernel(inline="always")
-def shift_left(carry: Any, count: Any) -> None:
-    """Move the planes of the word before, so that its last point is behind the highest bit."""
-    for i in range(carry.size):
-        carry[i] <<= np.uint64(count)
-
-
-@kernel(inline="always")
-def compare_slice(
+def _compare_slice(
     keys: Any, geometry: Any, low: Any, high: Any, cubes: Any, planes: Any, z: Any, volume: Any
 ) -> Any:
     """Write the planes of a slice, z = -1 being the one before a block of a volume.
@@ -187,14 +159,14 @@ def compare_slice(
             at = start + 64 * word
             out = here + word * column_stride
             if volume:
-                beyond = at + slice_stride
-                planes_3d(keys, at, beyond, pitch, rows + 1, planes, out, kind_stride)
+                starts = (at, at + slice_stride)
+                write_planes(keys, starts, pitch, rows + 1, planes, out, kind_stride)
             else:
-                planes_2d(keys, at, pitch, rows + 1, planes, out, kind_stride)
+                write_planes(keys, (at,), pitch, rows + 1, planes, out, kind_stride)
     if z >= 0:
         if volume and z == slices - 1 and high[0]:
             planes[between : between + 4 * kind_stride] = inside
-        close_in_plane(planes[here:], geometry, low, high, cubes)
+        _close_in_plane(planes[here:], geometry, low, high, cubes)
     return here, between, 10 * kind_stride - here
 
 
@@ -219,40 +191,30 @@ def _scan(volume: bool) -> Any:
         out: Any,
         place: Any,
     ) -> None:
-        """Compute curves or coefficients.
+        """Add the coefficients of staged keys to signed histograms, or write them to `out`.
 
-        Parameters
-        ----------
-        keys : uint array
-            Staged keys, with a slice before and behind the `slices` ones, unused in 2-D.
-        geometry : tuple of int
-            (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
-            precedes every row, and the strides of `keys` in elements.
-        low, high : tuple of bool
-            Which sides of the block are closed borders of the image (z, y, x). If the first column
-            is none of them and no halo precedes it, rows are periodic.
-        cubes : bool
-            Whether borders are those of the T-construction.
-        planes, block, carry, queue, event_keys, event_coefficients : arrays
-            Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and
-            the keys and coefficients of their points. All are arguments of their own: numba would
-            count references to the members of a tuple at every use, atomically.
-        histograms : (slices or 1, bins) int64 array
-            Signed histograms to add to, one an image, or one for all.
-        out : int8 array or None
-            Coefficients to write instead of histograms, for which numba then compiles no code.
-        place : tuple of int
-            (first, slice step, row step) of the block's own points in `out`.
+        A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices,
+        rows, columns, lead, pitch, slice stride): own points, whether a word of halo precedes every
+        row, and the strides of `keys`. `low` and `high` tell which sides of the block are closed
+        borders of the image (z, y, x); if the first column is none of them and no halo precedes it,
+        rows are periodic. `cubes`: borders are those of the T-construction.
+
+        `planes` to `event_coefficients` are scratch: kinds of planes, one coefficient word, what
+        passes along x, queued rows, and the keys and coefficients of their points. All are
+        arguments of their own: numba would count references to the members of a tuple at every use,
+        atomically. `histograms` (slices or 1, bins) are one an image, or one for all. If `out`, of
+        int8, is not None, `place` is (first, slice step, row step) of the block's own points there.
         """
         slices, rows, columns, lead, pitch, slice_stride = geometry
         words = lead + (columns + 63) // 64
         column_stride = rows + 2 * ROWS
         kind_stride = words * column_stride
-        queued, first = 0, first_turn(lead, low)
+        # A periodic row begins with its last word, which the first one follows.
+        queued, first = 0, 0 if lead or low[2] else -1
         if cubes:
-            repeat_borders(keys, geometry, low, high, volume)
+            _repeat_borders(keys, geometry, low, high, volume)
         for z in range(first_slice, slices):
-            here, between, before = compare_slice(
+            here, between, before = _compare_slice(
                 keys, geometry, low, high, cubes, planes, z, volume
             )
             if z < 0:
@@ -271,21 +233,13 @@ def _scan(volume: bool) -> Any:
                     point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                     into = (queue, queued, valid, own, point, pitch)
                     if volume:
-                        some, queued = coefficients_3d(
-                            planes,
-                            here + at,
-                            between + at,
-                            before + at,
-                            kind_stride,
-                            carry,
-                            3 * row,
-                            edge,
-                            block,
-                            into,
+                        starts = (here + at, between + at, before + at)
+                        some, queued = coefficients(
+                            planes, starts, kind_stride, carry, 3 * row, edge, block, into
                         )
                     else:
-                        some, queued = coefficients_2d(
-                            planes, at, kind_stride, carry, 3 * row, edge, block, into
+                        some, queued = coefficients(
+                            planes, (at,), kind_stride, carry, 3 * row, edge, block, into
                         )
                     if out is not None:
                         queued, x = 0, 64 * (word - lead)
@@ -299,8 +253,9 @@ def _scan(volume: bool) -> Any:
                     elif some & valid:
                         scratch = event_coefficients
                         _scatter(block, valid, own, point, pitch, keys, scratch, histogram)
-                if turn < 0:
-                    shift_left(carry, 63 - (columns - 1) % 64)
+                if turn < 0:  # the last point of the word goes behind its highest bit
+                    for i in range(carry.size):
+                        carry[i] <<= np.uint64(63 - (columns - 1) % 64)
 
     return scan
 

@@ -6,7 +6,6 @@ lanes wide, and LLVM splits them on narrower machines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
@@ -83,13 +82,12 @@ class Logic:
     def masked(self, number: list[Any], plane: Any) -> list[Any]:
         return [self.both(bit, plane) for bit in number]
 
-    def along_two_axes(
-        self, plane: Any, row: Any, between: Any, before: Any, kind: int
-    ) -> list[Any]:
+    def along_two_axes(self, plane: Any, starts: list[Any], kind: int) -> list[Any]:
         """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1).
 
-        ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients_3d`.
+        ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients`.
         """
+        row, between, before = starts
         to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))  # cells it owns
         pairs = kind + 2  # the same maximised over y
         gained = self.total(
@@ -151,51 +149,11 @@ def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
     return builder.add(queued, builder.zext(kept, llvm.I64))
 
 
-def _finish(
-    logic: Logic,
-    along: list[Any],
-    across: list[Any],
-    owns: Any,
-    carry: Any,
-    at: Any,
-    edge: Any,
-    out: Any,
-    into: list[Any],
-) -> list[Any]:
-    """Add the last axis: c = along - owns * across - (1 - owns before) * across before."""
-    builder = logic.builder
-    of_next = logic.masked(across, logic.inv(owns))
-    incoming = logic.shifted(of_next, carry, at, along, llvm.each(builder, edge, ROWS))
-    total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)
-    total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
-    nonzero = total[0]
-    for plane in total[1:]:
-        nonzero = logic.either(nonzero, plane)
-    for i, plane in enumerate([*total, nonzero]):
-        out.store(plane, llvm.I64(ROWS * i))
-    some = llvm.call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", llvm.I64, [nonzero])
-    queued = _queue(builder, [*total, nonzero], into) if HAS_COMPRESS else into[1]
-    return [some, queued]
-
-
-def _loader(builder: Any, planes: Any, stride: Any) -> Callable[..., Any]:
-    """Return a function of an offset, a kind of planes, and a shift by rows."""
-
-    def plane(start: Any, kind: int, shift: int = 0) -> Any:
-        offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
-        return planes.load(builder.add(offset, llvm.I64(shift)), ROWS)
-
-    return plane
-
-
-SOME_AND_QUEUED = types.Tuple((types.uint64, types.intp))
-
-
-@llvm.operation(SOME_AND_QUEUED)
-def coefficients_2d(
+@llvm.operation(types.Tuple((types.uint64, types.intp)))
+def coefficients(
     builder: Any,
     planes: Any,
-    row: Any,
+    starts: Any,
     stride: Any,
     carry: Any,
     at: Any,
@@ -203,11 +161,13 @@ def coefficients_2d(
     out: Any,
     into: Any,
 ) -> Any:
-    """Find the coefficients of 8 rows of a 64-point column from the planes of :func:`planes_2d`.
+    """Find the coefficients of 8 rows of a 64-point column from the planes of `write_planes`.
 
-    `row` is the offset of the first row's planes (the row before lies one element lower), `carry`
-    keeps what passes from one word to the next along x, `edge` is 1 where the points before this
-    word mirror its first. Writes 4 planes of 8 words and the non-zero plane into `out`.
+    `starts` are the offsets of the first row's planes (the row before lies one element lower): of
+    the kinds within a slice and, in 3-D, of those between slices (3..6, counted from 0) of this
+    slice and of the slice before. `carry` keeps what passes from one word to the next along x,
+    `edge` is 1 where the points before this word mirror its first. Writes 4 planes of 8 words and
+    the non-zero plane into `out`.
 
     Where the target can compress vectors, the rows with a non-zero coefficient are queued too:
     `into` is (queue, rows queued, valid bits, valid rows, offset of the keys, pitch of the keys).
@@ -215,34 +175,30 @@ def coefficients_2d(
     offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
     queued then.
     """
-    logic, plane = Logic(builder), _loader(builder, planes, stride)
-    # The planes tell which rows own the cells between them and the next ones.
-    along, across = (logic.difference([plane(row, k, -1)], [plane(row, k)]) for k in (0, 1))
-    return _finish(logic, along, across, plane(row, 2), carry, at, edge, out, into)
+    logic, row = Logic(builder), starts[0]
 
+    def plane(start: Any, kind: int, shift: int = 0) -> Any:
+        offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
+        return planes.load(builder.add(offset, llvm.I64(shift)), ROWS)
 
-@llvm.operation(SOME_AND_QUEUED)
-def coefficients_3d(
-    builder: Any,
-    planes: Any,
-    row: Any,
-    between: Any,
-    before: Any,
-    stride: Any,
-    carry: Any,
-    at: Any,
-    edge: Any,
-    out: Any,
-    into: Any,
-) -> Any:
-    """As :func:`coefficients_2d` in 3-D.
-
-    `row` is the offset of the in-plane kinds (0..2), `between` and `before` of the kinds between
-    slices (3..6, counted from 0) of this slice and of the slice before.
-    """
-    logic, plane = Logic(builder), _loader(builder, planes, stride)
-    along, across = (logic.along_two_axes(plane, row, between, before, k) for k in (0, 1))
-    return _finish(logic, along, across, plane(row, 2), carry, at, edge, out, into)
+    if len(starts) == 1:  # the planes tell which rows own the cells between them and the next ones
+        along, across = (logic.difference([plane(row, k, -1)], [plane(row, k)]) for k in (0, 1))
+    else:
+        along, across = (logic.along_two_axes(plane, starts, k) for k in (0, 1))
+    # The last axis: c = along - owns * across - (1 - owns before) * across before.
+    owns = plane(row, 2)
+    of_next = logic.masked(across, logic.inv(owns))
+    incoming = logic.shifted(of_next, carry, at, along, llvm.each(builder, edge, ROWS))
+    total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)
+    total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
+    nonzero = total[0]
+    for bits in total[1:]:
+        nonzero = logic.either(nonzero, bits)
+    words = [*total, nonzero]
+    for i, word in enumerate(words):
+        out.store(word, llvm.I64(ROWS * i))
+    some = llvm.call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", llvm.I64, [nonzero])
+    return [some, _queue(builder, words, into) if HAS_COMPRESS else into[1]]
 
 
 def _expanded(builder: Any, words: list[Any]) -> Any:

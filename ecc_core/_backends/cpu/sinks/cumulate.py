@@ -5,20 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 
-Values = NDArray[np.int64]
 
-
+@kernel()
 def cumulate(
-    histograms: Values,
-    rows: Values | None,
-    descending: bool,
-    sign: int,
-    entered: Values,
-    curves: Values,
+    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
 ) -> None:
     """Add to each curve the sums of the histogram in its row, times `sign`.
 
@@ -26,23 +19,16 @@ def cumulate(
     from the largest to the smallest. Curves have the `rows` that are given, none where they are -1,
     or their own if `rows` is None.
     """
-    reached = np.zeros(histograms.shape[1] + 1, np.int64)
-    places = histograms.shape[1] - entered if descending else entered
-    _add_sums(histograms, rows, descending, sign, places, reached, curves)
-
-
-@kernel()
-def _add_sums(
-    histograms: Any, rows: Any, descending: Any, sign: Any, places: Any, reached: Any, curves: Any
-) -> None:
-    """Add the sums of the first ``places[i]`` keys, or of the others; `reached` is scratch."""
+    bins = histograms.shape[1]
+    reached = np.zeros(bins + 1, np.int64)
+    places = bins - entered if descending else entered
     for i in range(len(curves)):
         row = i if rows is None else rows[i]
         if row < 0:
             continue
         histogram, curve = histograms[np.uint64(row)], curves[i]
         total = 0
-        for key in range(histogram.size):
+        for key in range(bins):
             total += histogram[key]
             reached[key + 1] = total
         start, factor = (sign * total, -sign) if descending else (0, sign)

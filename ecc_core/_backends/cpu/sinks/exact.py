@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.order import (
-    bits_to_invert,
-    ordered_key,
-    unsigned,
-    values_of,
-)
+from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_key, unsigned, values_of
 
 Array = NDArray[Any]
 

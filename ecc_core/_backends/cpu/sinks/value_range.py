@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import pointer
+from ecc_core._backends.cpu.encoders.kernels import plain_row
 from ecc_core._backends.cpu.encoders.order import (
     bits_to_invert,
     ordered_key,
@@ -21,52 +19,41 @@ from ecc_core._backends.cpu.encoders.order import (
     values_of,
 )
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
-POINTS = 1 << 17  # of a box
+BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
 
 @kernel()
-def _widen(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    shown: Any,
-    shown_strides: Any,
-    order: Any,
-    ends: Any,
-) -> Any:
+def _widen(box: Any, token: Any, shown: Any, bytes_: Any, order: Any, ends: Any) -> Any:
     """Return whether a box of values holds NaN, and its range.
 
     Floats are read as unsigned integers, and ranges are those of ordered keys, since loops over
     floats that may be NaN are not vectorized. `order` is that of :func:`ordered_key`, or None for
     integers. `ends` are the least and the greatest finite value, or their keys, and the keys of the
-    infinities. `shown` is the address of a mask, or 0.
+    infinities. `shown` is the box of a mask, whose address may be 0, and `bytes_` its token.
     """
-    slices, rows, columns = extents
+    slices, rows, columns = box[2]
     least, most, lowest, highest = ends
     low, high, first, last = most, least, highest, lowest
     for z in range(slices):
         for y in range(rows):
-            here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-            row = carray(pointer(here), columns, token.dtype)
-            there = shown + z * shown_strides[0] + y * shown_strides[1]
-            mask = carray(pointer(there), columns, np.uint8)
+            row, mask = plain_row(box, token, z, y), plain_row(shown, bytes_, z, y)
             if order is None:
                 for x in range(columns):
-                    kept = mask[x] != 0 if shown else True
+                    kept = mask[x] != 0 if shown[0] else True
                     low = min(low, row[x] if kept else most)
                     high = max(high, row[x] if kept else least)
             else:
                 for x in range(columns):
                     # Of the values' own size, so that as many as possible are in a register.
                     key = token.dtype.type(ordered_key(row[x], *order))
-                    if shown:
+                    if shown[0]:
                         key = key if mask[x] != 0 else lowest
                     first, last = min(first, key), max(last, key)
                     low = min(low, key if key >= least else most)
@@ -75,11 +62,7 @@ def _widen(
 
 
 def value_range(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
+    image: Array, filtration: Filtration, *, mask: Array | None = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     """Return the smallest and largest finite value that is not masked, or (None, None)."""
     if image.size == 0:
@@ -93,13 +76,9 @@ def value_range(
     def widen(queue: Iterator[tuple[Source, Source | None, Block]]) -> tuple[Any, Any]:
         lowest, highest = ends[1], ends[0]
         for source, shown, block in queue:
-            address, strides, values = source.box(block)
-            there, steps = 0, (0, 0)
-            if shown is not None:
-                there, steps, _kept = shown.box(block)
-            bad, low, high = _widen(
-                address, token, strides, values.shape, there, steps, order, ends
-            )
+            box, _values = source.box(block)  # which live until they are read
+            there, _shown = (NO_BOX, None) if shown is None else shown.box(block)
+            bad, low, high = _widen(box, token, there, BYTES, order, ends)
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
             lowest, highest = min(low, lowest), max(high, highest)
@@ -131,46 +110,22 @@ def _boxes(
     image: Array, filtration: Filtration, mask: Array | None
 ) -> list[tuple[Source, Source | None, Block]]:
     """Return boxes that cover all images of a batch."""
-    if filtration.direction is not None:
-        added: list[tuple[Source, Source | None, Block]] = []
-        view = image.reshape(image.shape[0], *(1,) * (4 - image.ndim), *image.shape[1:])
-        for i in range(image.shape[0]):
-            directional = DirectionalSource(view[i], filtration.direction)
-            shown = None if mask is None else Source(mask.reshape(view.shape)[i], "mask")
-            added += [(directional, shown, block) for block in _cut(directional.shape)]
-        return added
-    mask = None if mask is None else np.broadcast_to(mask, image.shape)
-    if not image.flags.c_contiguous:
-        order, flips = memory_order(image)
-        image = image.transpose(order)[flips]
-        mask = None if mask is None else mask.transpose(order)[flips]
-    if image.flags.c_contiguous and (mask is None or mask.flags.c_contiguous):
-        image = image.reshape(1, 1, -1)
-        mask = None if mask is None else mask.reshape(1, 1, -1)
-    if image.ndim < 3:
-        shape = (1,) * (3 - image.ndim) + image.shape
-        image, mask = image.reshape(shape), None if mask is None else mask.reshape(shape)
+    arrays = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
+    direction = filtration.direction
+    if direction is not None:
+        shape = (len(image), *(1,) * (4 - image.ndim), *image.shape[1:])
+    else:
+        arrays = [array.squeeze() for array in arrays]  # axes of one point may have any strides
+        if not arrays[0].flags.c_contiguous:
+            order, flips = memory_order(arrays[0])
+            arrays = [array.transpose(order)[flips] for array in arrays]
+        flat = all(array.flags.c_contiguous for array in arrays)
+        shape = (1, 1, image.size) if flat else (1,) * (3 - arrays[0].ndim) + arrays[0].shape
+    views = [array.reshape(shape) for array in arrays]
     boxes = []
-    for at in np.ndindex(image.shape[:-3]):
-        source = Source(image[at])
-        shown = None if mask is None else Source(mask[at], "mask")
-        boxes += [(source, shown, block) for block in _cut(source.shape)]
+    for at in np.ndindex(shape[:-3]):
+        part, *hidden = (view[at] for view in views)
+        source = Source(part) if direction is None else DirectionalSource(part, direction)
+        shown = Source(hidden[0], "mask") if hidden else None
+        boxes += [(source, shown, block) for block in cut(source.shape, 4, 3)]
     return boxes
-
-
-@lru_cache(maxsize=32)
-def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
-    """Return boxes of about as many points as the cache holds."""
-    size = [1, 1, 1]
-    for axis in (2, 1, 0):
-        size[axis] = max(1, min(shape[axis], POINTS // math.prod(size)))
-    depth, height, width = size
-    return tuple(
-        Block(
-            (z, y, x),
-            (min(z + depth, shape[0]), min(y + height, shape[1]), min(x + width, shape[2])),
-        )
-        for z in range(0, shape[0], depth)
-        for y in range(0, shape[1], height)
-        for x in range(0, shape[2], width)
-    )

@@ -2,7 +2,7 @@
 
 The logistic function s differs from a step only where |z| < REACH, z = sharpness * (level - value).
 The range of values is therefore divided into *windows* around the levels, each with bins of equal
-`width`, and the gaps between them (see ``sums.windows``). Slots are numbered by increasing value:
+width, and the gaps between them (see ``sums.Windows``). Slots are numbered by increasing value:
 slot ``offsets[i]`` is the gap below window i, followed by the bins of that window; the last slot is
 everything above the last window.
 """
@@ -34,20 +34,13 @@ def _window(value: Any, ends: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def deposit(
-    values: Any,
-    weights: Any,
-    starts: Any,
-    ends: Any,
-    offsets: Any,
-    width: Any,
-    moments: Any,
-) -> None:
+def deposit(values: Any, weights: Any, windows: Any, moments: Any) -> None:
     """Add the moments, weight times 1, e, e**2 and e**3, of points to the slots of their values.
 
     e is the distance from the centre of the bin in units of its width. Points at -inf are in the
     first slot, and points at +inf never enter.
     """
+    starts, ends, offsets, width = windows
     per_bin = 1 / width
     for i in range(values.size):
         weight = float(weights[i])
@@ -68,8 +61,9 @@ def deposit(
 
 
 @subroutine(error_model="numpy")
-def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: Any) -> Any:
-    """Window of a level, and the range of those of its bins that are within `reach` of it."""
+def _near(level: Any, sharpness: Any, windows: Any) -> Any:
+    """Window of a level, and the range of those of its bins that are within reach of it."""
+    (starts, ends, offsets, width), reach = windows, REACH / sharpness
     window = _window(level, ends)
     if window == ends.size:  # an infinite level
         return window, 0, 0
@@ -114,20 +108,12 @@ def _dot(weights: Any, moments: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def evaluate(
-    moments: Any,
-    levels: Any,
-    sharpness: Any,
-    starts: Any,
-    ends: Any,
-    offsets: Any,
-    width: Any,
-    results: Any,
-) -> None:
+def evaluate(moments: Any, levels: Any, sharpness: Any, windows: Any, results: Any) -> None:
     """Write curves, and their derivatives with respect to levels and sharpness, to `results`.
 
     `moments` has shape (images, slots, 4), and `results` has shape (3, images, levels).
     """
+    starts, _, offsets, width = windows
     images, slots, _ = moments.shape
     below = np.zeros((images, slots + 1))
     for image in range(images):
@@ -137,7 +123,7 @@ def evaluate(
         level = levels[j]
         if level == -np.inf:
             continue
-        window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
+        window, first, last = _near(level, sharpness, windows)
         slot = offsets[window] + 1 + first
         weights = np.empty((3, last - first, MOMENTS))
         for bin in range(first, last):
@@ -150,28 +136,20 @@ def evaluate(
 
 
 @kernel(error_model="numpy")
-def tabulate(
-    gradients: Any,
-    levels: Any,
-    sharpness: Any,
-    starts: Any,
-    ends: Any,
-    offsets: Any,
-    width: Any,
-    table: Any,
-) -> None:
+def tabulate(gradients: Any, levels: Any, sharpness: Any, windows: Any, table: Any) -> None:
     """Tabulate a function of the value, and its slope, at the ends of all bins.
 
     The function is the sum over the levels of ``gradient * sharpness * s'(z)``. `gradients` has
     shape (images, levels), and `table` has shape (images, slots, 2) and is zero. Slopes are per
     bin.
     """
+    starts, ends, offsets, width = windows
     images = gradients.shape[0]
     for j in range(levels.size):
         level = levels[j]
         if level == -np.inf:
             continue
-        window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
+        window, first, last = _near(level, sharpness, windows)
         if window == ends.size:
             continue
         nodes = np.empty((last + 1 - first, 2))
@@ -189,20 +167,12 @@ def tabulate(
 
 
 @kernel(error_model="numpy")
-def gather(
-    values: Any,
-    weights: Any,
-    starts: Any,
-    ends: Any,
-    offsets: Any,
-    width: Any,
-    table: Any,
-    out: Any,
-) -> None:
+def gather(values: Any, weights: Any, windows: Any, table: Any, out: Any) -> None:
     """Write weight * table(value), by cubic Hermite interpolation within the windows.
 
     Between windows the function is zero.
     """
+    starts, ends, offsets, width = windows
     per_bin = 1 / width
     for i in range(values.size):
         weight = float(weights[i])

@@ -34,16 +34,10 @@ def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, ow
     owners[:] = 0
     for i in range(1, count):
         points = row[offsets[i] : offsets[i] + width]
-        if cubes:
-            for x in range(width):
-                replaces = points[x] < values[x]
-                values[x] = points[x] if replaces else values[x]
-                owners[x] = i if replaces else owners[x]
-        else:
-            for x in range(width):
-                replaces = points[x] > values[x]
-                values[x] = points[x] if replaces else values[x]
-                owners[x] = i if replaces else owners[x]
+        for x in range(width):
+            replaces = points[x] < values[x] if cubes else points[x] > values[x]
+            values[x] = points[x] if replaces else values[x]
+            owners[x] = i if replaces else owners[x]
 
 
 @subroutine()
@@ -146,9 +140,8 @@ class Cells:
         out = np.zeros((batch, orthants, *[1] * missing, *self.grid), self.padded.dtype)
         signs = (self.sign * self.parities).astype(out.dtype)
 
-        def add(images: Iterator[int]) -> None:
-            for i in images:
-                _add_sums(self.padded[i], self.offsets, self.counts, signs, self.cubes, out[i])
+        def add(i: int) -> None:
+            _add_sums(self.padded[i], self.offsets, self.counts, signs, self.cubes, out[i])
 
         self._share(add)
         return out.reshape(batch, orthants, *self.grid)
@@ -159,14 +152,17 @@ class Cells:
         given = upstream.reshape(*upstream.shape[:2], *[1] * missing, *self.grid)
         out, signs = np.zeros_like(self.padded), self.parities.astype(self.padded.dtype)
 
-        def add(images: Iterator[int]) -> None:
-            for i in images:
-                tables = self.offsets, self.counts, signs, self.cubes
-                _add_gradients(self.padded[i], *tables, given[i], out[i])
+        def add(i: int) -> None:
+            tables = self.offsets, self.counts, signs, self.cubes
+            _add_gradients(self.padded[i], *tables, given[i], out[i])
 
         self._share(add)
         return out[self.inner].reshape(self.shape)
 
-    def _share(self, work: Callable[[Iterator[int]], None]) -> None:
+    def _share(self, add: Callable[[int], None]) -> None:
+        def work(images: Iterator[int]) -> None:
+            for i in images:
+                add(i)
+
         threads = thread_count(self.workers, self.padded.size // FEW_POINTS)
         share(range(len(self.padded)), work, threads)

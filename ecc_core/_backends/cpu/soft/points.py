@@ -107,22 +107,14 @@ def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def curves(
-    values: Any,
-    weights: Any,
-    part: Any,
-    levels: Any,
-    order: Any,
-    sharpness: Any,
-    buffer: Any,
-    results: Any,
-) -> None:
+def curves(given: Any, part: Any, order: Any, buffer: Any, results: Any) -> None:
     """Add to curves, and to their derivatives with respect to levels and sharpness.
 
-    `values` and `weights` have shape (images, points), `results` has shape (3, images, n). `part`
-    is a range of images and of points: first image, last image, first point, last point. `order`
-    holds the indices of the finite levels, sorted by level.
+    `given` are the values and weights (images, points), the levels and the sharpness, `results` has
+    shape (3, images, n). `part` is a range of images and of points: first image, last image, first
+    point, last point. `order` holds the indices of the finite levels, sorted by level.
     """
+    values, weights, levels, sharpness = given
     ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
     exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
     for image in range(part[0], part[1]):
@@ -160,21 +152,12 @@ def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def gradients(
-    values: Any,
-    weights: Any,
-    part: Any,
-    levels: Any,
-    order: Any,
-    sharpness: Any,
-    upstream: Any,
-    buffer: Any,
-    out: Any,
-) -> None:
+def gradients(given: Any, part: Any, order: Any, upstream: Any, buffer: Any, out: Any) -> None:
     """Add weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
     `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
     """
+    values, weights, levels, sharpness = given
     ends, bounds, factors, _ = prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
     for image in range(part[0], part[1]):

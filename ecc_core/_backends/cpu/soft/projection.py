@@ -49,33 +49,24 @@ def _write_steps(factor: Any, odds: Any, steps: Any, slopes: Any, count: Any) ->
 
 @kernel(error_model="numpy")
 def _workspace(weights: Any, levels: Any, sharpness: Any) -> Any:
-    """Return the `table` and the `heights` of :func:`_tabulate`, and two more arrays."""
+    """Return what :func:`_tabulate` needs; two rows of the third array are for the caller."""
     buffer = np.empty((3, CHUNK), weights.dtype)
     prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
     steps = np.empty((levels.size, CHUNK), weights.dtype)
-    table = prepared, np.empty((2, CHUNK)), buffer[0], steps, np.empty_like(steps)
-    return table, np.empty(CHUNK), buffer[1], buffer[2]
+    return prepared, np.empty((3, CHUNK)), buffer, steps, np.empty_like(steps)
 
 
 @kernel(error_model="numpy")
-def _tabulate(
-    direction: Any,
-    positions: Any,
-    first: Any,
-    last: Any,
-    levels: Any,
-    sharpness: Any,
-    heights: Any,
-    table: Any,
-) -> Any:
+def _tabulate(given: Any, k: Any, first: Any, last: Any, space: Any) -> Any:
     """Write s and s' of some points to (n, CHUNK) tables, for the levels that are near any of them.
 
     Returns the range of these levels. The points are above the levels before it, and have entered
     at those after it.
     """
-    prepared, scratch, odds, steps, slopes = table
-    ends, bounds, factors, _ = prepared
-    lowest, highest = _find_heights(direction, positions, first, last, heights)
+    _, positions, directions, levels, sharpness = given
+    (ends, bounds, factors, _), scratch, buffer, steps, slopes = space
+    heights, odds = scratch[0], buffer[0]
+    lowest, highest = _find_heights(directions[k], positions, first, last, heights)
     reach = (DOUBLE_REACH if odds.itemsize == 8 else SINGLE_REACH) / sharpness
     low, high = np.searchsorted(levels, lowest - reach), np.searchsorted(levels, highest + reach)
     count = -(-(last - first) // LANES) * LANES
@@ -84,8 +75,8 @@ def _tabulate(
         middle, least, most = bounds[run, 0], bounds[run, 1], bounds[run, 2]
         if low < ends[run] and begin < high:
             for p in range(count):
-                scratch[0, p] = min(max(heights[p] - middle, least), most)
-            exponentials(scratch[0], sharpness, scratch[1], odds, count)
+                scratch[1, p] = min(max(heights[p] - middle, least), most)
+            exponentials(scratch[1], sharpness, scratch[2], odds, count)
             for j in range(max(begin, low), min(ends[run], high)):
                 _write_steps(factors[j], odds, steps[j], slopes[j], count)
         begin = ends[run]
@@ -105,27 +96,21 @@ def _sums(weights: Any, steps: Any, slopes: Any, distances: Any, level: Any, cou
 
 
 @kernel(error_model="numpy")
-def curves(
-    weights: Any,
-    positions: Any,
-    directions: Any,
-    levels: Any,
-    sharpness: Any,
-    results: Any,
-) -> None:
+def curves(given: Any, results: Any) -> None:
     """Add to curves, and to their derivatives by the level and by the sharpness.
 
-    `weights` has shape (images, points), `positions` (d, points), `directions` (k, d), and
-    `results` (3, images, k, n). Levels are finite and sorted.
+    `given` are weights (images, points), positions (d, points), directions (k, d), finite and
+    sorted levels, and the sharpness. `results` has shape (3, images, k, n).
     """
+    weights, _, directions, levels, sharpness = given
     images, points = weights.shape
-    table, heights, own, distances = _workspace(weights, levels, sharpness)
-    steps, slopes = table[3], table[4]
+    space = _workspace(weights, levels, sharpness)
+    _, scratch, buffer, steps, slopes = space
+    heights, own, distances = scratch[0], buffer[1], buffer[2]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
             last = min(first + CHUNK, points)
-            block = directions[k], positions, first, last
-            low, high = _tabulate(*block, levels, sharpness, heights, table)
+            low, high = _tabulate(given, k, first, last, space)
             size = last - first
             count = -(-size // LANES) * LANES
             own[:count] = 0
@@ -145,17 +130,10 @@ def curves(
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_levels(
-    upstream: Any,
-    low: Any,
-    high: Any,
-    steps: Any,
-    slopes: Any,
-    entered: Any,
-    rates: Any,
-    count: Any,
+    upstream: Any, low: Any, high: Any, tables: Any, entered: Any, rates: Any, count: Any
 ) -> None:
     """Write the sums over the levels of upstream * s, and of upstream * s'."""
-    after = 0.0
+    (steps, slopes), after = tables, 0.0
     for j in range(high, upstream.size):
         after += upstream[j]
     entered[:count], rates[:count] = after, 0
@@ -181,35 +159,27 @@ def _moment(weights: Any, rates: Any, positions: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def gradients(
-    weights: Any,
-    positions: Any,
-    directions: Any,
-    levels: Any,
-    sharpness: Any,
-    upstream: Any,
-    by_weights: Any,
-    by_directions: Any,
-) -> None:
+def gradients(given: Any, upstream: Any, by_weights: Any, by_directions: Any) -> None:
     """Add to the gradients of the weights, and to those of the directions image by image.
 
-    `upstream` has shape (images, k, n), `by_weights` (images, points) and `by_directions`
-    (images, k, d). The other arguments are those of :func:`curves`.
+    `given` is that of :func:`curves`, `upstream` has shape (images, k, n), `by_weights` (images,
+    points) and `by_directions` (images, k, d).
     """
+    weights, positions, directions, levels, sharpness = given
     images, points = weights.shape
-    table, heights, entered, rates = _workspace(weights, levels, sharpness)
-    steps, slopes = table[3], table[4]
+    space = _workspace(weights, levels, sharpness)
+    _, _, buffer, steps, slopes = space
+    entered, rates = buffer[1], buffer[2]
     for k in range(len(directions)):
         for first in range(0, points, CHUNK):
             last = min(first + CHUNK, points)
-            block = directions[k], positions, first, last
-            low, high = _tabulate(*block, levels, sharpness, heights, table)
+            low, high = _tabulate(given, k, first, last, space)
             size = last - first
             count = -(-size // LANES) * LANES
             for image in range(images):
-                _add_levels(upstream[image, k], low, high, steps, slopes, entered, rates, count)
-                by_weights[image, first:last] += entered[:size]
                 own = weights[image, first:last]
+                _add_levels(upstream[image, k], low, high, (steps, slopes), entered, rates, count)
+                by_weights[image, first:last] += entered[:size]
                 for axis in range(len(positions)):
                     moment = _moment(own, rates, positions[axis, first:last])
                     by_directions[image, k, axis] -= moment * sharpness

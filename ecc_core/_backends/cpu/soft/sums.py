@@ -6,6 +6,7 @@ threads.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -34,62 +35,43 @@ FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
 
 
 class Windows(NamedTuple):
-    """The line of values cut into windows around the levels.
-
-    Attributes
-    ----------
-    starts, ends : (n,) arrays
-        Increasing; windows do not overlap.
-    offsets : (n + 1,) array
-        Slot of the gap below each window; the last slot is everything above the last window.
-    width : float
-        Of a bin.
-    """
+    """The line of values cut into windows around the levels."""
 
     starts: Floats
+    """Increasing, as the ends; windows do not overlap."""
     ends: Floats
     offsets: Integers
+    """Slot of the gap below each window, and of everything above the last one."""
     width: float
+    """Of a bin."""
 
     @property
     def slots(self) -> int:
         return int(self.offsets[-1]) + 1
 
-
-def windows(levels: Floats, sharpness: float) -> Windows:
-    """Windows of REACH / sharpness on both sides of every finite level."""
-    width = STEP / sharpness
-    reach = REACH / sharpness
-    finite = np.sort(levels[np.isfinite(levels)])
-    apart = np.diff(finite) > 2 * reach
-    starts = finite[np.r_[True, apart]] - reach if finite.size else finite
-    lasts = finite[np.r_[apart, True]] + reach if finite.size else finite
-    bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(bins + 1)])
-    return Windows(starts, starts + bins * width, offsets, width)
+    @classmethod
+    def around(cls, levels: Floats, sharpness: float) -> Windows:
+        """Windows of REACH / sharpness on both sides of increasing levels."""
+        width, reach = STEP / sharpness, REACH / sharpness
+        apart = np.diff(levels) > 2 * reach
+        starts = levels[np.r_[True, apart]] - reach if levels.size else levels
+        lasts = levels[np.r_[apart, True]] + reach if levels.size else levels
+        bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(bins + 1)])
+        return cls(starts, starts + bins * width, offsets, width)
 
 
 class Sums(NamedTuple):
-    """Sums over points of weight * s(sharpness * (level - value)).
-
-    Attributes
-    ----------
-    values : (images, points) array
-        Floats without NaN; infinite ones enter first or never.
-    weights : (images, points) array
-    levels : (n,) array
-    sharpness : float
-    workers : int or None
-    exact : bool
-        Whether sums are as accurate as the sigmoid in double precision.
-    """
+    """Sums over points of weight * s(sharpness * (level - value))."""
 
     values: Array
+    """(images, points), as the weights, without NaN; infinite ones enter first or never."""
     weights: Array
     levels: Floats
     sharpness: float
     workers: int | None
     exact: bool
+    """Whether sums are as accurate as the sigmoid in double precision."""
 
     def curves(self) -> Floats:
         """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
@@ -98,10 +80,8 @@ class Sums(NamedTuple):
         if results.size == 0 or values.shape[1] == 0:
             return results
         order = self._finite_in_order()
-        if self._takes_points(order):
-            self._add_points(order, results)
-        else:
-            self._add_windows(results)
+        add = self._add_points if self._takes_points(order) else self._add_windows
+        add(order, results)
         for level in (-np.inf, np.inf) if order.size < levels.size else ():
             entered = (values <= level) & (values < np.inf)
             results[0, :, levels == level] = (self.weights * entered).sum(1)
@@ -118,7 +98,7 @@ class Sums(NamedTuple):
             if self._takes_points(order):
                 self._write_points(order, upstream, double, out)
             else:
-                self._write_windows(upstream, out)
+                self._write_windows(order, upstream, out)
         return out
 
     def _finite_in_order(self) -> Integers:
@@ -136,94 +116,77 @@ class Sums(NamedTuple):
         points = self.values.shape[1]
         return bool(points * (a_point - WINDOWED_POINT) <= WINDOWED_LEVEL * order.size)
 
-    def _add_windows(self, results: Floats) -> None:
+    def _add_windows(self, order: Integers, results: Floats) -> None:
         """Sums by the moments of windows."""
         values, weights, levels, sharpness, workers, _ = self
         images, points = values.shape
-        grid = windows(levels, sharpness)
+        grid = Windows.around(levels[order], sharpness)
         chunks = -(-points // CHUNK)
         step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
 
-        def add(pieces: Iterator[tuple[Array, Array, Floats]]) -> None:
-            for value, weight, into in pieces:
-                deposit(value, weight, *grid, into)
+        def add(pieces: Iterator[tuple[int, int]]) -> None:
+            for i, at in pieces:
+                part = first + i, slice(at, at + CHUNK)
+                deposit(values[part], weights[part], grid, moments[i, at // CHUNK])
 
         def sum_up(parts: Iterator[tuple[int, int]]) -> None:
             for a, b in parts:
                 out = np.zeros((3, b - a, levels.size))
-                evaluate(moments[a:b].sum(1), levels, sharpness, *grid, out)
+                evaluate(moments[a:b].sum(1), levels, sharpness, grid, out)
                 results[:, first + a : first + b] = out
 
         for first in range(0, images, step):
-            group = slice(first, first + step)
-            count = len(values[group])
+            count = min(step, images - first)
             moments = np.zeros((count, chunks, grid.slots, MOMENTS))
-            pieces = [
-                (value[at : at + CHUNK], weight[at : at + CHUNK], moments[i, at // CHUNK])
-                for i, (value, weight) in enumerate(zip(values[group], weights[group], strict=True))
-                for at in range(0, points, CHUNK)
-            ]
             threads = thread_count(workers, count * points // ALONE)
-            share(pieces, add, threads)
+            share(list(itertools.product(range(count), range(0, points, CHUNK))), add, threads)
             share(ranges(count, threads), sum_up, threads)
 
-    def _write_windows(self, upstream: Floats, out: Array) -> None:
+    def _write_windows(self, order: Integers, upstream: Floats, out: Array) -> None:
         """Gradients by interpolation in tables of the windows."""
         values, weights, levels, sharpness, workers, _ = self
         images, points = values.shape
-        grid = windows(levels, sharpness)
+        grid = Windows.around(levels[order], sharpness)
         chunk = max(CHUNK // images, ALONE)
-
-        def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
-            for value, weight, own, into in pieces:
-                gather(value, weight, *grid, own, into)
+        step = max(1, MEMORY // (16 * grid.slots))
 
         def fill(parts: Iterator[tuple[int, int]]) -> None:
             for a, b in parts:
-                own = upstream[first + a : first + b]
-                tabulate(own, levels, sharpness, *grid, table[a:b])
+                tabulate(upstream[first + a : first + b], levels, sharpness, grid, table[a:b])
 
-        step = max(1, MEMORY // (16 * grid.slots))
+        def look_up(pieces: Iterator[tuple[int, int]]) -> None:
+            for i, at in pieces:
+                part = first + i, slice(at, at + chunk)
+                gather(values[part], weights[part], grid, table[i], out[part])
+
         for first in range(0, images, step):
             count = min(step, images - first)
             table = np.zeros((count, grid.slots, 2))
             threads = thread_count(workers, count * points // ALONE)
             share(ranges(count, threads), fill, threads)
-            pieces = [
-                (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
-                for i in range(count)
-                for at in (slice(a, a + chunk) for a in range(0, points, chunk))
-            ]
-            share(pieces, look_up, threads)
+            share(list(itertools.product(range(count), range(0, points, chunk))), look_up, threads)
 
     def _add_points(self, order: Integers, results: Floats) -> None:
         """Sums point by point."""
         pieces = -(-self.values.shape[1] // PART)
         sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
 
-        def add_up(parts: Iterator[Part]) -> None:
-            buffer = np.empty(soft_points.BUFFER, np.float64 if self.exact else np.float32)
-            for part in parts:
-                given = self.values, self.weights, part, self.levels, order, self.sharpness
-                soft_points.curves(*given, buffer, sums[part[2] // PART])
+        def add(given: Any, part: Part, buffer: Array) -> None:
+            soft_points.curves(given, part, order, buffer, sums[part[2] // PART])
 
-        self._share(add_up)
+        self._share(add, self.exact)
         if pieces > 1:
             np.sum(sums, axis=0, out=results)
 
     def _write_points(self, order: Integers, upstream: Floats, double: bool, out: Array) -> None:
         """Gradients point by point."""
 
-        def differentiate(parts: Iterator[Part]) -> None:
-            wide = self.exact or double
-            buffer = np.empty(soft_points.BUFFER, np.float64 if wide else np.float32)
-            for part in parts:
-                given = self.values, self.weights, part, self.levels, order, self.sharpness
-                soft_points.gradients(*given, upstream, buffer, out)
+        def write(given: Any, part: Part, buffer: Array) -> None:
+            soft_points.gradients(given, part, order, upstream, buffer, out)
 
-        self._share(differentiate)
+        self._share(write, self.exact or double)
 
-    def _share(self, work: Callable[[Iterator[Part]], None]) -> None:
+    def _share(self, work: Callable[[Any, Part, Array], None], double: bool) -> None:
         """Call `work` on parts: first and last image, first and last point."""
         images, points = self.values.shape
         step = max(1, PART // points)
@@ -232,5 +195,11 @@ class Sums(NamedTuple):
             for i in range(0, images, step)
             for p in range(0, points, PART)
         ]
+
+        def each(queue: Iterator[Part]) -> None:
+            buffer = np.empty(soft_points.BUFFER, np.float64 if double else np.float32)
+            for part in queue:
+                work((self.values, self.weights, self.levels, self.sharpness), part, buffer)
+
         enough = self.values.size * self.levels.size // FEW_TERMS
-        share(parts, work, thread_count(self.workers, enough))
+        share(parts, each, thread_count(self.workers, enough))

@@ -26,29 +26,19 @@ FEW_TERMS = 1 << 19  # points times levels times directions that do not pay for 
 
 
 class Piece(NamedTuple):
-    """Points of some directions in one orthant: their weights (batch, points) and positions."""
+    """Points, the chosen directions of one orthant, and what kernels are `given` of them."""
 
     part: int
     points: Any
-    weights: Array
-    positions: Floats
     orthant: int
     chosen: Places
+    given: tuple[Array, Floats, Floats, Floats, float]
 
 
 class Projection(NamedTuple):
-    """Weights (batch, orthants, points), positions (d, points), and what they are projected on.
+    """Weights (batch, orthants, points) at positions (d, points), projected on directions (k, d).
 
-    Sums are in double precision if the weights are.
-
-    Attributes
-    ----------
-    directions : (k, d) array
-    orthants : (k,) array
-        Of each direction.
-    levels : (n,) array
-    sharpness : float
-    workers : int or None
+    `orthants` are those of the directions. Sums are in double precision if the weights are.
     """
 
     weights: Array
@@ -61,14 +51,13 @@ class Projection(NamedTuple):
 
     def curves(self) -> Floats:
         """Curves (3, batch, k, n): the sums, their derivatives by the level and the sharpness."""
-        order, levels = self._levels()
-        shape = self._parts()[0], 3, len(self.weights), len(self.directions), levels.size
+        order, _ = self._levels()
+        shape = self._parts()[0], 3, len(self.weights), len(self.directions), order.size
         results: Floats = np.zeros(shape)
 
         def add(piece: Piece) -> None:
-            own = np.zeros((3, len(self.weights), piece.chosen.size, levels.size))
-            unit = self.directions[piece.chosen]
-            projection.curves(piece.weights, piece.positions, unit, levels, self.sharpness, own)
+            own = np.zeros((3, len(self.weights), piece.chosen.size, order.size))
+            projection.curves(piece.given, own)
             results[piece.part][:, :, piece.chosen[:, None], order] = own
 
         self._share(add, everywhere=False)
@@ -80,16 +69,15 @@ class Projection(NamedTuple):
 
         Unless `of_weights`, those of weights that are zero in all images are not computed.
         """
-        order, levels = self._levels()
+        order, _ = self._levels()
         by_weights = np.zeros(self.weights.shape)
         by_directions = np.zeros((self._parts()[0], len(self.weights), *self.directions.shape))
 
         def add(piece: Piece) -> None:
-            entered = np.zeros(piece.weights.shape)
-            turned = np.zeros((len(self.weights), piece.chosen.size, len(piece.positions)))
-            unit, own = self.directions[piece.chosen], upstream[:, piece.chosen][..., order]
-            given = piece.weights, piece.positions, unit, levels, self.sharpness
-            projection.gradients(*given, own, entered, turned)
+            entered = np.zeros(piece.given[0].shape)
+            turned = np.zeros((len(self.weights), *piece.given[2].shape))
+            own = upstream[:, piece.chosen][..., order]
+            projection.gradients(piece.given, own, entered, turned)
             by_weights[:, piece.orthant, piece.points] = entered
             by_directions[piece.part][:, piece.chosen] = turned
 
@@ -111,7 +99,7 @@ class Projection(NamedTuple):
 
     def _share(self, work: Callable[[Piece], None], everywhere: bool) -> None:
         """Call `work` on pieces, without points that are zero in all images unless `everywhere`."""
-        count, step = self._parts()
+        (_, levels), (count, step) = self._levels(), self._parts()
         pieces = [(part, int(orthant)) for part in range(count) for orthant in set(self.orthants)]
 
         def each(queue: Iterator[tuple[int, int]]) -> None:
@@ -121,10 +109,11 @@ class Projection(NamedTuple):
                     present = self.weights[:, orthant, points].any(0)
                     if not present.all():
                         points = part * step + np.flatnonzero(present)
-                weights, positions = self.weights[:, orthant, points], self.positions[:, points]
+                weights = np.ascontiguousarray(self.weights[:, orthant, points])
+                positions = np.ascontiguousarray(self.positions[:, points])
                 (chosen,) = (self.orthants == orthant).nonzero()
-                own = np.ascontiguousarray(weights), np.ascontiguousarray(positions)
-                work(Piece(part, points, *own, orthant, chosen))
+                given = weights, positions, self.directions[chosen], levels, self.sharpness
+                work(Piece(part, points, orthant, chosen, given))
 
         terms = self.positions.shape[1] * self.levels.size * len(self.directions)
         share(pieces, each, thread_count(self.workers, terms // FEW_TERMS))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.scans.borders import part_of
+from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.surface.vector_events import (
     MOST_EVENTS,
     VECTOR_BYTES,
@@ -21,22 +21,15 @@ EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
 
 @kernel()
 def pack_codes(
-    first: Any,
-    second: Any,
-    pitch: Any,
-    extents: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    never: Any,
+    first: Any, second: Any, pitch: Any, extents: Any, codes: Any, place: Any, never: Any
 ) -> None:
     """Write the codes of two boxes of keys; all other codes are `never`.
 
-    `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, `steps` are
-    the distances to the next (point, row, slice) of `codes`, and the first point goes to `at`. Keys
-    and codes are followed by room for a vector.
+    `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, and `place`
+    is that of the first point in `codes`, and the distances to the next (point, row, slice) there.
+    Keys and codes are followed by room for a vector.
     """
-    slices, rows, columns = extents
+    (slices, rows, columns), (at, steps) = extents, place
     written, half = 0, np.uint64(4 * codes.itemsize)
     for z in range(slices):
         for y in range(rows):
@@ -68,14 +61,7 @@ def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
 
 @kernel()
 def add_cells(
-    codes: Any,
-    extents: Any,
-    steps: Any,
-    bins: Any,
-    cubes: Any,
-    plus: Any,
-    minus: Any,
-    histograms: Any,
+    codes: Any, extents: Any, steps: Any, bins: Any, cubes: Any, lists: Any, histograms: Any
 ) -> None:
     """Add the cells of a block of codes to one histogram for each sign.
 
@@ -84,7 +70,7 @@ def add_cells(
     T-construction, with all signs reversed in 3-D, and otherwise None, so that each version
     compiles one construction.
     """
-    lanes = VECTOR_BYTES // codes.itemsize
+    lanes, (plus, minus) = VECTOR_BYTES // codes.itemsize, lists
     counts = (0, 0)
     for z in range(extents[2]):
         for y in range(extents[1]):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.scans.blocks import cut, load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
@@ -21,8 +20,6 @@ from ecc_core.errors import nan_message
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK_POINTS = 1 << 17  # so that codes and keys stay in the second-level cache
-MOST_COLUMNS, MOST_ROWS = 4096, 64
 SPARE = 64  # elements after the last one of a block, which may be read or written
 MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
 SHORT = 64  # rows with fewer points do not fill vectors
@@ -67,40 +64,21 @@ def surface(
     return result
 
 
-class _Place(NamedTuple):
-    """Place of a block in the array of codes.
+def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) -> Any:
+    """Return where a block lies in the array of codes.
 
-    Attributes
-    ----------
-    box : Block
-        Its points and their next neighbours, as far as they exist.
-    at : int
-        Place of the first point of the box.
-    extents : (columns, rows, slices)
-        The points whose cells are counted. With cubes, they begin before the first points of the
-        image, where there are cells too.
-    steps : (point, row, slice)
-    size : int
+    These are the box of its points and their next neighbours, as far as they exist; the place of
+    the first of them, and the distances to the next point, row and slice; and the numbers of
+    columns, rows and slices of points whose cells are counted. With cubes, these begin before the
+    first points of the image, where there are cells too.
     """
-
-    box: Block
-    at: int
-    extents: tuple[int, int, int]
-    steps: tuple[int, int, int]
-    size: int
-
-
-def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) -> _Place:
     after = (int(ndim == 3), 1, 1)  # neighbours along each axis
     z, y, x = (min(b + a, n) for a, b, n in zip(after, block.stop, shape, strict=True))
-    box = Block(block.start, (z, y, x))
-    own = [b - a for a, b in zip(block.start, block.stop, strict=True)]
     before = [a * int(cubes and at == 0) for a, at in zip(after, block.start, strict=True)]
-    slices, rows, columns = (n + b + a for n, b, a in zip(own, before, after, strict=True))
-    steps = (1, columns, columns * rows)
+    depth, height, width = (n + b for n, b in zip(block.shape, before, strict=True))
+    steps = (1, width + 1, (width + 1) * (height + 1))
     at = sum(b * step for b, step in zip(reversed(before), steps, strict=True))
-    depth, height, width = (n + b for n, b in zip(own, before, strict=True))
-    return _Place(box, at, (width, height, depth), steps, slices * rows * columns)
+    return Block(block.start, (z, y, x)), (at, steps), (width, height, depth)
 
 
 class _Pair:
@@ -129,7 +107,7 @@ class _Pair:
         shape = self.sources[0].shape
         bins = tuple(plan.top + 1 for plan in self.plans)
         count = worker_count(workers, math.prod(shape), math.prod(bins))
-        counted = share(_cut(shape), self._histogram, count)
+        counted = share(cut(shape, 4, self.ndim), self._histogram, count)
         total = sum(counted[1:], start=counted[0]).reshape(bins)
         reached = np.zeros(tuple(n + 1 for n in bins), np.int64)
         np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
@@ -144,27 +122,26 @@ class _Pair:
         total = np.zeros(bins[1] + 1, np.int64)
         counts, counted = np.zeros((2, total.size), np.uint32), 0
         never = code.type(self.plans[0].top << 8 * self.key_size | self.plans[1].top)
-        plus, minus = (
-            scratch.take(f"{sign} events", kernels.EVENT_BYTES // code.itemsize, code)
-            for sign in ("plus", "minus")
-        )
+        room = kernels.EVENT_BYTES // code.itemsize
+        lists = scratch.take("plus events", room, code), scratch.take("minus events", room, code)
         cubes = True if self.filtration.cubes else None
         for block in queue:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
                 counts[:], counted = 0, 0
-            place = _place(block, self.sources[0].shape, self.filtration.cubes, self.ndim)
-            box = place.box
-            slices, rows, columns = (b - a for a, b in zip(box.start, box.stop, strict=True))
-            extents, pitch = (slices, rows, columns), -(-columns // SPARE) * SPARE
+            shape, whole = self.sources[0].shape, self.filtration.cubes
+            box, place, extents = _place(block, shape, whole, self.ndim)
+            slices, rows, columns = box.shape
+            pitch = -(-columns // SPARE) * SPARE
             keys = [
                 self._keys(i, box, slices * rows * pitch, (rows * pitch, pitch)) for i in (0, 1)
             ]
-            codes = scratch.take("codes", place.size + SPARE, code)
-            kernels.pack_codes(*keys, pitch, extents, codes, place.at, place.steps, never)
-            steps = place.steps[: self.ndim]
-            kernels.add_cells(codes, place.extents, steps, bins, cubes, plus, minus, counts)
-            counted += place.size
+            steps = place[1]
+            size = (extents[2] + (self.ndim == 3)) * steps[2]
+            codes = scratch.take("codes", size + SPARE, code)
+            kernels.pack_codes(*keys, pitch, box.shape, codes, place, never)
+            kernels.add_cells(codes, extents, steps[: self.ndim], bins, cubes, lists, counts)
+            counted += size
         total += counts[0].astype(np.int64) - counts[1]
         return total
 
@@ -176,16 +153,3 @@ class _Pair:
         if nan and self.filtration.nan == "raise":
             raise ValueError(nan_message(("first", "second")[which]))
         return keys
-
-
-def _cut(shape: tuple[int, int, int]) -> list[Block]:
-    """Return blocks that cover a volume."""
-    slices, rows, columns = shape
-    width = min(columns, MOST_COLUMNS)
-    height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
-    depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
-    places = (range(0, n, step) for n, step in zip(shape, (depth, height, width), strict=True))
-    return [
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z, y, x in itertools.product(*places)
-    ]

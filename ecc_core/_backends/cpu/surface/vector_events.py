@@ -8,6 +8,7 @@ each axis. ``docs/design/surface.md`` derives the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -24,28 +25,13 @@ class _Codes:
     """Vectors of codes, their comparisons, and two lists of bins to append to."""
 
     def __init__(
-        self,
-        builder: Any,
-        codes: Any,
-        at: Any,
-        steps: list[Any],
-        left: Any,
-        bins: list[Any],
-        plus: Any,
-        minus: Any,
-        counts: list[Any],
+        self, builder: Any, corners: list[Any], left: Any, bins: Any, lists: Any, counts: Any
     ) -> None:
-        self.builder, self.element = builder, codes.element
+        vector = corners[0].type
+        self.builder, self.element, self.lanes = builder, vector.element, vector.count
         self.half = self.element.width // 2
-        self.lanes = 8 * VECTOR_BYTES // self.element.width
         self.low = llvm.splat(self.element, self.lanes, (1 << self.half) - 1)
-        self.axes = [1 << i for i in range(len(steps))]
-        self.corners = []
-        for corner in range(1 << len(self.axes)):
-            place = at
-            for axis, step in enumerate(steps):
-                place = builder.add(place, step) if corner >> axis & 1 else place
-            self.corners.append(codes.load(place, self.lanes))
+        self.corners, self.axes = corners, [1 << i for i in range(len(corners).bit_length() - 1)]
         lane = ir.VectorType(llvm.I64, self.lanes)
         numbers = ir.Constant(lane, [llvm.I64(i) for i in range(self.lanes)])
         self.valid = builder.icmp_signed("<", numbers, llvm.each(builder, left, self.lanes))
@@ -53,7 +39,7 @@ class _Codes:
             builder.trunc(n, self.element) if self.element.width < 64 else n for n in bins
         )
         self._second, self._unused = (llvm.each(builder, n, self.lanes) for n in (second, unused))
-        self._lists, self.counts = (plus, minus), counts
+        self._lists, self.counts = lists, counts
 
     def maximum(self, a: Any, b: Any) -> Any:
         """Return codes of the larger first ranks and the larger second ranks."""
@@ -176,43 +162,38 @@ def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) 
         codes.append(-_sign(cell), builder.add(row, least[cell]), left)
 
 
-@llvm.operation(types.UniTuple(types.intp, 2))
-def vertex_events(
-    builder: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    left: Any,
-    bins: Any,
-    plus: Any,
-    minus: Any,
-    counts: Any,
-) -> Any:
-    """Append the bins at which the cells of a vector of points enter to a list for each sign.
+def _events(add: Callable[[_Codes], None]) -> Any:
+    """Return an operation that appends the cells of a vector of points, as `add` does.
 
-    `at` is the place of the first point in `codes`, `steps` are the distances to the next point
-    along each axis, and `left` is the number of points that remain. `bins` are the number of second
-    ranks, and a bin that is not used. Returns the new lengths of the lists, which must have room
-    for ``MOST_EVENTS`` vectors.
+    It appends the bins at which they enter to a list for each sign. `at` is the place of the first
+    point in `codes`, `steps` are the distances to the next point along each axis, and `left` is the
+    number of points that remain. `bins` are the number of second ranks, and a bin that is not used.
+    Returns the new lengths of the lists, which must have room for ``MOST_EVENTS`` vectors.
     """
-    vectors = _Codes(builder, codes, at, steps, left, bins, plus, minus, counts)
-    _add_vertices(vectors)
-    return vectors.counts
+
+    @llvm.operation(types.UniTuple(types.intp, 2))
+    def append(
+        builder: Any,
+        codes: Any,
+        at: Any,
+        steps: Any,
+        left: Any,
+        bins: Any,
+        plus: Any,
+        minus: Any,
+        counts: Any,
+    ) -> Any:
+        places = [at]
+        for step in steps:
+            places += [builder.add(place, step) for place in places]
+        lanes = 8 * VECTOR_BYTES // codes.element.width
+        corners = [codes.load(place, lanes) for place in places]
+        vectors = _Codes(builder, corners, left, bins, (plus, minus), counts)
+        add(vectors)
+        return vectors.counts
+
+    return append
 
 
-@llvm.operation(types.UniTuple(types.intp, 2))
-def cube_events(
-    builder: Any,
-    codes: Any,
-    at: Any,
-    steps: Any,
-    left: Any,
-    bins: Any,
-    plus: Any,
-    minus: Any,
-    counts: Any,
-) -> Any:
-    """As :func:`vertex_events`, for the T-construction. In 3-D, all signs are reversed."""
-    vectors = _Codes(builder, codes, at, steps, left, bins, plus, minus, counts)
-    _add_cubes(vectors)
-    return vectors.counts
+vertex_events, cube_events = _events(_add_vertices), _events(_add_cubes)
+"""Of the V-construction, and of the T-construction, in 3-D with all signs reversed."""

@@ -59,7 +59,7 @@ def make_grid(levels: NDArray[np.float64], reach: float, *, scaled: bool = False
 
 
 @subroutine(error_model="numpy")
-def place(height: Any, grid: Any) -> Any:
+def _place(height: Any, grid: Any) -> Any:
     """The bin of one height."""
     levels, top = grid.levels, grid.levels.size
     position = (height - grid.origin) * grid.scale
@@ -79,7 +79,7 @@ def place(height: Any, grid: Any) -> Any:
 
 
 @subroutine(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
-def guess(
+def _guess(
     x: Any, y: Any, z: Any, directions: Any, d: Any, origin: Any, scale: Any, top: Any, bins: Any
 ) -> Any:
     """Guess the bins among evenly spaced levels; whether any guess is too close to a level."""
@@ -96,15 +96,15 @@ def guess(
 
 
 @subroutine(error_model="numpy")
-def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
+def _settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
     """Find the bins, with certainty."""
     for i in range(x.size):
         height = (directions[d, 0] * z[i] + directions[d, 1] * y[i]) + directions[d, 2] * x[i]
-        bins[i] = place(height, grid)
+        bins[i] = _place(height, grid)
 
 
 @subroutine(error_model="numpy")
-def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
+def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size
     quarter = count >> 2
@@ -120,26 +120,19 @@ def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
 
 @kernel(error_model="numpy")
 def add_points(
-    points: Any,
-    count: Any,
-    directions: Any,
-    first: Any,
-    last: Any,
-    grid: Any,
-    bins: Any,
-    histograms: Any,
+    points: Any, count: Any, directions: Any, part: Any, grid: Any, bins: Any, histograms: Any
 ) -> None:
-    """Add the first `count` of (x, y, z, weight) to the histograms of directions ``first:last``."""
+    """Add the first `count` of (x, y, z, weight) to the histograms of a part of the directions."""
     x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
     origin, scale = grid.origin, grid.scale
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
         xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
-        for d in range(first, last):
-            if not even or guess(xs, ys, zs, directions, d, origin, scale, top, bins):
-                settle(xs, ys, zs, directions, d, grid, bins)
-            scatter(bins, ws, histograms, d)
+        for d in range(part[0], part[1]):
+            if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
+                _settle(xs, ys, zs, directions, d, grid, bins)
+            _scatter(bins, ws, histograms, d)
 
 
 @kernel(error_model="numpy")

@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.transforms.regions import (
     measure_regions,
     sort_points,
 )
-from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, pad_weights
+from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, place_weights
 from ecc_core._orthants import (
     ORTHANTS,
     Axes,
@@ -42,6 +42,7 @@ Floats = NDArray[np.float64]
 
 CORNERS = 2**18  # room for the corners of a few rows of a label image
 CHUNK = 64  # regions that a thread takes at a time
+SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
 SMALL = 2**20  # points times directions below which a second thread costs more than it saves
 SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
 
@@ -52,16 +53,31 @@ def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
 
 
 def _share_directions(
-    directions: Directions, workers: int, count: Callable[[int, int, NDArray[np.int64]], Any]
+    directions: Directions, workers: int, count: Callable[[slice, tuple[Any, ...]], None]
 ) -> None:
-    """Call `count` on ranges of directions and where in the range each orthant starts."""
+    """Call `count` on parts of the directions, and these with where each orthant starts."""
 
     def work(parts: Iterator[tuple[int, int]]) -> None:
-        for first, last in parts:
-            starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
-            count(first, last, starts.astype(np.int64))
+        for part in (slice(*ends) for ends in parts):
+            count(part, (directions.vectors[part], _starts(directions.orthant[part])))
 
     share(ranges(len(directions.orthant), workers), work, workers)
+
+
+def _starts(orthants: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.searchsorted(orthants, np.arange(ORTHANTS + 1)).astype(np.int64)
+
+
+def _given(frame: Frame) -> tuple[Any, ...]:
+    """Return the axes of an image, two vectors for each orthant, and the coordinates of points.
+
+    The vectors are the steps to the neighbours that cells span to (T: on the complement), and the
+    padded index of the first position.
+    """
+    steps = SIGNS * frame.axes * (1 if frame.cubes else -1)
+    # The cube that stands for a corner lies before it along s, the first one in the padding.
+    shifts = np.where(SIGNS > 0, not frame.cubes, 1) * frame.axes
+    return frame.axes, np.stack([steps, shifts], axis=1), frame.positions
 
 
 def _workers(workers: int | None, work: int) -> int:
@@ -77,17 +93,12 @@ def _collect(
     return values
 
 
-class Bits(NamedTuple):
-    """A mask, or for the T-construction its complement, as planes of bits."""
+def _bits(mask: NDArray[np.bool_], frame: Frame) -> tuple[Any, ...]:
+    """Return a mask, or for the T-construction its complement, as planes of bits.
 
-    points: NDArray[np.uint64]
-    links: tuple[NDArray[np.uint64], NDArray[np.uint64]]
-    """Pairs of set points along the last axis, by the later and the earlier of the two."""
-    padded: tuple[int, ...]
-    """Slices, rows and words a row."""
-
-
-def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
+    These are the points, pairs of set points along the last axis, by the later and the earlier of
+    the two, and the numbers of slices, rows and words a row.
+    """
     outside = ALL if frame.cubes else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
@@ -98,10 +109,9 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
         laid_out = np.empty(frame.shape, np.uint8)
         copy_box(pixels, laid_out.reshape(-1))
         pixels = laid_out
-    pixels = np.require(pixels, requirements=("W",))
-    pack(pixels, padded, outside, bits)
+    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
     link(bits, words, back, forward)
-    return Bits(bits, (back, forward), padded)
+    return bits, (back, forward), padded
 
 
 def mask_transform(
@@ -119,20 +129,11 @@ def mask_transform(
     frame = place_points(mask.shape, spacing, connectivity)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
-    bits = _bits(mask, frame)
+    bits, given = _bits(mask, frame), _given(frame)
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
-    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
-        count_mask(
-            *bits,
-            frame.axes,
-            int(frame.cubes),
-            frame.positions,
-            by_orthant.vectors[first:last],
-            starts,
-            grid,
-            histograms[first:last],
-        )
+    def count(part: slice, chosen: tuple[Any, ...]) -> None:
+        count_mask(bits, given, chosen, grid, histograms[part])
 
     _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
     return _collect(by_orthant, histograms, heights.size, frame)
@@ -154,28 +155,18 @@ def weighted_transform(
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
-    padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
+    sides = tuple(zip(frame.axes, frame.shape, strict=True))
     outside = -absent if frame.cubes else absent
-    values = np.full(padded, outside)
+    values = np.full([n + 2 * axis for axis, n in sides], outside)
+    inner = values[tuple(slice(axis, axis + n) for axis, n in sides)]
     image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
-    pad_weights(image, frame.axes, frame.cubes, outside, values)
+    place_weights(image, frame.cubes, outside, inner)
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
-    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
-        count_weights(
-            values,
-            absent,
-            frame.axes,
-            int(frame.cubes),
-            frame.positions,
-            float(spacing[-1]),
-            by_orthant.vectors[first:last],
-            starts,
-            grid,
-            histograms[first:last],
-            curves[first:last],
-        )
+    def count(part: slice, chosen: tuple[Any, ...]) -> None:
+        given = values, absent, *_given(frame), float(spacing[-1])
+        count_weights(given, chosen, grid, histograms[part], curves[part])
 
     _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
     values = _collect(by_orthant, histograms, heights.size, frame)
@@ -206,7 +197,7 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
     line, chunks = 0, []
     while line < lines:
-        line, count = list_corners(image, axes, critical, line, *scratch, room)
+        line, count = list_corners(image, axes, critical, line, scratch, room)
         chunks.append(room[:, :count].copy())
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
@@ -238,10 +229,9 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
     steps = np.zeros(3)
     steps[missing:] = spacing
-    cubes = int(uses_cubes(connectivity))
-    sort_points(
-        corners, region, boxes, steps, cubes, table, critical, offsets[:, :-1].copy(), points
-    )
+    far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
+    tables = table, critical, far
+    sort_points(corners, region, boxes, steps, tables, offsets[:, :-1].copy(), points)
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
     return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
 
@@ -258,31 +248,17 @@ def region_transforms(
     The levels of a region are the heights times its scale.
     """
     by_orthant = sort_directions(directions)
-    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1)).astype(np.int64)
+    chosen = by_orthant.vectors, by_orthant.order, _starts(by_orthant.orthant)
     count = len(regions.labels)
     factors = np.ones(count) if scales is None else scales
     reach = float((3 * regions.radii / factors).max(initial=0.0))
     grid = make_grid(heights, reach, scaled=scales is not None)
     values = np.empty((count, len(directions), heights.size), dtype=np.int64)
-    most = int(np.diff(regions.offsets).max(initial=0))
 
     def work(chunks: Iterator[int]) -> None:
-        bins, histogram = np.empty(most, np.uint32), np.zeros((1, heights.size + 1), np.int64)
         for first in chunks:
-            count_regions(
-                regions.points,
-                regions.offsets,
-                by_orthant.vectors,
-                by_orthant.order,
-                starts,
-                grid,
-                factors,
-                first,
-                min(first + CHUNK, count),
-                bins,
-                histogram,
-                values,
-            )
+            part, given = (first, min(first + CHUNK, count)), (regions.points, regions.offsets)
+            count_regions(*given, chosen, grid, factors, part, values)
 
     critical = len(regions.points[0]) // ORTHANTS
     share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))

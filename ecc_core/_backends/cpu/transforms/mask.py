@@ -14,7 +14,6 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.transforms.heights import BLOCK, add_points
-from ecc_core._backends.cpu.transforms.orthants import orthant_frame
 from ecc_core._backends.cpu.vector_bits import small_keys
 from ecc_core._orthants import ORTHANTS
 
@@ -125,37 +124,26 @@ def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: A
 
 
 @kernel(error_model="numpy")
-def count_mask(
-    bits: Any,
-    links: Any,
-    padded: Any,
-    axes: Any,
-    cubes: Any,
-    positions: Any,
-    directions: Any,
-    starts: Any,
-    grid: Any,
-    histograms: Any,
-) -> None:
+def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -> None:
     """Add the critical points of each orthant to the histograms of its directions.
 
-    `links` are the two results of :func:`link`, `padded` is the shape of the bits in words, `axes`
-    tells which axes the image has, `cubes` is 1 for the T-construction, `positions` are the
-    coordinates of the points (V) or corners (T) along the three axes. The directions of orthant i
+    `bits` are the points, the two results of :func:`link`, and the shape in words. `given` are the
+    axes that the image has, steps and shifts of orthants, and the coordinates of the points (V) or
+    corners (T) along the three axes. `chosen` are directions and their orthants: those of orthant i
     are ``starts[i]:starts[i + 1]``.
     """
-    depths, heights, widths = positions
-    _, rows, words = padded
+    (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
+    axes, frames, (depths, heights, widths) = given
     present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
     points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
     bins = np.empty(BLOCK, dtype=np.uint32)
     planes = np.empty(3 * TILE, dtype=np.uint64)
     active = np.empty(TILE + 1, dtype=np.int64)
     for orthant in range(ORTHANTS):
-        first, last = starts[orthant], starts[orthant + 1]
-        if first == last:
+        part = (starts[orthant], starts[orthant + 1])
+        if part[0] == part[1]:
             continue
-        steps, shifts = orthant_frame(orthant, axes, cubes)
+        steps, shifts = frames[orthant, 0], frames[orthant, 1]
         offsets = (steps[0] * rows * words, steps[1] * words)
         edges = links[1] if steps[2] > 0 else links[0]
         count = 0
@@ -164,13 +152,15 @@ def count_mask(
             end = begin + heights.size * words
             for tile in range(begin, end, TILE):
                 stop = min(tile + TILE, end)
-                found = _active_words(bits, edges, tile, stop, offsets, present, planes, active)
+                found = _active_words(
+                    points_set, edges, tile, stop, offsets, present, planes, active
+                )
                 for i in range(found):
                     place = active[i] - begin
                     row = np.int64(np.uint32(place) // np.uint32(words))
                     here = (depths[slice_], heights[row], 64 * (place - row * words) - shifts[2])
                     count = _collect(planes, active[i] - tile, here, widths, points, count)
                     if count >= FLUSH:
-                        add_points(points, count, directions, first, last, grid, bins, histograms)
+                        add_points(points, count, directions, part, grid, bins, histograms)
                         count = 0
-        add_points(points, count, directions, first, last, grid, bins, histograms)
+        add_points(points, count, directions, part, grid, bins, histograms)

@@ -16,8 +16,7 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.transforms.heights import Grid, guess, scatter, settle
-from ecc_core._backends.cpu.transforms.orthants import orthant_signs
+from ecc_core._backends.cpu.transforms.heights import BLOCK, Grid, accumulate, add_points
 from ecc_core._orthants import ORTHANTS
 
 NONE, ONE = np.uint64(0), np.uint64(1)
@@ -36,14 +35,7 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
 
 @subroutine(error_model="numpy")
 def _list_row(
-    rows: Any,
-    order: Any,
-    at: Any,
-    marks: Any,
-    window: Any,
-    critical: Any,
-    corners: Any,
-    count: Any,
+    rows: Any, order: Any, at: Any, marks: Any, window: Any, critical: Any, corners: Any, count: Any
 ) -> Any:
     """Append the corners of the marked windows of a row."""
     for word in range(marks.size):
@@ -82,23 +74,16 @@ def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
 
 @kernel(error_model="numpy")
 def list_corners(
-    labels: Any,
-    axes: Any,
-    critical: Any,
-    first: Any,
-    rows: Any,
-    mixed: Any,
-    marks: Any,
-    window: Any,
-    corners: Any,
+    labels: Any, axes: Any, critical: Any, first: Any, scratch: Any, corners: Any
 ) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
-    `rows` has 4 rows of zeros, for padded rows of labels. `mixed` has a byte for each window of a
-    row, and `marks` are these as words of 8, so that a run of uniform windows is passed over at
-    once. `window` has room for 8 labels. Returns the row to go on with and the number of corners.
+    `scratch` are 4 rows of zeros, for padded rows of labels, a byte for each window of a row, these
+    as words of 8, so that a run of uniform windows is passed over at once, and room for 8 labels.
+    Returns the row to go on with and the number of corners.
     """
+    rows, mixed, marks, window = scratch
     slices, lines = labels.shape[0] + axes[0], labels.shape[1] + axes[1]
     # Those of a window of which points are compared with the first one
     start = 1 if axes[1] else 0
@@ -148,23 +133,17 @@ def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts
 
 @kernel(error_model="numpy")
 def sort_points(
-    corners: Any,
-    region: Any,
-    boxes: Any,
-    spacing: Any,
-    cubes: Any,
-    table: Any,
-    critical: Any,
-    ends: Any,
-    points: Any,
+    corners: Any, region: Any, boxes: Any, spacing: Any, tables: Any, ends: Any, points: Any
 ) -> None:
     """Sort critical points by orthant and region, centred in the region's bounding box.
 
     ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
     are their coordinates and weights (x, y, z, weight). `spacing` is 0 along axes that the image
-    does not have.
+    does not have. `tables` are the coefficients by orthant and pattern, `critical`, and `far`: the
+    owner of a window is the point furthest along the signs of the orthant (V) or its centre (T):
+    ``far[orthant]`` halves of a step from the window's first point.
     """
-    x, y, z, weights = points
+    (x, y, z, weights), (table, critical, far) = points, tables
     for i in range(region.size):
         box, pattern = boxes[region[i]], corners[4, i]
         # Twice the index of the window's first point, from the centre of the box.
@@ -177,50 +156,26 @@ def sort_points(
             orthants &= orthants - ONE
             j = ends[orthant, region[i]]
             ends[orthant, region[i]] += 1
-            # The owner is the point furthest along s (V) or the centre of the window (T).
-            signs = orthant_signs(orthant)
-            z[j] = (depth + (1 if cubes else 1 + signs[0])) * 0.5 * spacing[0]
-            y[j] = (row + (1 if cubes else 1 + signs[1])) * 0.5 * spacing[1]
-            x[j] = (column + (1 if cubes else 1 + signs[2])) * 0.5 * spacing[2]
+            z[j] = (depth + far[orthant, 0]) * 0.5 * spacing[0]
+            y[j] = (row + far[orthant, 1]) * 0.5 * spacing[1]
+            x[j] = (column + far[orthant, 2]) * 0.5 * spacing[2]
             weights[j] = table[orthant, pattern]
-
-
-@subroutine(error_model="numpy")
-def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
-    """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
-    total = np.int64(0)
-    for j in range(values.shape[2]):
-        total += histogram[0, j]
-        values[region, row, j] = total
-        histogram[0, j] = 0
 
 
 @kernel(error_model="numpy")
 def count_regions(
-    points: Any,
-    offsets: Any,
-    directions: Any,
-    order: Any,
-    starts: Any,
-    grid: Any,
-    radii: Any,
-    first: Any,
-    last: Any,
-    bins: Any,
-    histogram: Any,
-    values: Any,
+    points: Any, offsets: Any, chosen: Any, grid: Any, radii: Any, part: Any, values: Any
 ) -> None:
-    """Write the transforms of the regions ``first:last``.
+    """Write the transforms of a part of the regions.
 
     `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.
-    The levels of a region are those of the grid times its radius. ``order[d]`` is the row of
-    direction d in ``values[region]``. `bins` has room for the points of an orthant and region,
-    and `histogram` one row of zeros.
+    The levels of a region are those of the grid times its radius. `chosen` are the directions, the
+    row of each in ``values[region]``, and where the directions of each orthant start.
     """
-    x, y, z, weights = points
-    even, top = grid.first.size == 0, float(grid.levels.size)
-    levels = np.empty(grid.levels.size)
-    for region in range(first, last):
+    (x, y, z, weights), (directions, order, starts) = points, chosen
+    levels, bins = np.empty(grid.levels.size), np.empty(BLOCK, np.uint32)
+    histograms = np.zeros((order.size, levels.size + 1), np.int64)
+    for region in range(part[0], part[1]):
         radius = radii[region]
         for j in range(levels.size):
             levels[j] = grid.levels[j] * radius
@@ -229,9 +184,8 @@ def count_regions(
             if starts[orthant] == starts[orthant + 1]:
                 continue
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
-            xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
-            for d in range(starts[orthant], starts[orthant + 1]):
-                if not even or guess(xs, ys, zs, directions, d, own.origin, own.scale, top, bins):
-                    settle(xs, ys, zs, directions, d, own, bins)
-                scatter(bins, ws, histogram, 0)
-                _accumulate(histogram, values, region, np.uint64(order[d]))
+            found = (x[begin:end], y[begin:end], z[begin:end], weights[begin:end])
+            first, last = starts[orthant], starts[orthant + 1]
+            add_points(found, end - begin, directions, (first, last), own, bins, histograms)
+            accumulate(histograms[first:last], order[first:last], 1, values[region])
+            histograms[first:last] = 0

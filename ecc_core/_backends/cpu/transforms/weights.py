@@ -21,7 +21,6 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.transforms.heights import BLOCK, TOLERANCE, add_points
-from ecc_core._backends.cpu.transforms.orthants import orthant_frame, orthant_signs
 from ecc_core._orthants import ORTHANTS
 
 UNROLL = 16  # levels a turn of the vectorised loops
@@ -29,16 +28,14 @@ ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
 
 @kernel(error_model="numpy")
-def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) -> None:
-    """Copy the weights, or their negatives, into a padded image; 0 becomes `absent`."""
+def place_weights(weights: Any, negate: Any, absent: Any, out: Any) -> None:
+    """Copy the weights, or their negatives; 0 becomes `absent`."""
     slices, rows, columns = weights.shape
     for z in range(slices):
         for y in range(rows):
-            out = values[z + axes[0], y + axes[1], axes[2] : axes[2] + columns]
-            row = weights[z, y]
             for x in range(columns):
-                weight = -row[x] if negate else row[x]
-                out[x] = weight if weight != 0 else absent
+                weight = -weights[z, y, x] if negate else weights[z, y, x]
+                out[z, y, x] = weight if weight != 0 else absent
 
 
 @kernel(error_model="numpy")
@@ -122,12 +119,6 @@ def _walk(
 
 
 @kernel(error_model="numpy")
-def _gather(sums: Any, row: Any, counts: Any, turns: Any, d: Any, first: Any, curves: Any) -> None:
-    for j in range(turns):
-        curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
-
-
-@kernel(error_model="numpy")
 def _add_rows(
     widths: Any,
     heights: Any,
@@ -169,31 +160,21 @@ def _add_rows(
         start = (first - low) * step + 1.0
         if not certain or _cross(start, step, tolerance, n, turns, counts):
             _walk(widths, base, slope, grid.levels, first, turns, counts)
-        _gather(sums, row, counts, turns, d, first, curves)
+        for j in range(turns):
+            curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
 @kernel(error_model="numpy")
-def count_weights(
-    values: Any,
-    absent: Any,
-    axes: Any,
-    cubes: Any,
-    positions: Any,
-    spacing: Any,
-    directions: Any,
-    starts: Any,
-    grid: Any,
-    histograms: Any,
-    curves: Any,
-) -> None:
+def count_weights(given: Any, chosen: Any, grid: Any, histograms: Any, curves: Any) -> None:
     """Add the coefficients of each orthant to the histograms and curves of its directions.
 
-    `values` are the weights (V) or the negated weights (T), padded by one point on both sides of
-    the axes that the image has. `spacing` is that of the last axis. For the other arguments see
-    :func:`ecc_core._backends.cpu.transforms.mask.count_mask`. The result is the cumulative sum of
-    the histograms plus the curves, both with `UNROLL` bins of slack.
+    `given` are the weights (V) or the negated weights (T), padded by one point on both sides of the
+    axes that the image has, `absent`, what ``count_mask`` is given, and the spacing of the last
+    axis; `chosen` are directions as there. The result is the cumulative sum of the histograms plus
+    the curves, both with `UNROLL` bins of slack.
     """
-    depths, heights, widths = positions
+    values, absent, axes, frames, (depths, heights, widths), spacing = given
+    directions, starts = chosen
     n = widths.size
     coefficients = np.empty((ROWS, n), dtype=values.dtype)
     sums = np.zeros((ROWS, n + 1), dtype=values.dtype)
@@ -212,8 +193,7 @@ def count_weights(
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = orthant_frame(orthant, axes, cubes)
-        sign = orthant_signs(orthant)[2]
+        steps, shifts = frames[orthant, 0], frames[orthant, 1]
         for slice_ in range(depths.size):
             for i in range(z.size):
                 z[i] = depths[slice_]
@@ -226,7 +206,7 @@ def count_weights(
                         for k in range(row * n, (row + 1) * n):
                             y[k] = heights[block + row]
                     for k in range(n):
-                        place = k if sign > 0 else n - 1 - k
+                        place = n - 1 - k if orthant & 1 else k
                         sums[row, k + 1] = sums[row, k] + coefficients[row, place]
                 for d in range(first, last):
                     direction = (directions[d, 0], directions[d, 1], directions[d, 2])
@@ -247,4 +227,5 @@ def count_weights(
                             curves,
                         )
                     else:
-                        add_points(points, count * n, directions, d, d + 1, grid, bins, histograms)
+                        one, size = (d, d + 1), count * n
+                        add_points(points, size, directions, one, grid, bins, histograms)

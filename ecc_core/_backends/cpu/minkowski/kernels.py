@@ -1,4 +1,4 @@
-"""Count groups of neighbouring points of a staged block of keys, row by row.
+"""Count groups of neighbouring points: of staged blocks of keys, and of labelled regions.
 
 A group enters with the last of its points, which has the largest key. So the keys of all groups of
 a kind are the maxima of rows, one row for each point of the kind, and are counted afterwards.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.scans.borders import part_of
+from ecc_core._backends.cpu.encoders.kernels import part_of
 
 TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
 POINTS_A_BIN = 16  # from which on four histograms pay
@@ -56,21 +56,12 @@ def _count(
 def count_cells(
     keys: Any, geometry: Any, groups: Any, spans: Any, latest: Any, histograms: Any
 ) -> None:
-    """Add the groups of a block to histograms.
+    """Add the groups of a block of staged keys to histograms (slices or 1, kinds, bins).
 
-    Parameters
-    ----------
-    keys : uint array
-        Staged keys with their halo.
-    geometry : tuple of int
-        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`.
-    groups : (kinds, points, 4) int64 array
-        Offsets of the points along z, y and x, and for the first one the number of points.
-    spans : (kinds, 3, 2) int64 array
-        Ranges of the lowest corners, relative to the first point of the block.
-    latest : uint array
-        Scratch memory for `TOGETHER` keys, or those of a row, and a vector.
-    histograms : (slices or 1, kinds, bins) int64 array
+    The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
+    along z, y and x, and for the first one the number of points, and `spans` (kinds, 3, 2) ranges
+    of the lowest corners, relative to the first point of the block. `latest` is scratch memory for
+    `TOGETHER` keys, or those of a row, and a vector.
     """
     _, _, _, lead, pitch, slice_stride = geometry
     images, kinds, bins = histograms.shape
@@ -97,3 +88,41 @@ def count_cells(
             if split:
                 for key in range(bins):
                     found[key] += counts[:, key].sum()
+
+
+@kernel()
+def count_groups(
+    points: Any, tables: Any, span: Any, every: Any, scratch: Any, histograms: Any
+) -> None:
+    """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
+
+    Points have keys, which are ranks, and the smallest enter first, and numbers of regions, from 1,
+    or 0 for points in no region, which surround the image. `tables` are the distances of the points
+    of a group from its lowest corner (kinds, points), and how many there are (kinds,). If `every`,
+    a group enters with the last of its points, if all are in one region. Otherwise it enters with
+    its first point in each region, which counts for the first of these points. `scratch` is for
+    keys and numbers of regions, 0 where none is counted.
+    """
+    (keys, labels), (groups, sizes), (latest, kept) = points, tables, scratch
+    count = span[1] - span[0]
+    for kind in range(groups.shape[0]):
+        for first in range(1 if every else sizes[kind]):
+            start = span[0] + groups[kind, first]
+            own, key = labels[start : start + count], keys[start : start + count]
+            for i in range(count):
+                latest[i], kept[i] = key[i], own[i]
+            for other in range(sizes[kind]):
+                start = span[0] + groups[kind, other]
+                region, key = labels[start : start + count], keys[start : start + count]
+                if every:
+                    for i in range(count):
+                        kept[i] = kept[i] if region[i] == own[i] else kept.dtype.type(0)
+                        latest[i] = max(latest[i], key[i])
+                else:
+                    for i in range(count):
+                        same = region[i] == own[i]
+                        kept[i] = kept.dtype.type(0) if same and other < first else kept[i]
+                        latest[i] = min(latest[i], key[i]) if same else latest[i]
+            for i in range(count):
+                if kept[i]:
+                    histograms[kept[i] - 1, kind, latest[i]] += 1
