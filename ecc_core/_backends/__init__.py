@@ -83,9 +83,10 @@ class BettiNumbers(Protocol):
     Called as ``(image, shown, least, threshold, filtration, *, workers=None)``, without batch axes.
     """
     betti_pieces: Pieces
-    """Boxes of an image for Betti numbers, (ndim, n) of a whole image."""
-    lasting_pieces: Pieces
-    """The same of classes that last for at least ``least``, which all functions take, in 2-D."""
+    """Boxes of an image for Betti numbers, (ndim, n) of a whole image.
+
+    In 2-D functions take ``least``, for those of classes that last for at least that much.
+    """
     size_pieces: Pieces
     """Boxes of an image for component curves, (ndim + 2, n) of a whole image."""
 

@@ -107,8 +107,6 @@ class LastingBetti(Betti):
 
     least: float
 
-    name = "lasting_pieces"
-
     def __post_init__(self) -> None:
         if self.filtration.ndim > 2:
             raise ValueError(

@@ -1,6 +1,5 @@
 """Betti numbers on the CPU: forests over the minima of an image and of its complement."""
 
-from ecc_core._backends.cpu.betti import lasting as lasting_pieces
 from ecc_core._backends.cpu.betti import pieces as betti_pieces
 from ecc_core._backends.cpu.betti import sizes as size_pieces
 from ecc_core._backends.cpu.betti.flood import persistent_regions
@@ -17,7 +16,6 @@ __all__ = [
     "betti_pieces",
     "component_curves",
     "exact_betti_curves",
-    "lasting_pieces",
     "persistence_pairs",
     "persistent_regions",
     "region_betti_curves",

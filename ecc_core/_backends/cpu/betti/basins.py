@@ -2,25 +2,45 @@
 
 Every point that is not a minimum points to its lowest neighbour, so following these steps leads to
 a minimum, to whose *basin* the point belongs. The *nodes* of the forest are the minima and the
-points at which such paths leave the block. For each node there are
-
-- ``places``: the place of its point,
-- ``births``: the key at which it begins,
-- ``opens``: the key at which other blocks can reach its component,
-- ``closed``: whether they never can, which no key can say, as points may have the last one,
-- ``tree``: its parent in the tree of joined components,
-- ``merged``: its parent by those joins that no other block can change.
+points at which such paths leave the block.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecc_core._backends.cpu.betti.scan import ALL, ONE, OUTSIDE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
+
+
+class Nodes(NamedTuple):
+    """The nodes of a forest.
+
+    Attributes
+    ----------
+    places : integer array
+        The places of their points.
+    births : unsigned array
+        The keys at which they begin.
+    opens : unsigned array
+        The keys at which other blocks can reach the components with these roots.
+    closed : bool array
+        Whether they never can, which no key can say, as points may have the last one.
+    tree : int32 array
+        Their parents in the tree of joined components.
+    merged : int32 array
+        Their parents by those joins that no other block can change.
+    """
+
+    places: Any
+    births: Any
+    opens: Any
+    closed: Any
+    tree: Any
+    merged: Any
 
 
 @subroutine()
@@ -89,24 +109,27 @@ def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any)
 
 @kernel()
 def list_edges(
+    keys: Any,
     labels: Any,
     ways: Any,
     offsets: Any,
     forks: Any,
     links: Any,
-    count: Any,
     places: Any,
     nodes: Any,
+    at: Any,
+    edge_keys: Any,
     edges: Any,
 ) -> Any:
-    """List the basins that meet at forks as edges, (place, node, node).
+    """List the basins that meet at forks as edges: their places, keys and pairs of nodes.
 
     Returns the numbers of nodes and edges.
     """
-    labels, ways, places = bare(labels), bare(ways), bare(places)
-    forks, links, offsets, edges = bare(forks), bare(links), bare(offsets), bare(edges)
-    found = 0
-    for i in range(count):
+    labels, ways, places, keys = bare(labels), bare(ways), bare(places), bare(keys)
+    forks, links, offsets = bare(forks), bare(links), bare(offsets)
+    at, edge_keys, edges = bare(at), bare(edge_keys), bare(edges)
+    found = np.uint64(0)
+    for i in range(forks.size):
         place, link = forks[i], np.uint64(links[i])
         here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
         link &= link - ONE
@@ -117,8 +140,9 @@ def list_edges(
         node, nodes = basin(labels, ways, second, second_end, places, nodes)
         while True:
             if node != first:
-                edges[found, 0], edges[found, 1], edges[found, 2] = place, first, node
-                found += 1
+                at[found], edge_keys[found] = place, keys[np.uint64(place)]
+                edges[found, 0], edges[found, 1] = first, node
+                found += ONE
             if not link:
                 break
             here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
@@ -128,49 +152,29 @@ def list_edges(
 
 
 @kernel()
-def label_faces(labels: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim: Any) -> Any:
-    """Write the nodes of the points on all faces to `rim`; return the number of nodes.
-
-    The rows of `faces` are those of :meth:`Grid.faces`.
-    """
+def label_box(
+    labels: Any, ways: Any, first: Any, steps: Any, places: Any, nodes: Any, found: Any
+) -> Any:
+    """Write the nodes of a box of points, of which the first is given; return their number."""
     labels, ways, places = bare(labels), bare(ways), bare(places)
-    faces, rim = bare(faces), bare(rim)
-    at = 0
-    for k in range(faces.shape[0]):
-        for i in range(faces[k, 3]):
-            for j in range(faces[k, 4]):
-                place = np.uint64(faces[k, 0] + i * faces[k, 1] + j * faces[k, 2])
-                end = end_of(labels, ways, place)
-                rim[at], nodes = basin(labels, ways, place, end, places, nodes)
-                at += 1
+    for z, y, x in np.ndindex(found.shape):
+        place = np.uint64(first + z * steps[0] + y * steps[1] + x * steps[2])
+        end = end_of(labels, ways, place)
+        found[z, y, x], nodes = basin(labels, ways, place, end, places, nodes)
     return nodes
 
 
 @kernel()
-def make_trees(
-    keys: Any,
-    minima: Any,
-    nodes: Any,
-    frame: Any,
-    faces: Any,
-    rim: Any,
-    places: Any,
-    births: Any,
-    opens: Any,
-    closed: Any,
-    tree: Any,
-    merged: Any,
-    histogram: Any,
-) -> None:
+def make_trees(keys: Any, minima: Any, frame: Any, nodes: Nodes, histogram: Any) -> None:
     """Make each node a tree of its own, and count the minima in the histogram."""
-    keys, faces, rim, places = bare(keys), bare(faces), bare(rim), bare(places)
-    births, opens, closed = bare(births), bare(opens), bare(closed)
-    tree, merged, histogram = bare(tree), bare(merged), bare(histogram)
+    keys, histogram = bare(keys), bare(histogram)
+    places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
+    closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
     last = opens.dtype.type(ALL)
-    for node in range(nodes):
+    for node in range(tree.size):
         tree[node], merged[node] = node, node
         opens[node], closed[node] = last, node < minima
-    for node in range(1 if frame else 0, nodes):
+    for node in range(1 if frame else 0, tree.size):
         births[node] = keys[places[node]]
         if node >= minima:
             opens[node] = births[node]
@@ -178,78 +182,60 @@ def make_trees(
             histogram[births[node]] += 1
     if frame:
         places[0], births[0], opens[0], closed[0] = -1, 0, 0, False
-    at = 0
-    for k in range(faces.shape[0]):
-        for i in range(faces[k, 3]):
-            for j in range(faces[k, 4]):
-                key = keys[faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]]
-                if key < opens[rim[at]]:
-                    opens[rim[at]] = key
-                closed[rim[at]] = False
-                at += 1
 
 
 @kernel()
-def sort_edges(keys: Any, edges: Any, count: Any, starts: Any, order: Any) -> None:
-    """Write the order of the edges by key to `order`; edges of equal keys keep their order."""
-    keys, edges, starts, order = bare(keys), bare(edges), bare(starts), bare(order)
-    starts[:] = 0
-    for i in range(count):
-        starts[np.uint64(keys[np.uint64(edges[i, 0])])] += 1
-    total = 0
-    for key in range(starts.size):
-        total, starts[key] = total + starts[key], total
-    for i in range(count):
-        slot = np.uint64(keys[np.uint64(edges[i, 0])])
-        order[np.uint64(starts[slot])] = i
-        starts[slot] += 1
+def open_points(own: Any, keys: Any, nodes: Nodes) -> None:
+    """Open the components of points that other blocks can reach, at the keys of the points."""
+    opens, closed, tree = bare(nodes.opens), bare(nodes.closed), bare(nodes.tree)
+    for index, node in np.ndenumerate(own):
+        root = find(tree, node)
+        if keys[index] < opens[root]:
+            opens[root] = keys[index]
+        closed[root] = False
 
 
 @kernel()
 def join_basins(
-    keys: Any,
     edges: Any,
+    keys: Any,
+    at: Any,
     order: Any,
-    count: Any,
-    places: Any,
-    births: Any,
-    opens: Any,
-    closed: Any,
-    tree: Any,
-    merged: Any,
+    nodes: Nodes,
     histogram: Any,
     kept: Any,
     pairs: Any,
 ) -> Any:
-    """Join basins along edges, in the given order.
+    """Join basins along edges, of which keys and places are given too, in the given order.
 
     Where two components meet, the younger one ends. If no other block can have reached it before,
     this is final: its end is counted in the histogram and listed in `pairs` as (place of birth,
     place of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
     edges kept and of pairs.
     """
-    keys, edges, order, kept = bare(keys), bare(edges), bare(order), bare(kept)
-    places, births, opens, closed = bare(places), bare(births), bare(opens), bare(closed)
-    tree, merged, histogram, pairs = bare(tree), bare(merged), bare(histogram), bare(pairs)
+    edges, keys, at = bare(edges), bare(keys), bare(at)
+    order, kept = bare(order), bare(kept)
+    places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
+    closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
+    histogram, pairs = bare(histogram), bare(pairs)
     edges_kept, lives = 0, 0
-    for k in range(count):
+    for k in range(order.size):
         i = np.uint64(order[k])
-        first, second = edges[i, 1], edges[i, 2]
+        first, second = edges[i, 0], edges[i, 1]
         elder, younger = find(tree, first), find(tree, second)
         if elder == younger:
             continue
-        place = edges[i, 0]
         way = first
         if births[younger] < births[elder] or (
             births[younger] == births[elder] and places[younger] < places[elder]
         ):
             elder, younger, way = younger, elder, second
-        key = keys[np.uint64(place)]
+        key = keys[i]
         if opens[younger] > key or closed[younger]:
             if histogram.size:
                 histogram[key] -= 1
             if pairs.size:
-                pairs[lives, 0], pairs[lives, 1] = places[younger], place
+                pairs[lives, 0], pairs[lives, 1] = places[younger], at[i]
                 lives += 1
             merged[younger] = way  # the younger component is one class, with this root
         else:
@@ -263,14 +249,14 @@ def join_basins(
 
 
 @kernel()
-def number_nodes(merged: Any, nodes: Any, numbers: Any, roots: Any) -> Any:
+def number_nodes(merged: Any, numbers: Any, roots: Any) -> Any:
     """Number and list the roots of `merged`; other nodes get the number of their root."""
     merged, numbers, roots = bare(merged), bare(numbers), bare(roots)
     count = 0
-    for node in range(nodes):
+    for node in range(merged.size):
         if merged[node] == node:
             numbers[node], roots[count] = count, node
             count += 1
-    for node in range(nodes):
+    for node in range(merged.size):
         numbers[node] = numbers[find(merged, node)]
     return count

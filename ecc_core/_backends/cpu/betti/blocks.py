@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti import basins
-from ecc_core._backends.cpu.betti.forest import Forest, Part
-from ecc_core._backends.cpu.betti.glue import list_exits, write_surface
+from ecc_core._backends.cpu.betti.basins import Nodes
+from ecc_core._backends.cpu.betti.forest import Exits, Forest, Grid, Part
 from ecc_core._backends.cpu.betti.links import LINKS, MOST
-from ecc_core._backends.cpu.betti.order import stable_order
-from ecc_core._backends.cpu.betti.scan import mark_halo, scan_links
+from ecc_core._backends.cpu.betti.order import sort_keys
+from ecc_core._backends.cpu.betti.scan import OUTSIDE, scan_links
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
+Sides = tuple[bool, ...]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
 NOWHERE = (False, False, False), (False, False, False)
-SORTED_BINS = 1 << 16  # up to which edges are sorted by counting
 
 
 class Field(NamedTuple):
@@ -43,8 +44,6 @@ class Worker:
     def __init__(self, field: Field, forests: list[Forest], bins: int) -> None:
         self.field, self.forests, self.paired = field, forests, bins == 0
         self.histograms = [np.zeros(bins, np.int64) for _ in forests]
-        self._planes = np.zeros(2 * MOST, np.uint64)
-        self._rows_around = np.zeros((2, 9), np.uint64)
 
     def add(self, block: Block, plans: list[Plan], nan: str) -> None:
         """Add a block to all forests."""
@@ -93,64 +92,70 @@ class Worker:
             ends,
             end_set,
             link.near,
-            self._rows_around,
-            self._planes,
+            take("rows around", 18, np.uint64).reshape(2, 9),
+            take("planes", 2 * MOST, np.uint64),
             places,
             forks,
             links,
         )
-        mark_halo(labels, layout, *frame_ends)
+        staged.mark_halo(labels, *frame_ends)
         paths = labels, np.array([0, *ends], np.int64)
-        edges = take("edges", 3 * room, np.int32).reshape(-1, 3)
-        nodes, count = basins.list_edges(
-            *paths, offsets, forks, links, count, places, minima, edges
+        edges = take("edges", 2 * room, np.int32).reshape(-1, 2)
+        listed = take("edge places", room, np.int32), take("edge keys", room, keys.dtype), edges
+        total, count = basins.list_edges(
+            keys, *paths, offsets, forks[:count], links, places, minima, *listed
         )
-        faces = grid.faces(staged.block, staged.steps)
-        rim = take("rim", int(np.prod(faces[:, 3:5], axis=1).sum()), np.int32)
-        nodes = basins.label_faces(*paths, faces, places, nodes, rim)
-        trees = (
-            places,
-            take("births", nodes, keys.dtype),
-            take("opens", nodes, keys.dtype),
-            take("closed", nodes, np.bool_),
-            take("tree", nodes, np.int32),
-            take("merged", nodes, np.int32),
+        at, edge_keys, edges = (part[:count] for part in listed)
+        faces = grid.faces(staged.block)
+        on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
+        for face, own in zip(faces.values(), on_faces, strict=True):
+            first = staged.place(face.start)
+            total = basins.label_box(*paths, first, staged.steps, places, total, own)
+        nodes = Nodes(
+            places[:total],
+            take("births", total, keys.dtype),
+            take("opens", total, keys.dtype),
+            take("closed", total, np.bool_),
+            take("tree", total, np.int32),
+            take("merged", total, np.int32),
         )
-        basins.make_trees(keys, minima, nodes, frame, faces, rim, *trees, histogram)
-        order = self._order(keys, edges[:count], histogram.size)
+        basins.make_trees(keys, minima, frame, nodes, histogram)
+        for face, own in zip(faces.values(), on_faces, strict=True):
+            basins.open_points(own, staged.part(keys, face), nodes)
+        order = sort_keys(edge_keys, histogram.size.bit_length())
         left = take("left", count, np.int32)
-        pairs = take("pairs", 2 * nodes * self.paired, np.int32).reshape(-1, 2)
+        pairs = take("pairs", 2 * total * self.paired, np.int32).reshape(-1, 2)
         joined, lives = basins.join_basins(
-            keys, edges, order, count, *trees, histogram, left, pairs
+            edges, edge_keys, at, order, nodes, histogram, left, pairs
         )
-        numbers, roots = take("numbers", nodes, np.int32), take("roots", nodes, np.int32)
-        kept = roots[: basins.number_nodes(trees[-1], nodes, numbers, roots)]
+        numbers, roots = take("numbers", total, np.int32), take("roots", total, np.int32)
+        kept = roots[: basins.number_nodes(nodes.merged, numbers, roots)]
         first = forest.reserve(kept.size)
         numbers += first
-        exits = np.empty((nodes - minima, 2), np.int64)
-        shape = self.field.source.shape
-        sides = grid.sides(staged.block)
-        list_exits(places, minima, nodes, layout, sides, staged.block.start, shape, numbers, exits)
-        write_surface(faces, rim, numbers, forest.surface)
-        left = edges[left[:joined]]
+        for (plane, face), own in zip(faces.items(), on_faces, strict=True):
+            surface = forest.on_face(plane, face)
+            surface[:] = numbers[own].reshape(surface.shape)
+        left = left[:joined]
         return Part(
             first,
-            trees[1][kept].astype(np.uint64) + np.uint64(shift),
+            nodes.births[kept].astype(np.uint64) + np.uint64(shift),
             self._globally(places[kept], staged),
-            exits,
-            numbers[left[:, 1:]],
-            keys[left[:, 0]].astype(np.uint64) + np.uint64(shift),
-            self._globally(left[:, 0], staged),
+            self._exits(grid, places[minima:total], numbers[minima:], staged),
+            numbers[edges[left]],
+            edge_keys[left].astype(np.uint64) + np.uint64(shift),
+            self._globally(at[left], staged),
             self._globally(pairs[:lives], staged),
         )
 
-    def _order(self, keys: Array, edges: Array, bins: int) -> Array:
-        """Return the order of the edges by key."""
-        if not 0 < bins <= SORTED_BINS:
-            return stable_order(keys[edges[:, 0]]).astype(np.int32)
-        order = scratch.take("order", len(edges), np.int32)
-        basins.sort_edges(keys, edges, len(edges), scratch.take("starts", bins, np.int64), order)
-        return order
+    def _exits(self, grid: Grid, places: Array, numbers: Array, staged: Staged) -> list[Exits]:
+        """Return the nodes that lie in other blocks."""
+        points, exits = staged.points(places), []
+        for axis, at in grid.planes:
+            if at in (staged.block.start[axis] - 1, staged.block.stop[axis]):
+                there = np.flatnonzero(points[axis] == at)
+                index = tuple(points[other][there] for other in range(3) if other != axis)
+                exits.append(((axis, at), index, numbers[there]))
+        return exits
 
     def _globally(self, places: Array, staged: Staged) -> Array:
         """Convert places in the block to places in the image in C order; the frame is at -1.
@@ -159,14 +164,9 @@ class Worker:
         """
         if not self.paired:
             return np.zeros(places.shape, np.int64)
-        slice_step, row_step = staged.steps[:2]
-        wide = places.astype(np.int64)
-        z, rest = np.divmod(wide, slice_step) if slice_step else (np.ones_like(wide), wide)
-        y, x = np.divmod(rest, row_step)
         _, rows, columns = self.field.source.shape
-        first = staged.block.start
-        raster = ((z + first[0] - 1) * rows + y + first[1] - 1) * columns + x + first[2] - 1
-        return np.where(wide < 0, -1, raster)
+        z, y, x = staged.points(np.maximum(places, 0))
+        return np.where(places < 0, -1, (z * rows + y) * columns + x)
 
 
 class Staged:
@@ -177,6 +177,10 @@ class Staged:
     layout : (slices, rows, columns, step of slices, step of rows)
         In 2-D there is no halo of slices, and their step is 0.
     steps : (step of slices, of rows, 1)
+    shape : (slices, rows, columns)
+        With the halo.
+    first : (z, y, x)
+        The first staged point in the image.
     size : int
         Staged points.
     halo : Block
@@ -186,17 +190,51 @@ class Staged:
     """
 
     def __init__(self, block: Block, field: Field) -> None:
-        shape = field.source.shape
         self.block = block
-        slices, rows, columns = (b - a for a, b in zip(block.start, block.stop, strict=True))
-        plane = (rows + 2) * (columns + 2)
-        self.steps = (plane if field.ndim == 3 else 0, columns + 2, 1)
-        self.size = (slices + 2) * plane if field.ndim == 3 else plane
-        self.layout = (slices, rows, columns, *self.steps[:2])
-        z, y, x = (max(a - 1, 0) for a in block.start)
-        z_end, y_end, x_end = (min(b + 1, n) for b, n in zip(block.stop, shape, strict=True))
-        if field.ndim < 3:
-            z, z_end = block.start[0], block.stop[0]
-        self.halo = Block((z, y, x), (z_end, y_end, x_end))
-        moved = (1 - a + b for a, b in zip(block.start, self.halo.start, strict=True))
-        self.at = sum(step * gap for step, gap in zip(self.steps, moved, strict=True))
+        lead = int(field.ndim == 3)
+        slices, rows, columns = block.shape
+        self.shape = slices + 2 * lead, rows + 2, columns + 2
+        self.size = math.prod(self.shape)
+        self.steps = lead * (rows + 2) * (columns + 2), columns + 2, 1
+        self.layout = (*block.shape, *self.steps[:2])
+        self.first = tuple(a - n for a, n in zip(block.start, (lead, 1, 1), strict=True))
+        start = tuple(max(a, 0) for a in self.first)
+        ends = zip(self.first, self.shape, field.source.shape, strict=True)
+        stop = tuple(min(a + n, end) for a, n, end in ends)
+        self.halo = Block(start, stop)  # type: ignore[arg-type]
+        self.at = self.place(start)
+
+    def place(self, point: Sequence[int]) -> int:
+        """Return where a point is staged."""
+        gaps = zip(point, self.first, self.steps, strict=True)
+        return sum((a - first) * step for a, first, step in gaps)
+
+    def part(self, staged: Array, box: Block) -> Array:
+        """Return what is staged for the points of a box."""
+        spans = zip(*box, self.first, strict=True)
+        index = tuple(slice(a - first, b - first) for a, b, first in spans)
+        return staged[: self.size].reshape(self.shape)[index]
+
+    def points(self, places: Array) -> list[Array]:
+        """Return the indices (z, y, x) in the image of staged points."""
+        found = np.unravel_index(places, self.shape)
+        return [index + first for index, first in zip(found, self.first, strict=True)]
+
+    def mark_halo(self, labels: Array, low: Sides, high: Sides) -> None:
+        """Label the points around the block, after its own points have been scanned.
+
+        `low` and `high` tell along which axes the block begins and ends at the frame, which is node
+        0. The points beyond belong to it, and so do the points at the border: the frame is their
+        lowest neighbour.
+        """
+        around = labels[: self.size].reshape(self.shape)
+        axes: list[tuple[Any, ...]] = [
+            (slice(None),) * axis for axis in range(3) if self.steps[axis]
+        ]
+        for before in axes:
+            around[(*before, 0)] = around[(*before, -1)] = OUTSIDE
+        for before, begins, ends in zip(axes, low[-len(axes) :], high[-len(axes) :], strict=True):
+            if begins:
+                around[(*before, slice(2))] = 0
+            if ends:
+                around[(*before, slice(-2, None))] = 0

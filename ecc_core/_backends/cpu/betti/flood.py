@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.gradient import at_home
-from ecc_core._backends.cpu.betti.launch import by_birth, component_pairs
+from ecc_core._backends.cpu.betti.launch import persistence_pairs
 from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import home_of
 from ecc_core._backends.cpu.betti.scan import ONE, bare
@@ -121,14 +121,15 @@ def _components(
     empty = np.empty(0, np.int64)
     if not shown.any():
         return _Components(empty, empty, empty, empty)
-    mask, flat = None if shown.all() else shown, image.reshape(-1)
+    mask, flat = None if shown.all() else shown[None], image.reshape(-1)
     omitted = replace(filtration, nan="omit")
-    births, deaths = component_pairs(image, mask, omitted, workers)
+    ((births, deaths),) = persistence_pairs(
+        image[None], [0], omitted, mask=mask, workers=workers, short=True
+    )
     native = image.dtype.newbyteorder("=")
     values = flat[births].astype(native), flat[deaths].astype(native)
     lasts = (deaths < 0) | ((values[0] != values[1]) & lasting(*values, least))
-    strong = by_birth(flat, births[lasts], deaths[lasts], filtration.superlevel)
-    return _Components(*strong, births[~lasts], deaths[~lasts])
+    return _Components(births[lasts], deaths[lasts], births[~lasts], deaths[~lasts])
 
 
 def _flood(

@@ -1,100 +1,31 @@
-"""Kernels that join the forests of blocks, and those of boxes that touch."""
+"""The edges between boxes that touch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.scan import bare
-from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.compiling import kernel
 
-
-@kernel()
-def write_surface(faces: Any, rim: Any, numbers: Any, surface: Any) -> None:
-    """Write the numbers of the nodes on a block's faces to the surface, for its neighbours."""
-    faces, rim, numbers, surface = bare(faces), bare(rim), bare(numbers), bare(surface)
-    at = 0
-    for k in range(faces.shape[0]):
-        for i in range(faces[k, 3]):
-            for j in range(faces[k, 4]):
-                surface[faces[k, 5] + i * faces[k, 6] + j * faces[k, 7]] = numbers[rim[at]]
-                at += 1
+Array = NDArray[Any]
 
 
-@kernel()
-def list_exits(
-    places: Any,
-    first: Any,
-    nodes: Any,
-    layout: Any,
-    sides: Any,
-    start: Any,
-    shape: Any,
-    numbers: Any,
-    exits: Any,
-) -> None:
-    """List the number and the place on the surface of each node outside the block.
+def edges_across(*faces: Array, wide: bool) -> tuple[Array, Array]:
+    """Return the edges between two faces that touch, as pairs of nodes, and their keys.
 
-    These are the nodes from `first` on.
+    Faces are given by the nodes and keys of the points of one, then of the other.
     """
-    for node in range(first, nodes):
-        z, y, x = coordinates(places[node], layout)
-        place = -1
-        for axis in range(3):
-            here = z if axis == 0 else y if axis == 1 else x
-            side = 0 if here < 0 else 1 if here >= layout[axis] else -1
-            if side >= 0:
-                index = plane_index(axis, z + start[0], y + start[1], x + start[2], shape)
-                place = sides[axis, side, 1] + index
-                break
-        exits[node - first, 0], exits[node - first, 1] = numbers[node], place
+    edges, keys = np.empty((0, 2), faces[0].dtype), np.empty(0, np.uint64)
+    size = _list_edges(*faces, wide, edges, keys)
+    edges, keys = np.empty((size, 2), edges.dtype), np.empty(size, keys.dtype)
+    _list_edges(*faces, wide, edges, keys)
+    return edges, keys
 
 
 @kernel()
-def follow_exits(exits: Any, surface: Any, tree: Any) -> None:
-    """Make each exit a child of the node that its own block has at its place."""
-    exits, surface, tree = bare(exits), bare(surface), bare(tree)
-    for i in range(exits.shape[0]):
-        tree[np.uint64(exits[i, 0])] = surface[np.uint64(exits[i, 1])]
-
-
-@subroutine()
-def plane_index(axis: Any, z: Any, y: Any, x: Any, shape: Any) -> Any:
-    """Return the index of a point in the plane across an axis."""
-    if axis == 0:
-        return y * shape[2] + x
-    if axis == 1:
-        return z * shape[2] + x
-    return z * shape[1] + y
-
-
-@subroutine()
-def coordinates(place: Any, layout: Any) -> Any:
-    """Return (z, y, x) of a place in a staged block, relative to its first own point."""
-    _, _, _, slice_step, row_step = layout
-    z = 0
-    if slice_step:
-        z = place // slice_step - 1
-        place %= slice_step
-    return z, place // row_step - 1, place % row_step - 1
-
-
-@kernel()
-def open_face(opens: Any, closed: Any, tree: Any, nodes: Any, keys: Any) -> None:
-    """Open the components on an open face at the keys of its points."""
-    opens, closed, tree = bare(opens), bare(closed), bare(tree)
-    for i in range(nodes.shape[0]):
-        for j in range(nodes.shape[1]):
-            root = find(tree, nodes[i, j])
-            if keys[i, j] < opens[root]:
-                opens[root] = keys[i, j]
-            closed[root] = False
-
-
-@kernel()
-def cross_edges(
+def _list_edges(
     nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any, edges: Any, edge_keys: Any
 ) -> Any:
     """List the edges between two faces that touch, as far as there is room; return their number.

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
+from ecc_core._backends.cpu.betti.forest import section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.scan import ONE, bare
@@ -112,22 +112,20 @@ def grown(
     offsets = near[0] @ staged.steps
     touched, parents = _sides(field, staged, open_sides), np.zeros(staged.size, index)
     owners = np.full(staged.size if open_sides else 0, -1, index)
-    most = sum(_side(keys, field, staged, side).size for side in open_sides)
+    most = sum(_side(keys, staged, side).size for side in open_sides)
     join = _join_open if open_sides else _join_closed
     nodes, changes = join(order, offsets, near[1], parents, touched, found, owners, most)
     faces, ends = (
-        {side: _side(array, field, staged, side).copy() for side in open_sides}
-        for array in (keys, owners)
+        {side: _side(array, staged, side).copy() for side in open_sides} for array in (keys, owners)
     )
     return Growth(found, nodes, changes, faces, ends)
 
 
-def _side(staged_points: Array, field: Field, staged: Staged, side: Side) -> Array:
+def _side(staged_points: Array, staged: Staged, side: Side) -> Array:
     """Return a view of what is staged for the points of a side of the box."""
-    steps = [step * staged_points.itemsize for step in staged.steps]
-    inner = as_strided(staged_points[staged.at :], field.source.shape, steps)
-    view: Array = inner[(slice(None),) * side[0] + (-side[1],)]
-    return view
+    axis, end = side
+    plane = section(staged.block, axis, end * (staged.block.stop[axis] - 1))
+    return staged.part(staged_points, plane).squeeze(axis)
 
 
 def _sides(field: Field, staged: Staged, open_sides: Sequence[Side]) -> NDArray[np.uint8]:
@@ -136,7 +134,7 @@ def _sides(field: Field, staged: Staged, open_sides: Sequence[Side]) -> NDArray[
     for axis in range(field.ndim):
         for end in (0, 1):
             side = axis + lead, end
-            inner = _side(touched, field, staged, side)
+            inner = _side(touched, staged, side)
             inner |= OPEN if side in open_sides else 1 << (2 * axis + end)
     return touched
 

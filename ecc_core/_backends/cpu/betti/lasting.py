@@ -1,35 +1,22 @@
-"""Pieces for the classes of images in 2-D that last: a class is counted once it is final.
+"""Which classes of pieces last, in 2-D: a class is counted once it is final.
 
 Keys are in the order of the values, so that the value of each is known.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, kind_of
-from ecc_core._backends.cpu.betti.launch import entered, grow, rank_plans
-from ecc_core._backends.cpu.betti.pieces import (
-    Piece,
-    Side,
-    box_of,
-    face_keys,
-    graph_of,
-    joined_faces,
-    joined_graphs,
-    pack_piece,
-    unpack_piece,
-)
+from ecc_core._backends.cpu.betti.forest import Forest
+from ecc_core._backends.cpu.betti.launch import entered, rank_plans
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.persistence import lasting
-
-__all__ = ["join_pieces", "numbers_of", "pack_piece", "piece_of", "unpack_piece"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -62,7 +49,7 @@ class Lasting(NamedTuple):
 
     @classmethod
     def of(
-        cls, dtype: Any, thresholds: Array, filtration: Filtration, *, least: float, masked: bool
+        cls, dtype: Any, thresholds: Array, filtration: Filtration, masked: bool, least: float
     ) -> Lasting:
         """Return what counts of an image."""
         native = dtype.newbyteorder("=")
@@ -101,29 +88,13 @@ class Lasting(NamedTuple):
         points = self.of_keys(births, kind), self.of_keys(deaths, kind)
         return self.counted(*(points[::-1] if kind.complement else points))
 
-
-def piece_of(
-    image: Array,
-    thresholds: Array,
-    filtration: Filtration,
-    open_sides: tuple[Side, ...],
-    *,
-    least: float,
-    mask: Array | None = None,
-    workers: int | None = None,
-) -> Piece:
-    """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
-    rule = Lasting.of(image.dtype, thresholds, filtration, least=least, masked=mask is not None)
-    field, sides = box_of(image, mask, open_sides)
-    faces = {side: face_keys(field, rule.keyed, *side) for side in sides}
-    graphs = []
-    for kind in rule.kinds:
-        (forest,), _ = grow(field, [kind], [rule.keyed], 0, filtration.nan, workers, sides)
-        pairs = np.concatenate([part.pairs for part in forest.parts]).T
-        points = [_points(image, mask, places) for places in pairs]
-        count = rule.counted(*(points[::-1] if kind.complement else points))
-        graphs.append(graph_of(forest, count, faces, rule.keyed.top, partial(rule.ended, kind)))
-    return Piece(np.empty(0, np.int64), faces, graphs)
+    def ended_within(self, forest: Forest, image: Array, mask: Array | None) -> Values:
+        """Count the components that end within the blocks of a forest."""
+        births, deaths = (
+            _points(image, mask, places)
+            for places in np.concatenate([part.pairs for part in forest.parts]).T
+        )
+        return self.counted(*((deaths, births) if forest.kind.complement else (births, deaths)))
 
 
 def _points(image: Array, mask: Array | None, places: Array) -> Points:
@@ -131,43 +102,3 @@ def _points(image: Array, mask: Array | None, places: Array) -> Points:
     values = image.reshape(-1)[places].astype(image.dtype.newbyteorder("="), copy=False)
     enter = np.ones(places.size, np.bool_) if mask is None else mask.reshape(-1)[places]
     return values, enter & ~np.isnan(values) if values.dtype.kind == "f" else enter
-
-
-def join_pieces(
-    low: Piece,
-    high: Piece,
-    axis: int,
-    dtype: np.dtype[Any],
-    thresholds: Array,
-    filtration: Filtration,
-    *,
-    least: float,
-    masked: bool,
-) -> Piece:
-    """Join two pieces that touch across an axis; `dtype` is that of the image."""
-    rule = Lasting.of(dtype, thresholds, filtration, least=least, masked=masked)
-    axis += 3 - filtration.ndim
-    touching = low.faces[axis, 1], high.faces[axis, 0]
-    faces = joined_faces(low.faces, high.faces, axis)
-    given = touching, faces, axis, rule.keyed.top
-    graphs = [
-        joined_graphs(first, second, kind, *given, partial(rule.ended, kind))
-        for first, second, kind in zip(low.graphs, high.graphs, rule.kinds, strict=True)
-    ]
-    return Piece(low.euler, faces, graphs)
-
-
-def numbers_of(
-    piece: Piece,
-    dtype: np.dtype[Any],
-    thresholds: Array,
-    filtration: Filtration,
-    *,
-    least: float,
-    masked: bool,
-) -> Values:
-    """Return the Betti numbers of classes that last, (d, n), of a piece without open sides."""
-    rule = Lasting.of(dtype, thresholds, filtration, least=least, masked=masked)
-    values = np.stack([graph.histogram for graph in piece.graphs])
-    values[0] += rule.counted(rule.of_keys(piece.graphs[0].births, rule.kinds[0]))  # for ever
-    return values

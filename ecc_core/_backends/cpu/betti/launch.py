@@ -188,7 +188,8 @@ def lasting_points(
 ) -> Iterator[tuple[Array, Array]]:
     """Give the points at which classes that last are born and die, for each dimension."""
     flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
-    for births, deaths in persistence_pairs(image, dimensions, filtration, **options):
+    found = persistence_pairs(image, dimensions, filtration, **options, ordered=False)
+    for births, deaths in found:
         dies = deaths >= 0
         if least > 0:
             born, died = (flat[points].astype(native, copy=False) for points in (births, deaths))
@@ -246,24 +247,30 @@ def persistence_pairs(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    short: bool = False,
+    ordered: bool = True,
 ) -> list[tuple[Values, Values]]:
-    """Return the points at which classes of an image (batch of 1) are born and die, by birth.
+    """Return the points at which classes of an image (batch of 1) are born and die.
 
-    There is a pair of arrays for each dimension. Points are numbered in C order; the death of a
-    class that does not die is -1. Classes that die at the value at which they are born are left
-    out.
+    There is a pair of arrays for each dimension, by birth unless the order is of no interest.
+    Points are numbered in C order; the death of a class that does not die is -1. Classes that die
+    at the value at which they are born are among them only if `short`.
     """
     values, shown = image[0], None if mask is None else mask[0]
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
     if filtration.ndim < 3 and not filtration.boundary.wraps:
-        return planar_pairs(laid_out(*narrowed(values, shown)), dimensions, filtration)
+        field = laid_out(*narrowed(values, shown))
+        return planar_pairs(field, dimensions, filtration, short=short)
     never = never_of(values, shown)
     if filtration.nan == "raise" and values.dtype.kind == "f":
         known = values if shown is None else values[shown]
         if np.isnan(known).any():
             raise ValueError(NAN_MESSAGE)
-    return [_pairs(values, shown, never, k, filtration, workers) for k in dimensions]
+    found = [_pairs(values, shown, never, k, filtration, workers, short) for k in dimensions]
+    if not ordered:
+        return found
+    return [by_birth(values.reshape(-1), *pairs, filtration.superlevel) for pairs in found]
 
 
 def _pairs(
@@ -273,8 +280,9 @@ def _pairs(
     dimension: int,
     filtration: Filtration,
     workers: int | None,
+    short: bool,
 ) -> tuple[Values, Values]:
-    """Return the pairs of one dimension."""
+    """Return the pairs of one dimension, in any order."""
     if filtration.boundary.wraps:
         births, deaths = torus_pairs(values, never, dimension, filtration)
     elif 0 < dimension < filtration.ndim - 1:
@@ -283,8 +291,8 @@ def _pairs(
         births, deaths = forest_pairs(values, shown, never, dimension > 0, filtration, workers)
     deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
     flat = values.reshape(-1)
-    lives = ~never[births] & ((deaths < 0) | (flat[births] != flat[deaths]))
-    return by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
+    lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
+    return births[lives], deaths[lives]
 
 
 def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
@@ -298,22 +306,6 @@ def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> t
         births, deaths = births[order], deaths[order]
     order = stable_order(entry_values(values[births], superlevel))
     return births[order], deaths[order]
-
-
-def component_pairs(
-    values: Array, shown: Array | None, filtration: Filtration, workers: int | None
-) -> tuple[Array, Array]:
-    """Return the points at which components begin and end, also where both have one value."""
-    wraps = filtration.boundary.wraps
-    if filtration.ndim < 3 and not wraps:
-        return planar_pairs(laid_out(*narrowed(values, shown)), [0], filtration, short=True)[0]
-    never = never_of(values, shown)
-    if wraps:
-        births, deaths = torus_pairs(values, never, 0, filtration)
-    else:
-        births, deaths = forest_pairs(values, shown, never, False, filtration, workers)
-    births, deaths = births[~never[births]], deaths[~never[births]]
-    return births, np.where((deaths >= 0) & never[deaths], -1, deaths)
 
 
 def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:

@@ -56,10 +56,10 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return ordered[first], numbers
 
 
-def sort_keys(keys: Array) -> Array:
-    """Return the order of unsigned integers; equal ones keep theirs."""
+def sort_keys(keys: Array, bits: int | None = None) -> Array:
+    """Return the order of unsigned integers of so many bits; equal ones keep theirs."""
     index: Any = np.uint32 if keys.size < 1 << 32 else np.int64
-    digits = -(-8 * keys.itemsize // DIGIT)
+    digits = -(-(bits or 8 * keys.itemsize) // DIGIT)
     starts = np.zeros((digits, 1 << DIGIT), index)
     order, spare = np.arange(keys.size, dtype=index), scratch.take("order", keys.size, index)
     sorted_keys, spare_keys = (

@@ -8,8 +8,10 @@ numbers do not depend on how an image is cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.basins import number_nodes
+from ecc_core._backends.cpu.betti.basins import Nodes, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
-from ecc_core._backends.cpu.betti.forest import Forest, Nodes
-from ecc_core._backends.cpu.betti.glue import cross_edges, open_face
+from ecc_core._backends.cpu.betti.forest import Forest, join, section, unjoined
+from ecc_core._backends.cpu.betti.glue import edges_across
+from ecc_core._backends.cpu.betti.lasting import Lasting
 from ecc_core._backends.cpu.betti.launch import cumulate, grow, laid_out, rank_plans
 from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
 from ecc_core._backends.cpu.encoders.plans import Plan
@@ -85,6 +88,29 @@ def plans_of(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool
     return rank_plans(dtype, thresholds, filtration, masked=masked, points=0)
 
 
+class _Counted(NamedTuple):
+    """What is counted of pieces: plans of keys, and kinds of components.
+
+    Of classes that last, also those that count, and what each kind adds to a histogram.
+    """
+
+    plans: list[Plan]
+    kinds: list[Kind]
+    rule: Lasting | None
+    ended: list[Ended | None]
+
+
+def _counted(
+    dtype: Any, thresholds: Array, filtration: Filtration, masked: bool, least: float
+) -> _Counted:
+    if least == 0:
+        kinds = kinds_of(filtration)
+        plans = plans_of(dtype, thresholds, filtration, masked)
+        return _Counted(plans, kinds, None, [None] * len(kinds))
+    rule = Lasting.of(dtype, thresholds, filtration, masked, least)
+    return _Counted([rule.keyed], rule.kinds, rule, [partial(rule.ended, k) for k in rule.kinds])
+
+
 def piece_of(
     image: Array,
     thresholds: Array,
@@ -93,41 +119,41 @@ def piece_of(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    least: float = 0,
 ) -> Piece:
-    """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
-    batch = None if mask is None else mask[None]
-    euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
-    plans = plans_of(image.dtype, thresholds, filtration, mask is not None)
-    field, sides = box_of(image, mask, open_sides)
-    kinds, bins = kinds_of(filtration), plans[-1].top + 1
+    """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on.
+
+    Counts only classes that last for at least `least`.
+    """
+    plans, kinds, rule, ended = _counted(
+        image.dtype, thresholds, filtration, mask is not None, least
+    )
+    sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
+    field, top = laid_out(image, mask), plans[-1].top
+    bins = 0 if rule else top + 1
     forests, histograms = grow(field, kinds, plans, bins, filtration.nan, workers, sides)
-    faces = {side: face_keys(field, plans[-1], *side) for side in sides}
+    euler = np.empty(0, np.int64)
+    if rule:
+        histograms = [rule.ended_within(forest, image, mask) for forest in forests]
+    else:
+        batch = None if mask is None else mask[None]
+        euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
+    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
     graphs = [
-        graph_of(forest, histogram, faces, plans[-1].top)
-        for forest, histogram in zip(forests, histograms, strict=True)
+        _graph_of(forest, histogram, faces, top, end)
+        for forest, histogram, end in zip(forests, histograms, ended, strict=True)
     ]
     return Piece(euler, faces, graphs)
 
 
-def box_of(
-    image: Array, mask: Array | None, open_sides: tuple[Side, ...]
-) -> tuple[Field, list[Side]]:
-    """Return an image and its open sides with three axes."""
-    sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
-    return laid_out(image, mask), sides
-
-
-def face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
+def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
     """Return the keys of the points on one side."""
     shape = field.source.shape
-    start, stop = [0, 0, 0], list(shape)
-    start[axis], stop[axis] = (0, 1) if side == 0 else (shape[axis] - 1, shape[axis])
-    extents = [b - a for a, b in zip(start, stop, strict=True)]
-    steps = (extents[1] * extents[2], extents[2])
-    keys = np.empty(extents[0] * steps[0] + SPARE, plan.key_dtype)
-    box = Block(tuple(start), tuple(stop))  # type: ignore[arg-type]
-    load_box(plan, field.source, field.mask, box, keys, 0, steps)
-    return keys[:-SPARE].reshape(extents).squeeze(axis)
+    box = section(Block((0, 0, 0), shape), axis, side * (shape[axis] - 1))
+    _, rows, columns = box.shape
+    keys = np.empty(math.prod(box.shape) + SPARE, plan.key_dtype)
+    load_box(plan, field.source, field.mask, box, keys, 0, (rows * columns, columns))
+    return keys[:-SPARE].reshape(box.shape).squeeze(axis)
 
 
 def _ordered(keys: Array, kind: Kind, top: int) -> Array:
@@ -135,17 +161,17 @@ def _ordered(keys: Array, kind: Kind, top: int) -> Array:
     return keys.dtype.type(top) - keys if kind.complement else keys
 
 
-def graph_of(
+def _graph_of(
     forest: Forest,
     histogram: Values,
     faces: dict[Side, Array],
     top: int,
-    ended: Ended | None = None,
+    ended: Ended | None,
 ) -> Graph:
     """Join the blocks of a forest, and return what is not final."""
     edges = np.concatenate([part.edges for part in forest.parts])
     keys = np.concatenate([part.keys for part in forest.parts])
-    ends = {side: forest.grid.face(*side, forest.surface) for side in faces}
+    ends = {side: forest.surface[forest.grid.side(*side)] for side in faces}
     ordered = {side: _ordered(face, forest.kind, top) for side, face in faces.items()}
     nodes, frame = forest.nodes(), forest.kind.complement
     return _reduced(nodes, edges, keys, histogram, ordered, ends, frame, ended)
@@ -167,14 +193,15 @@ def _reduced(
         nodes.places[0], nodes.births[0] = -1, 0
         nodes.opens[0], nodes.closed[0] = 0, False
     for side, own in faces.items():
-        open_face(nodes.opens, nodes.closed, nodes.tree, ends[side], own)
+        open_points(ends[side], own, nodes)
     counted = histogram if ended is None else histogram[:0]
-    kept, pairs = nodes.join(edges, keys, np.argsort(keys, kind="stable"), counted)
+    order = np.argsort(keys, kind="stable")
+    kept, pairs = join(nodes, edges, keys, np.arange(keys.size), order, counted)
     if ended is not None:
         histogram = histogram + ended(nodes.births[pairs[:, 0]], keys[pairs[:, 1]])
     count = nodes.births.size
     numbers, roots = np.empty(count, np.int32), np.empty(count, np.int32)
-    roots = roots[: number_nodes(nodes.merged, count, numbers, roots)]
+    roots = roots[: number_nodes(nodes.merged, numbers, roots)]
     left = {side: numbers[end] for side, end in ends.items()}
     return Graph(histogram, nodes.births[roots], numbers[edges[kept]], keys[kept], left)
 
@@ -188,17 +215,21 @@ def join_pieces(
     filtration: Filtration,
     *,
     masked: bool,
+    least: float = 0,
 ) -> Piece:
     """Join two pieces that touch across an axis; `dtype` is that of the image."""
     axis += 3 - filtration.ndim
-    plan = plans_of(dtype, thresholds, filtration, masked)[-1]
+    plans, kinds, rule, ended = _counted(dtype, thresholds, filtration, masked, least)
     touching = low.faces[axis, 1], high.faces[axis, 0]
     faces = joined_faces(low.faces, high.faces, axis)
+    given = touching, faces, axis, plans[-1].top
     graphs = [
-        joined_graphs(first, second, kind, touching, faces, axis, plan.top)
-        for first, second, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
+        _joined_graphs(first, second, kind, *given, end)
+        for first, second, kind, end in zip(low.graphs, high.graphs, kinds, ended, strict=True)
     ]
-    crossing = _crossing(touching, plan, filtration)
+    if rule:
+        return Piece(low.euler, faces, graphs)
+    crossing = _crossing(touching, plans[-1], filtration)
     return Piece(low.euler + high.euler + crossing, faces, graphs)
 
 
@@ -213,7 +244,7 @@ def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> 
     return faces
 
 
-def joined_graphs(
+def _joined_graphs(
     low: Graph,
     high: Graph,
     kind: Kind,
@@ -221,19 +252,16 @@ def joined_graphs(
     faces: dict[Side, Array],
     axis: int,
     top: int,
-    ended: Ended | None = None,
+    ended: Ended | None,
 ) -> Graph:
     """Join the graphs of two boxes that touch, whose faces are those of the union."""
     count = low.births.size
-    nodes = Nodes(count + high.births.size)
+    nodes = unjoined(count + high.births.size)
     nodes.births[:] = np.concatenate([low.births, high.births])
     moved = {side: face + np.int32(count) for side, face in high.faces.items()}
     own, far = (_ordered(face, kind, top) for face in touching)
-    touch = low.faces[axis, 1], own, moved[axis, 0], far, kind.connectivity > 1
-    none = np.empty((0, 2), np.int32), np.empty(0, np.uint64)
-    size = cross_edges(*touch, *none)
-    edges, keys = np.empty((size, 2), np.int32), np.empty(size, np.uint64)
-    cross_edges(*touch, edges, keys)
+    touch = low.faces[axis, 1], own, moved[axis, 0], far
+    edges, keys = edges_across(*touch, wide=kind.connectivity > 1)
     if kind.complement:
         nodes.tree[count] = 0
     return _reduced(
@@ -271,11 +299,16 @@ def numbers_of(
     filtration: Filtration,
     *,
     masked: bool,
+    least: float = 0,
 ) -> Values:
     """Return the Betti numbers of a piece without open sides, (d, n)."""
-    plan, kinds = plans_of(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
+    plans, kinds, rule, _ = _counted(dtype, thresholds, filtration, masked, least)
+    if rule:
+        lasting = np.stack([graph.histogram for graph in piece.graphs])
+        lasting[0] += rule.counted(rule.of_keys(piece.graphs[0].births, kinds[0]))  # for ever
+        return lasting
     counted = zip(piece.graphs, kinds, strict=True)
-    ends = [cumulate(graph.histogram, kind, plan) for graph, kind in counted]
+    ends = [cumulate(graph.histogram, kind, plans[-1]) for graph, kind in counted]
     values: Values = complete(ends, kinds, piece.euler, filtration.ndim)
     return values
 

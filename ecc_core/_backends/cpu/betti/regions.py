@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.borders import closed
 from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.blocks import Field
-from ecc_core._backends.cpu.betti.launch import betti_curves, grow, lasting_points
+from ecc_core._backends.cpu.betti.launch import betti_curves, lasting_points
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
@@ -78,7 +76,7 @@ def region_betti_curves(
         sheets = _Sheets(volume, regions, ids, boxes, flat, least)
         counts: Any = sheets.count(np.flatnonzero(small), thresholds, workers)
         if least == 0:
-            counts = complete(counts, sheets.kinds, euler, filtration.ndim)
+            counts = complete(counts, kinds_of(flat), euler, filtration.ndim)
         result[small, : filtration.ndim] = np.stack(counts, 1)[small]
     return ids, result
 
@@ -128,13 +126,6 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
     return merged
 
 
-class Points(NamedTuple):
-    """Values of points, and the numbers of their regions, from 1 on; 0 is no region."""
-
-    values: Array
-    ranks: Array
-
-
 class _Sheets:
     """Counts the classes of regions that are laid on sheets."""
 
@@ -148,37 +139,35 @@ class _Sheets:
         least: float,
     ) -> None:
         self.image, self.labels, self.ids, self.boxes = image, labels, ids, boxes
-        self.filtration, self.kinds, self.least = filtration, kinds_of(filtration), least
+        self.filtration, self.least = filtration, least
 
     def count(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
-        """Count the classes of each kind of forest, (ids, n), for some of the regions.
+        """Count the classes of each dimension, (ids, n), for some of the regions.
 
-        Those of each dimension if only classes that last count.
+        Only those from which the others follow if all classes count.
         """
-        dtype = self.image.dtype.newbyteorder("=")
-        superlevel = self.filtration.superlevel
-        plan = curve_plans(dtype, thresholds, superlevel, False, masked=True, points=0)[-1]
         limits = SHEET if self.filtration.ndim == 3 else SHEET_2D
         sheets = lay_out(self.boxes[:, 1] - self.boxes[:, 0], regions, limits)
         points = sum(math.prod(sheet.shape) for sheet in sheets)
 
-        def work(queue: Iterator[Sheet]) -> list[list[list[Points]]]:
-            return [self._events(sheet, plan) for sheet in queue]
+        def work(queue: Iterator[Sheet]) -> list[list[Any]]:
+            return [self._events(sheet) for sheet in queue]
 
-        found = list(itertools.chain(*share(sheets, work, worker_count(workers, points, 1))))
+        found = itertools.chain(*share(sheets, work, worker_count(workers, points, 1)))
         totals = []
-        for k in range(len(found[0])):
+        for events in zip(*found, strict=True):
             born, dead = (
-                Points(
-                    *map(np.concatenate, zip(*(events[k][side] for events in found), strict=True))
-                )
-                for side in (0, 1)
+                self._entered(thresholds, *map(np.concatenate, zip(*side, strict=True)))
+                for side in zip(*events, strict=True)
             )
-            totals.append(self._entered(born, thresholds) - self._entered(dead, thresholds))
+            totals.append(born - dead)
         return totals
 
-    def _events(self, sheet: Sheet, plan: Plan) -> list[list[Points]]:
-        """Return where classes of a sheet are born and die, as `count` counts them."""
+    def _events(self, sheet: Sheet) -> list[Any]:
+        """Return the values and regions at births and deaths on a sheet, for each dimension.
+
+        Regions are numbered from 1 on.
+        """
         image = np.zeros(sheet.shape, self.image.dtype.newbyteorder("="))
         ranks = np.zeros(sheet.shape, np.int32)
         for i, (y, x) in zip(sheet.regions, sheet.places, strict=True):
@@ -188,39 +177,23 @@ class _Sheets:
             np.copyto(image[there], self.image[z0:z1, y0:y1, x0:x1], where=inside)
             np.copyto(ranks[there], i + 1, where=inside)
         values, rank = image.reshape(-1), ranks.reshape(-1)
-        ndim = max(self.filtration.ndim, 2)
-        if self.least > 0:
-            sets = self.filtration.in_axes(ndim)
-            given = image[None] if ndim == 3 else image
-            lasting = lasting_points(
-                given,
-                range(self.filtration.ndim),
-                sets,
-                self.least,
-                mask=ranks.reshape(given.shape) > 0,
-            )
-            return [[Points(values[p], rank[p]) for p in points] for points in lasting]
-        field = Field(Source(image), Source(ranks > 0, "mask"), ndim)
-        forests, histograms = grow(field, self.kinds, [plan], 0, "omit", 1)
-        events = []
-        for forest, histogram in zip(forests, histograms, strict=True):
-            pairs, roots = forest.join(histogram)
-            births, deaths = pairs.T
-            if forest.kind.complement:
-                births, deaths, roots = deaths, births, roots[:0]
-            # Beyond the last threshold components may end that would not end alone.
-            ended = np.where(rank[births] == rank[deaths], rank[deaths], 0)
-            births = np.concatenate([births, roots])
-            events.append([Points(values[births], rank[births]), Points(values[deaths], ended)])
-        return events
+        ndim = self.filtration.ndim
+        sets = self.filtration.in_axes(max(ndim, 2))
+        given = image[None] if ndim == 3 else image
+        mask = ranks.reshape(given.shape) > 0
+        dimensions = [*range(ndim)]
+        if self.least == 0:
+            dimensions = [(ndim - 1) * kind.complement for kind in kinds_of(self.filtration)]
+        events = lasting_points(given, dimensions, sets, self.least, mask=mask, workers=1)
+        return [[(values[p], rank[p]) for p in points] for points in events]
 
-    def _entered(self, points: Points, thresholds: Array) -> Values:
+    def _entered(self, thresholds: Array, values: Array, regions: Array) -> Values:
         """Count the points of each region that have entered: the curve of isolated points."""
         counts = np.zeros((self.ids.size, thresholds.size), np.int64)
-        labels = np.zeros(2 * points.ranks.size, np.int32)
-        labels[::2] = points.ranks
+        labels = np.zeros(2 * regions.size, np.int32)
+        labels[::2] = regions
         ranks, found = launch.region_curves(
-            np.repeat(points.values, 2), labels, thresholds, self.filtration.in_axes(1), workers=1
+            np.repeat(values, 2), labels, thresholds, self.filtration.in_axes(1), workers=1
         )
         counts[ranks - 1] = found
         return counts

@@ -28,34 +28,6 @@ def bare(array: Any) -> Any:
     return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
-@kernel()
-def mark_halo(labels: Any, layout: Any, low: Any, high: Any) -> None:
-    """Label the points around a block, after its own points have been scanned.
-
-    `low` and `high` tell along which axes the block begins and ends at the frame, which is node 0.
-    The points beyond belong to it, and so do the points at the border: the frame is their lowest
-    neighbour.
-    """
-    slices, rows, columns, slice_step, row_step = layout
-    at = slice_step + row_step + 1
-    labels = bare(labels)
-    lead = 1 if slice_step else 0
-    for z in range(-lead, slices + lead):
-        out_z = z < 0 or z >= slices
-        edge_z = lead and ((z <= 0 and low[0]) or (z >= slices - 1 and high[0]))
-        for y in range(-1, rows + 1):
-            start = at + z * slice_step + y * row_step
-            edge = edge_z or (y <= 0 and low[1]) or (y >= rows - 1 and high[1])
-            if edge or out_z or y < 0 or y >= rows:
-                for place in range(np.uint64(start), np.uint64(start + columns)):
-                    labels[place] = 0 if edge else OUTSIDE
-            labels[start - 1] = labels[start + columns] = 0 if edge else OUTSIDE
-            if low[2]:
-                labels[start - 1] = labels[start] = 0
-            if high[2]:
-                labels[start + columns - 1] = labels[start + columns] = 0
-
-
 @subroutine()
 def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
     """Return one end of each component of a lower link; `known` is part of the first one."""

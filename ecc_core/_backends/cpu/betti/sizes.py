@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.glue import cross_edges
+from ecc_core._backends.cpu.betti.glue import edges_across
 from ecc_core._backends.cpu.betti.growth import (
     EACH,
     GAIN,
@@ -89,10 +89,7 @@ def join_pieces(
 
 def _meetings(ends: Array, keys: Array, far_ends: Array, far_keys: Array, wide: bool) -> Values:
     """Return the changes by which the nodes of two faces that touch meet."""
-    touch = ends, keys, far_ends, far_keys, wide
-    size = cross_edges(*touch, np.empty((0, 2), np.int64), np.empty(0, np.uint64))
-    edges, edge_keys = np.empty((size, 2), np.int64), np.empty(size, np.uint64)
-    cross_edges(*touch, edges, edge_keys)
+    edges, edge_keys = edges_across(ends, keys, far_ends, far_keys, wide=wide)
     codes = 4 * (edge_keys.astype(np.int64) + 1) + MEET
     return np.column_stack([codes, edges])
 
