@@ -24,21 +24,12 @@ from ecc_core._cli.curve_table import (
     plot,
 )
 from ecc_core._cli.errors import FailedImages, blame, one_line
-from ecc_core._cli.inputs import matching_paths
-from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import (
-    check_outputs,
-    check_together,
-    metadata_of,
-    needs_memory,
-    settings_of,
-    settle_estimator,
-)
-from ecc_core._cli.pairs import check_pairs
+from ecc_core._cli.inputs import Lengths, matching_paths
+from ecc_core._cli.outputs import check_curves, metadata_of, needs_memory, settings_of
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._io.plates import PlateImage, images_of_plate
+from ecc_core._io.readers.zarr_images import PlateImage, images_of_plate
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -76,7 +67,6 @@ def run(arguments: argparse.Namespace) -> None:
     FailedImages
         After the others are written.
     """
-    check_together(arguments)
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
     if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
@@ -84,9 +74,8 @@ def run(arguments: argparse.Namespace) -> None:
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
-    check_outputs(arguments, [*images, *check_pairs(images, arguments)])
-    settle_estimator(arguments)
-    found: list[tuple[str, Curves]] = []
+    check_curves(arguments, [*images])
+    found: Found = []
     lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -99,26 +88,15 @@ def run(arguments: argparse.Namespace) -> None:
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
-            _write(found, images, failures, lengths.unit, arguments)
+            found = at_common_thresholds(found, superlevel=arguments.superlevel)
+            columns = _columns(found, images, lengths.unit, arguments)
+            settings = settings_of(arguments, thresholds=found[-1][1].thresholds)
+            write_table(arguments.out, columns, metadata=metadata_of(settings, failed=failures))
+            plot(found, arguments, lengths.unit)
         if not failures:
             parts.clear()
     if failures:
         raise FailedImages(failures)
-
-
-def _write(
-    found: Found,
-    images: dict[str, dict[str, str]],
-    failures: list[str],
-    unit: str,
-    arguments: argparse.Namespace,
-) -> None:
-    found = at_common_thresholds(found, superlevel=arguments.superlevel)
-    columns = _columns(found, images, unit, arguments)
-    settings = settings_of(arguments, thresholds=found[-1][1].thresholds)
-    write_table(arguments.out, columns, metadata=metadata_of(settings, failed=failures))
-    if arguments.plot:
-        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=unit)
 
 
 def _failure(path: str, error: Exception) -> str:
@@ -161,8 +139,7 @@ def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: P
             curves = curves_of(image, arguments, None if whole else at)
         if keeps and time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, _packed(curves))
-    if stack.calibration:
-        lengths.keep(path, stack.calibration)
+    lengths.keep(path, stack.calibration)
     return curves
 
 

@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
-from ecc_core._cli.curve_table import places_of
+from ecc_core._cli.curve_table import EULER, Curves, places_of
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import Selected, open_blocks, select_input
-from ecc_core._cli.lengths import Calibration, Lengths
+from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
 from ecc_core._cli.outputs import has_lengths
 from ecc_core._io.blocks import Blocks
+from ecc_core._io.results import describe_result
 from ecc_core._io.views import Box, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
@@ -32,7 +32,7 @@ from ecc_core._request.filtration import (
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
-from ecc_core.results import curve_facts
+from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 Array = NDArray[Any]
 
@@ -51,47 +51,23 @@ MEBIBYTE = 1 << 20
 
 
 class Means(NamedTuple):
-    """The blocks of an image, and how many of them fit in memory.
+    """The blocks of an image, and how many of them fit in memory."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Points of a block along each axis of the source.
-    workers : int
-        Threads whose blocks fit in memory together.
-    side : int
-        Blocks of a column across, so that planes fit in memory.
-    piece : int
-        Bytes that Betti numbers or sizes of components keep of a block, or 0 without them.
-    """
-
-    sizes: tuple[int, ...]
-    workers: int
-    side: int
-    piece: int
+    sizes: tuple[int, ...]  # points of a block along each axis of the source
+    workers: int  # threads whose blocks fit in memory together
+    side: int  # blocks of a column across, so that planes fit in memory
+    piece: int  # bytes that Betti numbers or sizes of components keep of a block, or 0
 
 
 class Stack(NamedTuple):
-    """An image, in blocks that fit in memory.
-
-    Attributes
-    ----------
-    selected : Selected
-    blocks : Blocks
-    means : Means
-    filtration : Filtration
-    spacing : tuple of float or None
-        Distance between neighbouring points along each spatial axis; None if it has no effect.
-    calibration : Calibration or None
-        From which the spacing is; None if it has no effect.
-    """
+    """An image, in blocks that fit in memory."""
 
     selected: Selected
     blocks: Blocks
     means: Means
     filtration: Filtration
-    spacing: tuple[float, ...] | None
-    calibration: Calibration | None
+    spacing: tuple[float, ...] | None  # along each spatial axis; None if it has no effect
+    calibration: Calibration | None  # from which the spacing is
 
     @property
     def ndim(self) -> int:
@@ -150,11 +126,21 @@ class Stack(NamedTuple):
             "unit": self.unit,
         }
 
-    @property
-    def result_facts(self) -> dict[str, Any]:
-        """What its results say of themselves."""
+    def described(self, curves: Curves) -> dict[str, Any]:
+        """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+        if curves.labels is not None and self.batch:
+            return {}
         facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
-        return facts | ({"spacing_units": self.unit} if self.blocks.direction else {})
+        facts["density"] = curves.density
+        if self.blocks.direction:
+            facts["spacing_units"] = self.unit
+        at, values = curves.thresholds, curves.measures[EULER]
+        if curves.labels is None:
+            values = values.reshape((*self.batch, at.size))
+            return {"result": describe_result(EulerCurve(at, values, **facts))}
+        known = {field.name for field in fields(RegionCurves)}
+        facts = {name: fact for name, fact in facts.items() if name in known}
+        return {"result": describe_result(RegionCurves(curves.labels, at, values, **facts))}
 
 
 def open_stack(

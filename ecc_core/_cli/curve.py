@@ -12,20 +12,16 @@ from typing import Any
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
+from ecc_core._cli.curve_table import Curves, Found, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import matching_paths
-from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.outputs import (
-    check_outputs,
-    check_together,
+    check_curves,
     metadata_of,
     needs_memory,
     quantities_of,
     settings_of,
-    settle_estimator,
 )
-from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
@@ -55,13 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
-    check_together(arguments)
     if arguments.json and arguments.out:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
-    check_outputs(arguments, [*paths, *check_pairs(paths, arguments)], printed=True)
-    settle_estimator(arguments)
-    found: list[tuple[str, Curves]] = []
+    check_curves(arguments, paths, printed=True)
+    found: Found = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
@@ -73,11 +67,9 @@ def run(arguments: argparse.Namespace) -> None:
             start(f"curve of {Path(path).name}")
             with blame(path):
                 curves = _curves(stack, arguments)
-            if stack.calibration:
-                lengths.keep(path, stack.calibration)
+            lengths.keep(path, stack.calibration)
             found.append((path, curves))
-            result = described(curves, stack.batch, stack.result_facts)
-            facts.append(stack.facts | result)
+            facts.append(stack.facts | stack.described(curves))
             del stack  # before the next one is read
     columns = columns_of(found)
     add_facts(columns, arguments, lengths.unit)
@@ -88,8 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
         sys.stdout.write(json_of(columns, metadata))
     else:
         write_csv(sys.stdout, columns)
-    if arguments.plot:
-        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=lengths.unit)
+    plot(found, arguments, lengths.unit)
 
 
 def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:

@@ -3,7 +3,6 @@
 import argparse
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,20 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.results import describe_result
+from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
-from ecc_core.results import (
-    STATISTICS,
-    BettiCurves,
-    ComponentCurves,
-    CurveResult,
-    EulerCurve,
-    MinkowskiCurves,
-    RegionCurves,
-)
+from ecc_core.results import STATISTICS, CurveResult
 
 Array = NDArray[Any]
 
@@ -35,30 +26,17 @@ EULER = "euler_number"
 class Curves(NamedTuple):
     """Curves of an image: one for each index of its batch axes, or for each label there.
 
-    Attributes
-    ----------
-    axes : str
-        Letters of the batch axes.
-    thresholds : (n,) array
-    places : (k, batch axes) int64 array
-        Indices in the file.
-    labels : (k,) array or None
-    measures : mapping of str to (k, n) arrays
-        The Euler characteristic, and then Betti numbers, Minkowski functionals or component
-        curves, as the columns of a table are called; float64 for densities.
-    channels : mapping of int to str
-        Names of the channels by their indices, if they have names.
-    density : bool
-        Whether the values are per unit of length, area or volume of the image.
+    The measures, (k, n) arrays, are the Euler characteristic, and then Betti numbers, Minkowski
+    functionals or component curves, as the columns of a table are called; float64 for densities.
     """
 
-    axes: str
+    axes: str  # letters of the batch axes
     thresholds: Array
-    places: NDArray[np.int64]
+    places: NDArray[np.int64]  # indices in the file, (k, batch axes)
     labels: Array | None
     measures: Mapping[str, Array]
-    channels: Mapping[int, str] = MappingProxyType({})
-    density: bool = False
+    channels: Mapping[int, str] = MappingProxyType({})  # their names by their indices, if any
+    density: bool = False  # whether values are per unit of length, area or volume of the image
 
     def divided(self, window: float) -> "Curves":
         """Return the densities in a window of this size."""
@@ -68,7 +46,7 @@ class Curves(NamedTuple):
         return self._replace(measures=densities, density=True)
 
 
-Found = Sequence[tuple[str, Curves]]
+Found = list[tuple[str, Curves]]
 """Paths of images and their curves; a path may come more than once."""
 
 
@@ -182,23 +160,6 @@ def _check_one_type(thresholds: list[Array]) -> None:
         )
 
 
-def described(curves: Curves, batch: tuple[int, ...], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
-    at, values = curves.thresholds, curves.measures[EULER]
-    if curves.labels is not None and batch:
-        return {}
-    kind: Any = EulerCurve if curves.labels is None else RegionCurves
-    known = {field.name for field in fields(kind)}
-    facts = {name: fact for name, fact in facts.items() if name in known}
-    if curves.density:
-        facts["density"] = True
-    if curves.labels is None:
-        result = kind(at, values.reshape((*batch, at.size)), **facts)
-    else:
-        result = kind(curves.labels, at, values, **facts)
-    return {"result": describe_result(result)}
-
-
 def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
     """Return curves at the thresholds of all of them.
 
@@ -235,29 +196,26 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
 
 def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: str) -> None:
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
+    direction, scale = arguments.direction, arguments.direction_scale
+    directed = direction is not None
+    facts: dict[str, Any] = {
+        "connectivity": arguments.connectivity,
+        "superlevel": arguments.superlevel or None,
+        "boundary": None if arguments.boundary == "closed" else arguments.boundary,
+        "direction": ",".join(map(str, map(float, direction))) if directed else None,
+        "direction_scale": float(1 if scale is None else scale) if directed else None,
+        "estimator": arguments.minkowski,
+        "density": arguments.density or None,
+        "unit": unit if arguments.minkowski or directed else None,
+    }
     rows = len(next(iter(columns.values())))
-    facts: dict[str, Any] = {}
-    if arguments.connectivity is not None:
-        facts["connectivity"] = arguments.connectivity
-    if arguments.superlevel:
-        facts["superlevel"] = True
-    if arguments.boundary != "closed":
-        facts["boundary"] = arguments.boundary
-    if arguments.direction is not None:
-        facts["direction"] = ",".join(map(str, map(float, arguments.direction)))
-        given = arguments.direction_scale
-        facts["direction_scale"] = 1.0 if given is None else float(given)
-    if arguments.minkowski:
-        facts["estimator"] = arguments.minkowski
-    if arguments.density:
-        facts["density"] = True
-    if arguments.minkowski or arguments.direction is not None:
-        facts["unit"] = unit
-    columns |= {name: np.full(rows, fact) for name, fact in facts.items()}
+    columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
 
 
-def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> None:
-    """Draw all curves, with names that tell them apart."""
+def plot(found: Found, arguments: argparse.Namespace, unit: str | None) -> None:
+    """Draw all curves, with names that tell them apart, if a figure is wanted."""
+    if not arguments.plot:
+        return
     from ecc_core.plotting import plot_curves
 
     inputs = {name for name, _ in found}
@@ -265,47 +223,27 @@ def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> Non
     named = {}
     for name, curves in found:
         shown = Path(name).name if distinct else name
-        for row in range(len(curves.places)):
-            words = _words(curves, row)
+        for row, place in enumerate(curves.places):
+            words = [f"{axis} {i}" for axis, i in zip(curves.axes.upper(), place, strict=True)]
+            if curves.labels is not None:
+                words.append(f"label {curves.labels[row]}")
             if len(inputs) > 1 or not words:
                 words.insert(0, shown)
-            named[printable(" ".join(words))] = _result(curves, row, superlevel, unit)
-    write_figure(path, plot_curves(named))
+            drawn = _Drawn(curves, row, superlevel=arguments.superlevel, unit=unit)
+            named[printable(" ".join(words))] = drawn
+    write_figure(arguments.plot, plot_curves(named))
 
 
-def _words(curves: Curves, row: int) -> list[str]:
-    pairs = zip(curves.axes.upper(), curves.places[row], strict=True)
-    words = [f"{axis} {i}" for axis, i in pairs]
-    return words if curves.labels is None else [*words, f"label {curves.labels[row]}"]
+class _Drawn:
+    """The results of a curve, which are drawn in one figure."""
 
-
-def _result(curves: Curves, row: int, superlevel: bool, unit: str | None) -> Any:
-    at, others = curves.thresholds, {name: of[row] for name, of in curves.measures.items()}
-    euler = others.pop(EULER)
-    betti, measures, sizes = (
-        [others[column] for column in STATISTICS[name].columns if column in others]
-        for name in ("betti", "minkowski", "components")
-    )
-    results: list[Any] = []
-    if betti:
-        results.append(BettiCurves(at, np.stack(betti), superlevel=superlevel))
-    if measures:
-        values = np.stack([*measures, euler])
-        facts: Any = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
-        results.append(MinkowskiCurves(at, values, **facts))
-    results = results or [EulerCurve(at, euler, superlevel=superlevel)]
-    if sizes:
-        results.append(ComponentCurves(at, np.stack(sizes), superlevel=superlevel))
-    if len(results) > 1:
-        return _Together(results)
-    return results[0]
-
-
-@dataclass
-class _Together:
-    """Results of an image that are drawn in one figure."""
-
-    results: Sequence[Any]
+    def __init__(self, curves: Curves, row: int, *, superlevel: bool, unit: str | None) -> None:
+        values = {name: of[row] for name, of in curves.measures.items()}
+        facts = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
+        kinds: list[Any] = [k for k, one in STATISTICS.items() if {*one.columns} & {*values}]
+        if {"betti", "minkowski"} & {*kinds}:
+            kinds.remove("euler")  # it has no panel, or is drawn with the functionals
+        self.results = [result_of(curves.thresholds, values, kind, facts) for kind in kinds]
 
     def _quantities(self) -> dict[str, Any]:
         return {k: curve for result in self.results for k, curve in result._quantities().items()}

@@ -12,7 +12,7 @@ from ecc_core._cli import options
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
-from ecc_core._io.plates import images_of_plate
+from ecc_core._io.readers.zarr_images import images_of_plate
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
 

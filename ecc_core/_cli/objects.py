@@ -8,10 +8,8 @@ import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import open_single, single_path
-from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.values import number, output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
 from ecc_core._request.filtration import boundary_names
@@ -59,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Find the objects and write them."""
     path = single_path(arguments.inputs, ONE)
-    check_outputs(arguments, (path, *check_pairs([path], arguments)), printed=True)
+    check_outputs(arguments, [path], printed=True)
     blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)
     with blame(path):
         image, *mask = blocks.held().whole()

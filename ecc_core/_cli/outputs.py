@@ -2,12 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ecc_core._cli.pairs import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import boundary_names
@@ -35,12 +36,13 @@ APART = {
 
 
 def check_outputs(
-    arguments: argparse.Namespace, inputs: Iterable[str | None], *, printed: bool = False
+    arguments: argparse.Namespace, images: Sequence[str], *, printed: bool = False
 ) -> None:
-    """Raise an error, before any work, if outputs cannot be written or would overwrite an input."""
+    """Raise an error, before any work, if inputs are missing, or outputs cannot be written."""
+    inputs = [*images, *pairs_of(images, arguments)]
     if not (arguments.out or arguments.plot or printed):
         raise InputFileError("nothing to write: give --out, --plot or both")
-    given = [Path(path) for path in inputs if path and Path(path).exists()]
+    given = [Path(path) for path in inputs if Path(path).exists()]
     written = arguments.out, arguments.plot, getattr(arguments, "table", None)
     for path in filter(None, written):
         if path.exists() and any(path.samefile(other) for other in given):
@@ -71,8 +73,21 @@ def quantities_of(arguments: argparse.Namespace) -> list[str]:
     return ["euler"] * (not any(STATISTICS[name].with_euler for name in found)) + found
 
 
-def check_together(arguments: argparse.Namespace) -> None:
-    """Refuse options that cannot be used together."""
+def check_curves(
+    arguments: argparse.Namespace, images: Sequence[str], *, printed: bool = False
+) -> None:
+    """Refuse options that cannot be used together, check the outputs, and settle the estimator."""
+    _check_together(arguments)
+    check_outputs(arguments, images, printed=printed)
+    if arguments.minkowski is True:
+        arguments.minkowski = "exact"
+        sys.stderr.write(
+            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
+            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
+        )
+
+
+def _check_together(arguments: argparse.Namespace) -> None:
     given = {name for name, value in vars(arguments).items() if value is not None}
     given -= {name for name in given if getattr(arguments, name) is False}
     for name, other in NEEDED.items():
@@ -115,16 +130,6 @@ def _check_device(arguments: argparse.Namespace) -> None:
         cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
-
-
-def settle_estimator(arguments: argparse.Namespace) -> None:
-    """Let --minkowski without a value be exact, and say so."""
-    if arguments.minkowski is True:
-        arguments.minkowski = "exact"
-        sys.stderr.write(
-            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
-            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
-        )
 
 
 def metadata_of(settings: dict[str, Any], **facts: Any) -> dict[str, Any]:

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import open_single, single_path
-from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs
-from ecc_core._cli.pairs import check_pairs
 from ecc_core._cli.values import number, output, positive
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
@@ -109,7 +107,7 @@ def _checked_input(arguments: argparse.Namespace) -> str:
     if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
         raise InputFileError("--smooth needs --threshold or --weighted")
     path = single_path(arguments.inputs, ONE)
-    check_outputs(arguments, [path, *check_pairs([path], arguments, ("mask",))])
+    check_outputs(arguments, [path])
     return path
 
 

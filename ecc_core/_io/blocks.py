@@ -19,17 +19,10 @@ TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter end
 
 
 class Fitted(NamedTuple):
-    """The labels or the mask of an image.
-
-    Attributes
-    ----------
-    view : View
-    axes : tuple of int
-        Which axes of the image it has; all of the spatial ones are among them.
-    """
+    """The labels or the mask of an image."""
 
     view: View
-    axes: tuple[int, ...]
+    axes: tuple[int, ...]  # which axes of the image it has; all of the spatial ones are among them
 
     def box(self, box: Box) -> Box:
         """Return the box along its own axes."""
@@ -52,17 +45,10 @@ class Smoothing(NamedTuple):
     Blocks have the same values as if the whole image had been smoothed, bit for bit: a block is
     smoothed together with all points that the filter reaches, and the filter adds them up in an
     order that does not depend on where the block begins.
-
-    Attributes
-    ----------
-    sigma : tuple of float
-        Standard deviation along each spatial axis, in points.
-    wraps : bool
-        Whether the opposite side lies behind the border. Otherwise it is the image's reflection.
     """
 
-    sigma: tuple[float, ...]
-    wraps: bool
+    sigma: tuple[float, ...]  # standard deviation along each spatial axis, in points
+    wraps: bool  # whether the opposite side lies behind the border, not the image's reflection
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -129,28 +115,14 @@ def _inside(start: int, stop: int, length: int) -> Iterator[tuple[slice, slice]]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Reads blocks of an image, with the labels or the mask of their points if there are any.
+    """Reads blocks of an image, with the labels or the mask of their points if there are any."""
 
-    Attributes
-    ----------
-    image : View
-        Its batch axes come first.
-    labels, mask : Fitted, optional
-        Points where the mask is 0 have no label.
-    smoothing : Smoothing, optional
-        What is done to the image.
-    direction : Direction, optional
-        What is then added to it.
-    device : {"cpu", "cuda"}
-        Where the blocks are to be.
-    """
-
-    image: View
+    image: View  # its batch axes come first
     labels: Fitted | None = None
-    mask: Fitted | None = None
-    smoothing: Smoothing | None = None
-    direction: Direction | None = None
-    device: str = "cpu"
+    mask: Fitted | None = None  # points where it is 0 have no label
+    smoothing: Smoothing | None = None  # what is done to the image
+    direction: Direction | None = None  # what is then added to it
+    device: str = "cpu"  # where the blocks are to be
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -221,5 +193,4 @@ def _held(view: View) -> View:
     """Return a view of an array in memory with the values of another view."""
     values = view.read_all()
     opened = Opened(values, "?" * values.ndim)
-    source = StoredImage(view.source.path, Request(), opened, None)
-    return View(source, tuple(range(values.ndim)), (0,) * values.ndim, values.shape, {})
+    return View.all_of(StoredImage(view.source.path, Request(), opened, None))

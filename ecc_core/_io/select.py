@@ -27,11 +27,7 @@ def select(
     """Return a part of an image, batch axes first, and a letter for each of its axes.
 
     Axes of channels and time of which no index is given are batch axes. A colour must be given.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the image has no such part, or its values are not real numbers.
+    TypeError or ValueError: the image has no such part, or its values are not real numbers.
     """
     check_image_dtype(image.dtype)
     if "?" in image.axes:
@@ -148,12 +144,7 @@ def pick_channel(
 ) -> Part | str | None:
     """Return the index or range of a channel, "gray", or None for all channels.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the channels, if they have names.
-    required : str
-        Kinds of axes along which one channel must be selected.
+    `required` are the kinds of axes along which one channel must be selected.
     """
     axis = channel_axis(axes)
     if axis is None:

@@ -216,7 +216,7 @@ def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) 
     }
     frame = frame.drop(columns=[column for column in FACTS if column in frame])
     found, metadata = _from_rows(frame) if "threshold" in frame else _from_columns(frame)
-    return CurveTable(_result(*found, measure, facts), metadata)
+    return CurveTable(result_of(*found, measure, facts), metadata)
 
 
 def _only(frame: DataFrame, column: str) -> Any:
@@ -276,10 +276,10 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
-def _result(
+def result_of(
     thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
 ) -> CurveResult[Any]:
-    """Return the curves of one measure."""
+    """Return the curves of one measure, from those of all by the names of their columns."""
     held: dict[str, Any] = {
         name: tuple(column for column in one.columns if column in values)
         for name, one in STATISTICS.items()
@@ -303,5 +303,5 @@ def _result(
     if measure != "euler":
         facts = facts | {"ndim": len(names) - more}
     known = {field.name for field in fields(kind)}
-    array = parts[0] if measure == "euler" else np.stack(parts, axis=1)
+    array = parts[0] if measure == "euler" else np.stack(parts, axis=-2)
     return kind(thresholds, array, **{k: v for k, v in facts.items() if k in known})  # type: ignore[no-any-return]

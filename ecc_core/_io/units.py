@@ -37,21 +37,9 @@ def calibrated(
 ) -> tuple[dict[str, float], str]:
     """Return the distances of points along the axes Z, Y and X, and their unit.
 
-    If the axes have different units, distances are converted to that of the last axis. Axes whose
-    unit is unknown are then left out.
-
-    Parameters
-    ----------
-    steps : mapping of str to number
-        Distance by axis. What is not a positive number is ignored.
-    units : mapping of str to str, or str
-        The unit of each axis, or of all.
-
-    Returns
-    -------
-    spacing : dict of str to float
-    unit : str
-        Empty if unknown.
+    `units` are those of each axis, or that of all. If the axes have different ones, distances are
+    converted to that of the last axis, and axes whose unit is unknown are left out. What is not a
+    positive number is ignored.
     """
     found = {axis: _number(steps[axis]) for axis in "ZYX" if axis in steps}
     found = {axis: step for axis, step in found.items() if 0 < step < math.inf}

@@ -35,24 +35,19 @@ def grown_chunks(
 
 
 class View(NamedTuple):
-    """A part of an array on disk, with its axes in another order.
-
-    Attributes
-    ----------
-    source : StoredImage or Gray
-    order : tuple of int
-        For each axis of the view the axis of the source.
-    start, shape : tuple of int
-        First point in the source and length, for each axis of the view.
-    fixed : mapping of int to int
-        Index along each axis of the source that the view does not have.
-    """
+    """A part of an array on disk, with its axes in another order."""
 
     source: "StoredImage | Gray"
-    order: tuple[int, ...]
-    start: tuple[int, ...]
+    order: tuple[int, ...]  # for each axis of the view the axis of the source
+    start: tuple[int, ...]  # first point in the source, for each axis of the view
     shape: tuple[int, ...]
-    fixed: Mapping[int, int]
+    fixed: Mapping[int, int]  # index along each axis of the source that the view does not have
+
+    @classmethod
+    def all_of(cls, source: "StoredImage") -> "View":
+        """Return the view of a whole array."""
+        axes = tuple(range(len(source.shape)))
+        return cls(source, axes, (0,) * len(axes), source.shape, {})
 
     def read(self, box: Box) -> Array:
         """Return the values in a box."""

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
-from ecc_core._io.notes import ZERO_IS_WHITE
-from ecc_core._io.readers.planes import Planes
-from ecc_core._io.stored import Opened, Request
+from ecc_core._io.readers.folders import Planes
+from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 

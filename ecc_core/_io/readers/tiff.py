@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.notes import CMYK, ZERO_IS_WHITE, orientation_notes
-from ecc_core._io.stored import Opened, Request
+from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
 from ecc_core._io.units import calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional

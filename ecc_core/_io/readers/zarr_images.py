@@ -1,14 +1,15 @@
-"""Zarr and OME-Zarr, in folders, in ZIP archives and behind addresses."""
+"""Zarr, OME-Zarr and its plates, in folders, in ZIP archives and behind addresses."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._io.files import METADATA, Files
+from ecc_core._io.files import METADATA, Address, Files, is_address
 from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
@@ -18,14 +19,43 @@ KINDS = {"channel": "C", "time": "T"}
 Metadata = dict[str, Any]
 
 
+class PlateImage(NamedTuple):
+    """A field of a well and its position on the plate."""
+
+    path: str
+    plate: str
+    well: str
+    row: str
+    column: str
+    field: str
+
+
 def is_zarr(files: Files) -> bool:
     """Whether there is a Zarr array or group."""
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
 
 
-def attributes_of(files: Files, inside: str = "") -> Metadata:
-    """Return the OME attributes of a group."""
-    return _attributes(_metadata(files, _join("", inside)))
+def images_of_plate(path: str) -> list[PlateImage]:
+    """Return the fields of all wells of a plate; an empty list if the path is not a plate.
+
+    Raises ValueError or KeyError if the description of the plate or of a well is damaged.
+    """
+    if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
+        return []
+    files = Address(path) if is_address(path) else Files(Path(path))
+    plate = _attributes(_metadata(files, "")).get("plate") if is_zarr(files) else None
+    if plate is None:
+        return []
+    name = str(plate.get("name") or Path(path).name.partition(".")[0])
+    images = []
+    for described in plate["wells"]:
+        inside = str(described["path"])
+        row, _, column = inside.partition("/")
+        for field in _attributes(_metadata(files, _join("", inside)))["well"]["images"]:
+            number = str(field["path"])
+            place = "/".join((path.rstrip("/"), inside, number))
+            images.append(PlateImage(place, name, row + column, row, column, number))
+    return images
 
 
 def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
