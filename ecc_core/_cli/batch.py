@@ -60,13 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compute the curves and write them.
-
-    Raises
-    ------
-    FailedImages
-        After the others are written.
-    """
+    """Compute the curves and write them; raise FailedImages after the others are written."""
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
     if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
@@ -127,16 +121,15 @@ def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: P
     whole = bool(needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)
     keeps = not isinstance(arguments.thresholds, str)
-    at = thresholds_of(stack, arguments) if keeps else None
-    stamp = "" if at is None else _stamp(stack, arguments, at)
+    at = thresholds_of(stack) if keeps else None
+    stamp = "" if at is None else _stamp(stack, at)
     table = parts.load(0, stamp) if keeps else None
     if at is not None and table is not None:
         curves = _unpacked(table, stack, at, density=arguments.density)
     else:
         started = time.monotonic()
         with blame(path):
-            image = held(stack, arguments) if whole else stack
-            curves = curves_of(image, arguments, None if whole else at)
+            curves = curves_of(held(stack)) if whole else curves_of(stack, at)
         if keeps and time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, _packed(curves))
     lengths.keep(path, stack.calibration)
@@ -162,21 +155,21 @@ def _unpacked(table: Array, stack: Stack, at: Array, *, density: bool) -> Curves
     return Curves(stack.batch_axes, at, places, labels, arrays, stack.channels, density)
 
 
-def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
+def _stamp(stack: Stack, at: Array) -> str:
     """Return a hash of everything that determines the curves of an image."""
     blocks = stack.blocks
     return fingerprint(
         {
             "views": stack.description(),
             "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
-            "settings": settings_of(arguments, thresholds=at),
+            "settings": settings_of(stack.arguments, thresholds=at),
             "version": version(),
         }
     )
 
 
 def _columns(
-    found: Sequence[tuple[str, Curves]],
+    found: Found,
     images: dict[str, dict[str, str]],
     unit: str,
     arguments: argparse.Namespace,

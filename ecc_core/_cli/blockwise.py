@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
-from ecc_core._cli.curve_table import EULER, Curves, places_of
+from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
 from ecc_core._cli.outputs import has_lengths
@@ -60,8 +60,9 @@ class Means(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """An image, in blocks that fit in memory."""
+    """An image, in blocks that fit in memory, and what is to be computed of it."""
 
+    arguments: argparse.Namespace
     selected: Selected
     blocks: Blocks
     means: Means
@@ -90,7 +91,9 @@ class Stack(NamedTuple):
     @property
     def places(self) -> NDArray[np.int64]:
         """Indices in the stored image of the entries along the batch axes, one row for each."""
-        return places_of(self.batch, self.selected.view.start[: -self.ndim])
+        indices = np.array([*np.ndindex(*self.batch)], np.int64)
+        first = np.array(self.selected.view.start[: -self.ndim], np.int64)
+        return indices.reshape((math.prod(self.batch), len(self.batch))) + first
 
     @property
     def unit(self) -> str | None:
@@ -101,10 +104,11 @@ class Stack(NamedTuple):
     def batch_axes(self) -> str:
         return self.selected.axes[: -self.ndim].lower()
 
-    def window(self, estimator: str) -> float:
+    def window(self) -> float:
         """Length, area or volume of the image, by which densities are divided."""
         shape = self.blocks.image.shape[-self.ndim :]
-        return estimator_of(estimator, self.spacing, self.filtration).size(shape, self.filtration)
+        estimator = estimator_of(self.arguments.minkowski, self.spacing, self.filtration)
+        return estimator.size(shape, self.filtration)
 
     def description(self) -> list[Any]:
         """What identifies the points and their labels, apart from the values in the files."""
@@ -121,7 +125,7 @@ class Stack(NamedTuple):
             "path": path,
             "axes": axes,
             "shape": view.shape,
-            "dtype": view.source.dtype.name,
+            "dtype": view.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
@@ -180,14 +184,14 @@ def open_stack(
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    return Stack(selected, blocks, means, filtration, spacing, calibration)
+    return Stack(arguments, selected, blocks, means, filtration, spacing, calibration)
 
 
-def held(stack: Stack, arguments: argparse.Namespace) -> Stack:
+def held(stack: Stack) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    means = _means(blocks, stack.ndim, arguments, max(LEAST_MEMORY, share))
+    means = _means(blocks, stack.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, means=means)
 
 
@@ -248,19 +252,19 @@ def _means(
     return Means(tuple(sizes), min(room, workers), side, piece)
 
 
-def thresholds_of(stack: Stack, arguments: argparse.Namespace, *, sampled: bool = True) -> Array:
+def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     """Return the thresholds of an image.
 
     Without a range, they are over that of the dtype for bytes and of some blocks for other values,
     or, unless `sampled`, over that of all values.
     """
-    wanted = arguments.thresholds
+    wanted, given = stack.arguments.thresholds, stack.arguments.range
     try:
         if not isinstance(wanted, int):
-            if arguments.range is not None:
+            if given is not None:
                 raise ValueError("--range must be left out where --thresholds are a list")
             return check_threshold_array(wanted)
-        bounds = arguments.range or (_usual_range(stack) if sampled else range_of(stack))
+        bounds = given or (_usual_range(stack) if sampled else range_of(stack))
         if bounds is None:
             raise ValueError("--range must be given: there is no finite value")
         low, high = check_range(bounds)

@@ -89,11 +89,12 @@ def run(arguments: argparse.Namespace) -> None:
         message = str(error).replace("`functional`", "--measure")
         raise InputFileError(f"{arguments.input}: {message}") from None
     counts = [len(part.metadata) for part in parts]
-    measures = _measures(table, arguments)
+    every = arguments.measure == "all"
+    measures = [*functionals_of(table.curves)] if every else [arguments.measure]
     sys.stdout.write("\n".join(_statement(test, names, counts, measures, arguments)) + "\n")
     if arguments.out:
         size = test.thresholds.size
-        columns = {"measure": np.repeat(measures, size)} if arguments.measure == "all" else {}
+        columns = {"measure": np.repeat(measures, size)} if every else {}
         columns |= {
             "threshold": np.tile(test.thresholds, len(measures)),
             "difference": test.difference.ravel(),
@@ -154,11 +155,6 @@ def _missing(table: CurveTable, column: str) -> Any:
 
 def _functional(table: CurveTable, measure: str) -> str | None:
     return None if measure == "euler" and np.ndim(table.curves.values) == 2 else measure
-
-
-def _measures(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of what is compared."""
-    return [*functionals_of(table.curves)] if arguments.measure == "all" else [arguments.measure]
 
 
 def _texts(table: CurveTable, column: str) -> Any:

@@ -3,7 +3,6 @@
 Partial sums are kept on the disk.
 """
 
-import argparse
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -42,30 +41,23 @@ REQUESTS = 32  # on their way at once, about files behind an address
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 
-def curves_of(
-    stack: Stack,
-    arguments: argparse.Namespace,
-    at: Array | None = None,
-    folder: Path | None = None,
-) -> Curves:
+def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None) -> Curves:
     """Return the curves of an image.
 
     At given thresholds, it is read by blocks, once for each quantity. Without them, it is in memory
     as a whole. Partial sums of blocks are kept in the folder, and taken from there.
     """
     found = [
-        _in_memory(stack, quantity, arguments)
-        if at is None
-        else _sums_of_blocks(stack, at, quantity, arguments, folder)
-        for quantity in quantities_of(arguments)
+        _in_memory(stack, name) if at is None else _sums_of_blocks(stack, at, name, folder)
+        for name in quantities_of(stack.arguments)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
     curves = found[0]._replace(measures=measures, channels=stack.channels)
-    return curves.divided(stack.window(arguments.minkowski)) if arguments.density else curves
+    return curves.divided(stack.window()) if stack.arguments.density else curves
 
 
-def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Curves:
-    statistic = STATISTICS[quantity]
+def _in_memory(stack: Stack, quantity: str) -> Curves:
+    statistic, arguments = STATISTICS[quantity], stack.arguments
     image, *kept = stack.blocks.whole()
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     if statistic.has_lengths:
@@ -96,29 +88,28 @@ def _of_regions(
     return joined_places(parts)
 
 
-def _sums_of_blocks(
-    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace, folder: Path | None
-) -> Curves:
+def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
     """Return the curves of an image, which is read once.
 
     Partial sums are kept in a folder if there is one, and those that are there are used.
     """
-    work, total = _work_of(stack, at, quantity, arguments)
+    work, total = _work_of(stack, at, quantity)
+    scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     if stack.means.piece:
-        size = min(size, max(1, arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
+        size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
     groups = work.groups(size, stack.means.side)
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
-        parts = Parts(folder, fingerprint(_job(stack, work, size, quantity, arguments)))
-        kept = _KeptSums(parts, groups, _stamps(stack, work))
+        parts = Parts(folder, fingerprint(_job(stack, work, size, quantity)))
+        kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
-    means = {"workers": stack.means.workers, "scheduler": arguments.scheduler}
+    means = {"workers": stack.means.workers, "scheduler": scheduler}
     with (
         _progress(stack, groups, missing) as advance,
-        _on_cluster(arguments.scheduler),
+        _on_cluster(scheduler),
         closing(sums_of_groups(work, groups, wanted, **means)) as sums,
     ):
         for number, values in sums:
@@ -129,20 +120,18 @@ def _sums_of_blocks(
     return total.curves()
 
 
-def _work_of(
-    stack: Stack, at: Array, quantity: str, arguments: argparse.Namespace
-) -> tuple[Work, "_Total"]:
+def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
     if quantity in ("betti", "components"):
         given = at, filtration, stack.blocks.dtype, stack.blocks.mask is not None
         joined: Betti = Components(*given)
         if quantity == "betti":
-            least = arguments.persistence
+            least = stack.arguments.persistence
             joined = LastingBetti(*given, least=least) if least else Betti(*given)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
-    computed = QUANTITIES[quantity].of(at, filtration, arguments.minkowski, stack.spacing)
+    computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)
     work = Work(stack.blocks, chunks, computed, regions=stack.blocks.labels is not None)
     return work, _Total(stack, work)
 
@@ -165,11 +154,9 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(
-    stack: Stack, work: Work, size: int, quantity: str, arguments: argparse.Namespace
-) -> dict[str, Any]:
+def _job(stack: Stack, work: Work, size: int, quantity: str) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
-    at = work.quantity.thresholds
+    at, arguments = work.quantity.thresholds, stack.arguments
     return {
         "version": version(),
         "views": stack.description(),
@@ -184,38 +171,28 @@ def _job(
     }
 
 
-def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
-    """Return a stamp that changes with the files of a group's blocks and their neighbours."""
-
-    @lru_cache(maxsize=MANY_GROUPS)
-    def of_block(block: tuple[int, ...]) -> list[Any]:
-        return stack.blocks.stamps(work.box(block))
-
-    def stamp_of(group: Group) -> str:
-        near = dict.fromkeys(other for block in group.blocks() for other in work.near(block))
-        if not stack.blocks.remote:
-            return fingerprint({"files": [of_block(block) for block in near]})
-        with ThreadPoolExecutor(REQUESTS) as pool:
-            return fingerprint({"files": list(pool.map(of_block, near))})
-
-    return stamp_of
-
-
 class _KeptSums:
     """The sums of groups on the disk, with stamps of the files that they were computed from."""
 
-    def __init__(
-        self, parts: Parts, groups: Sequence[Group], stamp_of: Callable[[Group], str]
-    ) -> None:
-        self.parts, self.groups, self.stamp_of = parts, groups, stamp_of
+    def __init__(self, parts: Parts, groups: Sequence[Group], work: Work) -> None:
+        self.parts, self.groups, self.work, self.blocks = parts, groups, work, work.read
+        self.of_block = lru_cache(MANY_GROUPS)(lambda block: self.blocks.stamps(work.box(block)))
         self.stamps: dict[int, str] = {}
+
+    def _stamp(self, group: Group) -> str:
+        """Return what changes with the files of a group's blocks and their neighbours."""
+        near = dict.fromkeys(other for block in group.blocks() for other in self.work.near(block))
+        if not self.blocks.remote:
+            return fingerprint({"files": [*map(self.of_block, near)]})
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return fingerprint({"files": [*pool.map(self.of_block, near)]})
 
     def add_to(self, total: "_Total") -> list[int]:
         """Add the sums that are there; return the numbers of the groups that are missing."""
         missing = []
         there = self.parts.numbers()
         for number, group in enumerate(self.groups):
-            values = self.parts.load(number, self.stamp_of(group)) if number in there else None
+            values = self.parts.load(number, self._stamp(group)) if number in there else None
             if values is None:
                 missing.append(number)
             else:
@@ -225,7 +202,7 @@ class _KeptSums:
     def noted(self, missing: Sequence[int]) -> Iterator[int]:
         """Yield numbers, of which each is taken before the group is read, and note its stamp."""
         for number in missing:
-            self.stamps[number] = self.stamp_of(self.groups[number])
+            self.stamps[number] = self._stamp(self.groups[number])
             yield number
 
     def keep(self, number: int, values: Values) -> None:
@@ -256,7 +233,7 @@ class _Total:
                 values[self.work.box(images)] = own
             rows = values.reshape((len(places), -1))
         else:
-            dtype = stack.blocks.labels.view.source.dtype.newbyteorder("=")
+            dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
             empty = np.zeros((0, 1 + quantity.size), np.int64)
             tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
             rows = np.concatenate([values_of(table, order=dtype) for table in tables])
@@ -295,7 +272,7 @@ def _progress(
     blocks = sum(group.stop - group.first for group in groups)
     left = sum(groups[number].stop - groups[number].first for number in missing)
     view = stack.blocks.image
-    share = math.prod(view.shape) * view.source.dtype.itemsize / max(blocks, 1)
+    share = math.prod(view.shape) * view.dtype.itemsize / max(blocks, 1)
     size = {"total": share * blocks, "initial": share * (blocks - left)}
     with bar(unit="B", unit_scale=True, **size) as shown:
 

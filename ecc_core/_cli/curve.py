@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
             stack = _read(path, lengths, arguments)
             start(f"curve of {Path(path).name}")
             with blame(path):
-                curves = _curves(stack, arguments)
+                curves = _curves(stack)
             lengths.keep(path, stack.calibration)
             found.append((path, curves))
             facts.append(stack.facts | stack.described(curves))
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
     """Return an image in memory."""
-    return held(open_stack(path, lengths, arguments, whole=True), arguments)
+    return held(open_stack(path, lengths, arguments, whole=True))
 
 
 def _common_range(
@@ -100,17 +100,16 @@ def _common_range(
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
-def _curves(stack: Stack, arguments: argparse.Namespace) -> Curves:
+def _curves(stack: Stack) -> Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
-    blocks = stack.blocks
-    plain = (
-        len(blocks.views) == 1 and not blocks.direction and quantities_of(arguments) == ["euler"]
-    )
+    blocks, arguments = stack.blocks, stack.arguments
+    plain = quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
+    plain = plain and not blocks.direction
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if (
         needs_memory(arguments)
         or arguments.persistence is not None
         or ((plain or small) and not blocks.smoothing)
     ):
-        return curves_of(stack, arguments)
-    return curves_of(stack, arguments, thresholds_of(stack, arguments, sampled=False))
+        return curves_of(stack)
+    return curves_of(stack, thresholds_of(stack, sampled=False))

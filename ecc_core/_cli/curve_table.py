@@ -1,7 +1,6 @@
 """The curves of images, as they are computed, and as tables and figures."""
 
 import argparse
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -48,12 +47,6 @@ class Curves(NamedTuple):
 
 Found = list[tuple[str, Curves]]
 """Paths of images and their curves; a path may come more than once."""
-
-
-def places_of(batch: Sequence[int], first: Sequence[int]) -> NDArray[np.int64]:
-    """Return the indices in the file of all places on the batch axes, one row for each."""
-    indices = np.array([*np.ndindex(*batch)], np.int64)
-    return indices.reshape((math.prod(batch), len(batch))) + np.array(first, np.int64)
 
 
 def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
@@ -220,7 +213,7 @@ def plot(found: Found, arguments: argparse.Namespace, unit: str | None) -> None:
 
     inputs = {name for name, _ in found}
     distinct = len({Path(name).name for name in inputs}) == len(inputs)
-    named = {}
+    named: dict[str, Any] = {}
     for name, curves in found:
         shown = Path(name).name if distinct else name
         for row, place in enumerate(curves.places):

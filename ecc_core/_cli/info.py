@@ -95,7 +95,7 @@ def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
         low, high, nans, infinities = _statistics(view)
     if low is not None:
         facts["range"] = [low, high]
-    if view.source.dtype.kind == "f":
+    if view.dtype.kind == "f":
         facts |= {"NaN": nans, "inf": infinities}
     return facts | {"curve": _default_curve(view.shape, axes, low, high, nans)}
 
@@ -129,7 +129,7 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
     low = high = None
     nans = infinities = 0
     source = view.source
-    sizes = grown_chunks(source.chunks, source.shape, view.order, source.dtype.itemsize, SLAB)
+    sizes = grown_chunks(source.chunks, source.shape, view.order, view.dtype.itemsize, SLAB)
     for part in map(view.read, view.boxes(sizes)):
         if part.dtype.kind == "f":
             nans += int(np.isnan(part).sum())

@@ -190,18 +190,9 @@ ARGUMENTS = {
 def add(
     parser: Any, *names: str, of: str = "", before: str = "", after: str = "", **changes: Any
 ) -> None:
-    """Let a parser, or a group of it, take some of the arguments.
+    """Let a parser, or a group of it, take some of the arguments, with changes of them.
 
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser or a group
-    *names : str
-    of : str
-        Appended to the names, such as "-first".
-    before, after : str
-        Added to the help.
-    **changes
-        What differs from the declaration.
+    `of` is appended to the names, such as "-first"; `before` and `after` are added to the help.
     """
     for name in names:
         settings = ARGUMENTS[name] | changes

@@ -45,14 +45,14 @@ def run(arguments: argparse.Namespace) -> None:
     check_curves(arguments, [path])
     lengths = Lengths(arguments)
     stack = open_stack(path, lengths, arguments)
-    at = thresholds_of(stack, arguments)
+    at = thresholds_of(stack)
     lengths.keep(path, stack.calibration)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
     with parts.locked():
         if not arguments.resume:
             parts.clear()
         with blame(path):
-            curves = curves_of(stack, arguments, at, parts.folder)
+            curves = curves_of(stack, at, parts.folder)
         found = [(path, curves)]
         columns = columns_of(found, stack.batch_axes)
         del columns["input"]

@@ -85,7 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the transform and write it."""
-    path = _checked_input(arguments)
+    if arguments.normalize and not arguments.labels:
+        raise InputFileError("--normalize needs --labels")
+    if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
+        raise InputFileError("--smooth needs --threshold or --weighted")
+    path = single_path(arguments.inputs, ONE)
+    check_outputs(arguments, [path])
     lengths = Lengths(arguments)
     blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
@@ -101,16 +106,6 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments.plot, printable(Path(path).name), result, shape)
 
 
-def _checked_input(arguments: argparse.Namespace) -> str:
-    if arguments.normalize and not arguments.labels:
-        raise InputFileError("--normalize needs --labels")
-    if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
-        raise InputFileError("--smooth needs --threshold or --weighted")
-    path = single_path(arguments.inputs, ONE)
-    check_outputs(arguments, [path])
-    return path
-
-
 def _shape(
     image: NDArray[Any], mask: NDArray[Any] | None, arguments: argparse.Namespace
 ) -> NDArray[Any]:
@@ -121,8 +116,9 @@ def _shape(
         return image
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
-    if arguments.threshold is not None:
-        shape = _at_least(arguments.threshold, image)
+    if arguments.threshold is not None:  # which is compared without rounding
+        least = round_to_levels(arguments.threshold, image.dtype.newbyteorder("="), True).values
+        shape: NDArray[np.bool_] = image >= least if least.size else np.zeros(image.shape, np.bool_)
         return shape if mask is None else shape & mask
     values = image[image != 0]
     if (values != values[:1]).any():
@@ -146,15 +142,6 @@ def _transform(
     if arguments.labels:
         return region_transforms(shape, normalize=arguments.normalize, **common)
     return euler_transform(shape, weighted=arguments.weighted, **common)
-
-
-def _at_least(threshold: NDArray[Any], image: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where an image reaches a threshold, without rounding either."""
-    levels = round_to_levels(threshold, image.dtype.newbyteorder("="), True)
-    if levels.values.size == 0:
-        return np.zeros(image.shape, np.bool_)
-    reached: NDArray[np.bool_] = image >= levels.values
-    return reached
 
 
 def _plot(

@@ -28,10 +28,6 @@ class Fitted(NamedTuple):
         """Return the box along its own axes."""
         return tuple(box[axis] for axis in self.axes)
 
-    def held(self) -> "Fitted":
-        """Return the same in memory."""
-        return self._replace(view=_held(self.view))
-
     def read(self, box: Box) -> Array:
         """Return the values of the points of a box."""
         index = tuple(slice(None) if axis in self.axes else None for axis in range(len(box)))
@@ -65,7 +61,7 @@ class Smoothing(NamedTuple):
         ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
         spans = self._spans(image, box)
         shape = [stop - start for start, stop in spans]
-        values = np.empty(shape, self.dtype(image.source.dtype))
+        values = np.empty(shape, self.dtype(image.dtype))
         for stored, place in self._parts(image, box):
             values[place] = image.read(stored)
         if not np.isfinite(values).all():
@@ -129,7 +125,7 @@ class Blocks:
         """That of the points of blocks."""
         if self.direction:
             return np.dtype(np.float64)
-        stored: np.dtype[Any] = self.image.source.dtype
+        stored: np.dtype[Any] = self.image.dtype
         return self.smoothing.dtype(stored) if self.smoothing else stored
 
     @property
@@ -140,14 +136,17 @@ class Blocks:
     @property
     def bytes_a_point(self) -> int:
         """Return the bytes per point in memory, including its label and its mask."""
-        total: int = sum(view.source.dtype.itemsize for view in self.views)
+        total: int = sum(view.dtype.itemsize for view in self.views)
         if self.smoothing:
-            total += self.smoothing.dtype(self.image.source.dtype).itemsize
+            total += self.smoothing.dtype(self.image.dtype).itemsize
         return total + self.dtype.itemsize * bool(self.direction)
 
     def held(self) -> "Blocks":
         """Return the same blocks of arrays in memory, which are read now."""
-        labels, mask = (fitted and fitted.held() for fitted in (self.labels, self.mask))
+        labels, mask = (
+            fitted and fitted._replace(view=_held(fitted.view))
+            for fitted in (self.labels, self.mask)
+        )
         return replace(self, image=_held(self.image), labels=labels, mask=mask)
 
     def whole(self) -> tuple[Array, ...]:

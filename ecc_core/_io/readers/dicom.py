@@ -22,16 +22,13 @@ PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 
 def slices_in(folder: Path) -> list[Path]:
     """Return the DICOM files of a folder, which may have no suffix."""
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in (*SUFFIXES, "") and file.is_file() and _is_dicom(file)
-    )
-
-
-def _is_dicom(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(132)[128:] == b"DICM"
+    found = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix.lower() in (*SUFFIXES, "") and file.is_file():
+            with file.open("rb") as stream:
+                if stream.read(132)[128:] == b"DICM":
+                    found.append(file)
+    return found
 
 
 def open_dicom(path: Path, _: Request) -> Opened:
@@ -41,8 +38,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
     frames = _Frames([dataset], count)
     if count == 1:
         opened = _with_spacing(frames.first, frames.axes[1:], dataset, 0)
-        placed = "ImagePositionPatient" in dataset
-        return replace(opened, affine=_affine([dataset, dataset], 1) if placed else None)
+        return replace(opened, affine=_affine([dataset, dataset], 1))
     return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
 
 
@@ -67,7 +63,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     measured = "ImagePositionPatient" in slices[0]
     distance = gaps.mean() if measured and gaps.size else 0
     opened = _with_spacing(frames, frames.axes, slices[0], distance)
-    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices)) if measured else None
+    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices))
     return replace(opened, affine=affine, described=list(map(str, files)), series=len(held))
 
 
@@ -156,7 +152,9 @@ def _scaled_dtype(
 
 
 def _affine(ends: Sequence[Any], count: int) -> Affine | None:
-    """Return the affine of a series from its first and last slice."""
+    """Return the affine of a series from its first and last slice, if it is known."""
+    if "ImagePositionPatient" not in ends[0]:
+        return None
     first, last = (np.array(dataset.ImagePositionPatient, float) for dataset in ends)
     across, down = np.array(ends[0].ImageOrientationPatient, float).reshape(2, 3)
     row, column = map(float, getattr(ends[0], "PixelSpacing", (0, 0)))

@@ -66,21 +66,17 @@ def open_nifti(path: Path, _request: Request) -> Opened:
     axes = "XYZTC"[: len(array.shape)][::-1]
     steps = dict(zip("XYZ", image.header.get_zooms(), strict=False))
     spacing, unit = calibrated(steps, image.header.get_xyzt_units()[0])
+    affine = None
+    if int(image.header["sform_code"]) or int(image.header["qform_code"]):  # or only distances
+        vectors = dict(zip("XYZ", image.affine[:3, :3].T, strict=True))
+        affine = Affine(vectors, image.affine[:3, 3])
     return Opened(
         array,
         axes if len(axes) == len(array.shape) else unnamed_axes(len(array.shape)),
         spacing=spacing,
         unit=unit,
-        affine=_nifti_affine(image),
+        affine=affine,
     )
-
-
-def _nifti_affine(image: Any) -> Affine | None:
-    """Return the affine of an image; None if its header has none, only distances."""
-    if not int(image.header["sform_code"]) and not int(image.header["qform_code"]):
-        return None
-    steps = dict(zip("XYZ", image.affine[:3, :3].T, strict=True))
-    return Affine(steps, image.affine[:3, 3])
 
 
 def _gunzipped(stream: Any) -> Iterator[bytes]:
@@ -177,7 +173,7 @@ def _nrrd_geometry(header: Any, axes: str) -> tuple[dict[str, float], str, Affin
     return spacing, unit, Affine.of_space(vectors, origin, header.get("space", ""))
 
 
-def open_mrc(path: Path, _: Request) -> Opened:
+def open_mrc(path: Path, _request: Request) -> Opened:
     """Open an MRC file as a memory map. A compressed one is read completely."""
     mrcfile = import_optional("mrcfile", extra="mrc", purpose="reading MRC files")
     with path.open("rb") as stream:
