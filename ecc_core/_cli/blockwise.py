@@ -3,7 +3,6 @@
 import argparse
 import math
 import sys
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
@@ -76,33 +75,26 @@ class Stack(NamedTuple):
         return self.selected.ndim
 
     @property
-    def channels(self) -> Mapping[int, str]:
-        """Names of the channels by their indices, if they have names."""
-        _, stored, view, _ = self.selected
-        channels = dict(enumerate(stored.channels))
-        if channels and (which := view.fixed.get(stored.axes.index("C"))) is not None:
-            return {which: channels[which]}
-        return channels
-
-    @property
     def batch(self) -> tuple[int, ...]:
         return self.blocks.image.shape[: -self.ndim]
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """Indices in the stored image of the entries along the batch axes, one row for each."""
-        indices = np.array([*np.ndindex(*self.batch)], np.int64)
-        first = np.array(self.selected.view.start[: -self.ndim], np.int64)
-        return indices.reshape((math.prod(self.batch), len(self.batch))) + first
+    def heads(self) -> dict[str, Array]:
+        """Index in the file along each batch axis, and name of the channel, of each image."""
+        _, stored, view, axes = self.selected
+        rows = math.prod(self.batch)
+        indices = np.indices(self.batch).reshape((len(self.batch), rows))
+        starts = zip(axes.lower(), view.start, indices, strict=False)
+        heads = {axis: first + along for axis, first, along in starts}
+        if stored.channels:
+            which = heads["c"] if "c" in heads else view.fixed[stored.axes.index("C")]
+            heads["channel"] = np.broadcast_to(np.array(stored.channels)[which], rows)
+        return heads
 
     @property
     def unit(self) -> str | None:
         """Unit of the spacing; None if unknown."""
         return (self.calibration and self.calibration.unit) or None
-
-    @property
-    def batch_axes(self) -> str:
-        return self.selected.axes[: -self.ndim].lower()
 
     def window(self) -> float:
         """Length, area or volume of the image, by which densities are divided."""
@@ -132,19 +124,20 @@ class Stack(NamedTuple):
 
     def described(self, curves: Curves) -> dict[str, Any]:
         """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
-        if curves.labels is not None and self.batch:
+        labels = curves.heads.get("label")
+        if labels is not None and self.batch:
             return {}
         facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
         facts["density"] = curves.density
         if self.blocks.direction:
             facts["spacing_units"] = self.unit
         at, values = curves.thresholds, curves.measures[EULER]
-        if curves.labels is None:
+        if labels is None:
             values = values.reshape((*self.batch, at.size))
             return {"result": describe_result(EulerCurve(at, values, **facts))}
         known = {field.name for field in fields(RegionCurves)}
         facts = {name: fact for name, fact in facts.items() if name in known}
-        return {"result": describe_result(RegionCurves(curves.labels, at, values, **facts))}
+        return {"result": describe_result(RegionCurves(labels, at, values, **facts))}
 
 
 def open_stack(

@@ -135,22 +135,20 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
         table = replace(table, metadata=table.metadata.assign(folder=folders))
     for option in ("by", "unit"):
         column = getattr(arguments, option)
-        if column is not None and column not in table.metadata:
+        if column is None:
+            continue
+        if column not in table.metadata:
             known = ", ".join(map(str, table.metadata.columns))
             raise InputFileError(
                 f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known} "
                 "(what the images do not say, such as a treatment, is to be added to the table)"
             )
-        if column is not None and (missing := int(_missing(table, column).sum())):
+        cells = table.metadata[column]
+        if missing := int((cells.isna() | (cells.astype(str) == "")).sum()):
             raise InputFileError(
                 f"--{option} must have a value for each curve, but {column} is empty for {missing}"
             )
     return table
-
-
-def _missing(table: CurveTable, column: str) -> Any:
-    cells = table.metadata[column]
-    return (cells.isna() | (cells.astype(str) == "")).to_numpy()
 
 
 def _functional(table: CurveTable, measure: str) -> str | None:

@@ -23,7 +23,7 @@ from ecc_core._blocks.regions import labels_of, values_of, without_missing
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.curve_table import Curves, curves_in, joined_places
+from ecc_core._cli.curve_table import Curves, curves_in
 from ecc_core._cli.outputs import quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
@@ -52,7 +52,7 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         for name in quantities_of(stack.arguments)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
-    curves = found[0]._replace(measures=measures, channels=stack.channels)
+    curves = found[0]._replace(measures=measures)
     return curves.divided(stack.window()) if stack.arguments.density else curves
 
 
@@ -73,19 +73,25 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
-    return curves_in(result, stack.batch_axes, stack.places)
+    return curves_in(result, stack.heads)
 
 
 def _of_regions(
     function: Any, stack: Stack, image: Array, labels: Array, options: dict[str, Any]
 ) -> Curves:
-    """Return the curves of the labels at all places on the batch axes."""
-    parts = []
-    for at, place in zip(np.ndindex(*stack.batch), stack.places, strict=True):
+    """Return the curves of the labels of all images along the batch axes."""
+    parts, known = [], stack.heads
+    for row, at in enumerate(np.ndindex(*stack.batch)):
         result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
-        rows = np.tile(place, (len(result.labels), 1))
-        parts.append(curves_in(result, stack.batch_axes, rows))
-    return joined_places(parts)
+        count = len(result.labels)
+        own = {name: np.repeat(values[row], count) for name, values in known.items()}
+        parts.append(curves_in(result, own | {"label": result.labels}))
+    if not parts:
+        raise ValueError("its axes other than Z, Y and X are empty")
+    first = parts[0]  # the others have the same thresholds
+    heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
+    measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
+    return first._replace(heads=heads, measures=measures)
 
 
 def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
@@ -226,21 +232,23 @@ class _Total:
     def curves(self) -> Curves:
         """Return the curves, of all labels if there are any."""
         stack, quantity = self.stack, self.work.quantity
-        places, labels = stack.places, None
+        heads = stack.heads
         if stack.blocks.labels is None:
             values = np.zeros((*stack.batch, quantity.size), np.int64)
             for images, own in self.sums.items():
                 values[self.work.box(images)] = own
-            rows = values.reshape((len(places), -1))
+            rows = values.reshape((-1, quantity.size))
         else:
             dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
             empty = np.zeros((0, 1 + quantity.size), np.int64)
             tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
             rows = np.concatenate([values_of(table, order=dtype) for table in tables])
             labels = np.concatenate([labels_of(table, order=dtype) for table in tables])
-            places = np.repeat(places, list(map(len, tables)), axis=0)
+            counts = [len(table) for table in tables]
+            heads = {name: np.repeat(own, counts) for name, own in heads.items()}
+            heads["label"] = labels
         result = quantity.result(quantity.thresholds, quantity.curves(rows))
-        return curves_in(result, stack.batch_axes, places)._replace(labels=labels)
+        return curves_in(result, heads)
 
 
 class _JoinedTotal(_Total):
@@ -261,7 +269,7 @@ class _JoinedTotal(_Total):
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]
-        return curves_in(quantity.result(at, found), stack.batch_axes, stack.places)
+        return curves_in(quantity.result(at, found), stack.heads)
 
 
 @contextmanager

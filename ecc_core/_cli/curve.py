@@ -9,19 +9,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ecc_core._cli import options
+from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.curve_table import Curves, Found, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, matching_paths
-from ecc_core._cli.outputs import (
-    check_curves,
-    metadata_of,
-    needs_memory,
-    quantities_of,
-    settings_of,
-)
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
@@ -51,10 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
+    outputs.check_together(arguments)
     if arguments.json and arguments.out:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
-    check_curves(arguments, paths, printed=True)
+    outputs.check_curves(arguments, paths, printed=True)
     found: Found = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
@@ -73,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
             del stack  # before the next one is read
     columns = columns_of(found)
     add_facts(columns, arguments, lengths.unit)
-    metadata = metadata_of(settings_of(arguments), inputs=facts)
+    metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)
     elif arguments.json:
@@ -103,11 +97,11 @@ def _common_range(
 def _curves(stack: Stack) -> Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks, arguments = stack.blocks, stack.arguments
-    plain = quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
+    plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
     plain = plain and not blocks.direction
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if (
-        needs_memory(arguments)
+        outputs.needs_memory(arguments)
         or arguments.persistence is not None
         or ((plain or small) and not blocks.smoothing)
     ):

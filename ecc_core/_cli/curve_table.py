@@ -1,14 +1,15 @@
 """The curves of images, as they are computed, and as tables and figures."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.readers.zarr_images import PLACES
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._request.levels import distinct_values
@@ -29,13 +30,14 @@ class Curves(NamedTuple):
     functionals or component curves, as the columns of a table are called; float64 for densities.
     """
 
-    axes: str  # letters of the batch axes
     thresholds: Array
-    places: NDArray[np.int64]  # indices in the file, (k, batch axes)
-    labels: Array | None
+    heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
     measures: Mapping[str, Array]
-    channels: Mapping[int, str] = MappingProxyType({})  # their names by their indices, if any
     density: bool = False  # whether values are per unit of length, area or volume of the image
+
+    @property
+    def rows(self) -> int:
+        return len(self.measures[EULER])
 
     def divided(self, window: float) -> "Curves":
         """Return the densities in a window of this size."""
@@ -49,28 +51,13 @@ Found = list[tuple[str, Curves]]
 """Paths of images and their curves; a path may come more than once."""
 
 
-def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
-    """Return the curves of a result, which are at these places on the batch axes."""
+def curves_in(result: CurveResult[Any], heads: Mapping[str, Array]) -> Curves:
+    """Return the curves of a result, which these columns tell apart."""
     at = result.thresholds
     return Curves(
-        axes,
         at.astype(np.uint8) if at.dtype == np.bool_ else at,
-        places,
-        getattr(result, "labels", None),
-        {name: each.reshape((len(places), at.size)) for name, each in result.by_name().items()},
-    )
-
-
-def joined_places(parts: Sequence[Curves]) -> Curves:
-    """Return the curves of one image at several places, which have the same thresholds."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        raise ValueError("its axes other than Z, Y and X are empty")
-    return parts[0]._replace(
-        places=joined(own.places for own in parts),
-        labels=joined(own.labels for own in parts if own.labels is not None),
-        measures={name: joined(own.measures[name] for own in parts) for name in parts[0].measures},
+        heads,
+        {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
     )
 
 
@@ -78,56 +65,52 @@ def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
     """Return columns with one row for each threshold of each curve."""
     curves = [own for _, own in found]
     thresholds = [own.thresholds for own in curves]
-    sizes = [at.size for at in thresholds]
-    heads = heads_of(found, axes).items()
-    columns = {name: joined(map(np.repeat, parts, sizes)) for name, parts in heads}
+    times = np.repeat([at.size for at in thresholds], [own.rows for own in curves])
+    columns = {name: np.repeat(column, times) for name, column in _heads_of(found, axes).items()}
     _check_one_type(thresholds)
-    columns["threshold"] = joined(np.tile(own.thresholds, len(own.places)) for own in curves)
-    measures = measures_of(curves).items()
-    return columns | {name: joined(part.ravel() for part in parts) for name, parts in measures}
+    columns["threshold"] = np.concatenate([np.tile(own.thresholds, own.rows) for own in curves])
+    for name, parts in _measures_of(curves).items():
+        columns[name] = np.concatenate([part.ravel() for part in parts])
+    return columns
 
 
-def joined(parts: Iterable[Array]) -> Array:
-    """Return arrays one after the other; there may be none."""
-    return np.concatenate([*parts] or [np.empty(0)])
+def wide_columns_of(
+    found: Found,
+    places: Mapping[str, Mapping[str, str]],
+    unit: str,
+    arguments: argparse.Namespace,
+) -> dict[str, Array]:
+    """Return columns with one row for each curve; `places` are those of images on a plate."""
+    heads = _heads_of(found)
+    columns = {"input": heads.pop("input")}
+    on_plate = [places[path] for path in columns["input"].tolist()]
+    for name in PLACES:  # empty where an image is not on a plate
+        if any(name in place for place in on_plate):
+            columns[name] = np.array([place.get(name, "") for place in on_plate], dtype=str)
+    columns |= heads
+    add_facts(columns, arguments, unit)
+    for name, parts in _measures_of([own for _, own in found]).items():
+        prefix = "" if name == EULER else f"{name} "
+        headers = [f"{prefix}{threshold}" for threshold in found[0][1].thresholds.tolist()]
+        columns |= dict(zip(headers, np.concatenate(parts).T, strict=True))
+    return columns
 
 
-def heads_of(found: Found, axes: str | None = None) -> dict[str, list[Array]]:
-    """Return what tells the curves of each image from others: its path, indices and labels."""
-    heads = {"input": [np.full(len(own.places), path) for path, own in found]}
-    for axis in axes or sorted({letter for _, own in found for letter in own.axes}):
-        heads[axis] = [
-            own.places[:, own.axes.index(axis)]
-            if axis in own.axes
-            else np.full(len(own.places), -1)  # it has no such axis
-            for _, own in found
-        ]
-    if any(own.channels for _, own in found):
-        heads["channel"] = [_channels_of(own) for _, own in found]
-    labels = [own.labels for _, own in found if own.labels is not None]
-    if labels:
-        heads["label"] = _with_common_type(labels)
+def _heads_of(found: Found, axes: str | None = None) -> dict[str, Array]:
+    """Return what tells each curve from others: paths, indices, channels and labels."""
+    heads = {"input": np.concatenate([np.full(own.rows, path) for path, own in found])}
+    names = {name for _, own in found for name in own.heads}
+    more = [name for name in ("channel", "label") if name in names]
+    for name in (*(axes or sorted(names.difference(more))), *more):
+        missing = "" if name == "channel" else -1  # it has no such axis, or no names of channels
+        parts = [own.heads.get(name, np.full(own.rows, missing)) for _, own in found]
+        heads[name] = np.concatenate(parts)
+        if heads[name].dtype.kind == "f":  # of integers without a common type
+            heads[name] = np.array([each for part in parts for each in part.tolist()])
     return heads
 
 
-def _channels_of(curves: Curves) -> Array:
-    """Return the name of the channel of each curve, "" if it has none."""
-    if "c" in curves.axes:
-        indices = curves.places[:, curves.axes.index("c")].tolist()
-    else:
-        indices = [*curves.channels][:1] * len(curves.places) or [-1] * len(curves.places)
-    return np.array([curves.channels.get(i, "") for i in indices], str)
-
-
-def _with_common_type(labels: list[Array]) -> list[Array]:
-    """Return labels that remain integers when they are joined."""
-    if np.result_type(*labels).kind != "f":
-        return labels
-    every = np.array([label for own in labels for label in own.tolist()])
-    return np.split(every, np.cumsum([own.size for own in labels])[:-1])
-
-
-def measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
+def _measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
     """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
     every = {name: values.dtype for own in curves for name, values in own.measures.items()}
     return {
@@ -162,7 +145,7 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
     if all(np.array_equal(at, own[0]) for at in own):
         return found
     _check_one_type(own)
-    every = distinct_values(joined(own))
+    every = distinct_values(np.concatenate(own))
     if every.size > MOST_COLUMNS:
         raise InputFileError(
             f"--thresholds exact gives {every.size} thresholds, and a table has at most "
@@ -216,10 +199,12 @@ def plot(found: Found, arguments: argparse.Namespace, unit: str | None) -> None:
     named: dict[str, Any] = {}
     for name, curves in found:
         shown = Path(name).name if distinct else name
-        for row, place in enumerate(curves.places):
-            words = [f"{axis} {i}" for axis, i in zip(curves.axes.upper(), place, strict=True)]
-            if curves.labels is not None:
-                words.append(f"label {curves.labels[row]}")
+        for row in range(curves.rows):
+            words = [
+                f"{head if head == 'label' else head.upper()} {values[row]}"
+                for head, values in curves.heads.items()
+                if head != "channel"
+            ]
             if len(inputs) > 1 or not words:
                 words.insert(0, shown)
             drawn = _Drawn(curves, row, superlevel=arguments.superlevel, unit=unit)

@@ -59,9 +59,11 @@ def _plate(path: str) -> dict[str, Any]:
     with blame(path):
         images = images_of_plate(path)
     wells: dict[str, list[str]] = {}
-    for image in images:
-        wells.setdefault(image.well, []).append(image.path)
-    return {"plate": images[0].plate, "wells": wells} if images else {}
+    plate = ""
+    for field, place in images.items():
+        plate = place["plate"]
+        wells.setdefault(place["well"], []).append(field)
+    return {"plate": plate, "wells": wells} if images else {}
 
 
 def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ecc_core._cli import options
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.values import number, output
+from ecc_core._cli.values import output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
 from ecc_core._request.filtration import boundary_names
 from ecc_core.components import persistent_regions
@@ -38,12 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--out", type=output(LABEL_SUFFIXES), help=labels)
     options.add(parser, "--table", after=options.FORMULAS)
     options.add(parser, "--plot", help="persistence diagram to write: .png, .pdf or .svg")
-    parser.add_argument(
-        "--threshold",
-        type=number,
-        metavar="T",
-        help="label only points up to this value, or with --superlevel from it on (default: all)",
-    )
+    up_to = "label only points up to this value, or with --superlevel from it on (default: all)"
+    options.add(parser, "--threshold", help=up_to)
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = "the image ends at its border (default), or opposite sides touch"
     options.add(parser, "--boundary", choices=boundary_names("betti"), help=beyond)

@@ -79,6 +79,7 @@ ARGUMENTS = {
         default=256,
         metavar="256|a,b,c",
     ),
+    "--threshold": _argument("least value", type=values.number, metavar="T"),
     "--range": _argument("range of the thresholds", type=values.value_range, metavar="LO,HI"),
     "--connectivity": _argument(
         "as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for 8- "

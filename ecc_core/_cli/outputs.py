@@ -76,8 +76,7 @@ def quantities_of(arguments: argparse.Namespace) -> list[str]:
 def check_curves(
     arguments: argparse.Namespace, images: Sequence[str], *, printed: bool = False
 ) -> None:
-    """Refuse options that cannot be used together, check the outputs, and settle the estimator."""
-    _check_together(arguments)
+    """Check inputs and outputs, and let --minkowski without a value be exact, and say so."""
     check_outputs(arguments, images, printed=printed)
     if arguments.minkowski is True:
         arguments.minkowski = "exact"
@@ -87,9 +86,9 @@ def check_curves(
         )
 
 
-def _check_together(arguments: argparse.Namespace) -> None:
-    given = {name for name, value in vars(arguments).items() if value is not None}
-    given -= {name for name in given if getattr(arguments, name) is False}
+def check_together(arguments: argparse.Namespace) -> None:
+    """Refuse options that cannot be used together."""
+    given = {k for k, value in vars(arguments).items() if value is not None and value is not False}
     for name, other in NEEDED.items():
         if name in given and other not in given:
             raise InputFileError(

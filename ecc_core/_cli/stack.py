@@ -2,13 +2,12 @@
 
 import argparse
 
-from ecc_core._cli import options
+from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.curve_table import add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
-from ecc_core._cli.outputs import check_curves, metadata_of, needs_memory, settings_of
 from ecc_core._io.parts import Parts
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
@@ -37,12 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
-    if whole := needs_memory(arguments):
+    outputs.check_together(arguments)
+    if whole := outputs.needs_memory(arguments):
         raise InputFileError(
             f"{whole}, since the image is not in memory: use ecc curve or ecc batch"
         )
     path = arguments.input
-    check_curves(arguments, [path])
+    outputs.check_curves(arguments, [path])
     lengths = Lengths(arguments)
     stack = open_stack(path, lengths, arguments)
     at = thresholds_of(stack)
@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
         with blame(path):
             curves = curves_of(stack, at, parts.folder)
         found = [(path, curves)]
-        columns = columns_of(found, stack.batch_axes)
+        columns = columns_of(found, stack.selected.axes[: -stack.ndim].lower())
         del columns["input"]
         add_facts(columns, arguments, stack.unit or "")
-        settings = settings_of(arguments, thresholds=curves.thresholds)
-        metadata = metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
+        settings = outputs.settings_of(arguments, thresholds=curves.thresholds)
+        metadata = outputs.metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
         write_table(arguments.out, columns, metadata=metadata)
         plot(found, arguments, stack.unit)
         parts.clear()

@@ -12,7 +12,7 @@ from ecc_core._cli import options
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs
-from ecc_core._cli.values import number, output, positive
+from ecc_core._cli.values import output, positive
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
@@ -48,12 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--weighted", action="store_true", help="use the values of the image as weights"
     )
-    kind.add_argument(
-        "--threshold",
-        type=number,
-        metavar="T",
-        help="the shape is the points whose value is at least T",
-    )
+    options.add(kind, "--threshold", help="the shape is the points whose value is at least T")
     suffixes = ", ".join(RESULT_SUFFIXES)
     options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot", after=f"; the first {MOST_PANELS} labels with --labels")
@@ -96,7 +91,18 @@ def run(arguments: argparse.Namespace) -> None:
     with blame(path):
         image, *mask = blocks.held().whole()
         shape = _shape(image, mask[0] if mask else None, arguments)
-        result = _transform(shape, found.spacing, arguments)
+        common = {
+            "directions": arguments.directions,
+            "heights": arguments.heights,
+            "range": arguments.range,
+            "connectivity": arguments.connectivity,
+            "spacing": found.spacing,
+        }
+        result: EulerTransform | RegionTransforms = (
+            region_transforms(shape, normalize=arguments.normalize, **common)
+            if arguments.labels
+            else euler_transform(shape, weighted=arguments.weighted, **common)
+        )
     lengths.keep(path, found)
     # heights in radii have no unit
     result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
@@ -127,21 +133,6 @@ def _shape(
             "T, --labels each label, --weighted the values as weights"
         )
     return image
-
-
-def _transform(
-    shape: NDArray[Any], spacing: Any, arguments: argparse.Namespace
-) -> EulerTransform | RegionTransforms:
-    common = {
-        "directions": arguments.directions,
-        "heights": arguments.heights,
-        "range": arguments.range,
-        "connectivity": arguments.connectivity,
-        "spacing": spacing,
-    }
-    if arguments.labels:
-        return region_transforms(shape, normalize=arguments.normalize, **common)
-    return euler_transform(shape, weighted=arguments.weighted, **common)
 
 
 def _plot(

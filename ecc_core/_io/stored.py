@@ -122,7 +122,11 @@ class StoredImage:
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
-        self.channels = _distinct(opened.channels, self.axes, self.shape)
+        names, count = (
+            tuple(opened.channels),
+            dict(zip(self.axes, self.shape, strict=True)).get("C"),
+        )
+        self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.notes = tuple(opened.notes)
         self.described = opened.described
         self.spacing = {
@@ -231,12 +235,6 @@ def _span(indices: int | range) -> slice:
         return slice(indices, indices + 1)
     ends = sorted((indices[0], indices[-1])) if indices else (0, -1)
     return slice(ends[0], ends[1] + 1)
-
-
-def _distinct(names: Sequence[str], axes: str, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of channels if there is a different one for each."""
-    count = dict(zip(axes, shape, strict=True)).get("C")
-    return tuple(names) if len(names) == count and len({*names} - {""}) == count else ()
 
 
 def orientation_notes(orientation: int) -> list[str]:

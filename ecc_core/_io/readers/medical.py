@@ -96,7 +96,7 @@ def _filled(
 
     `exact`: nothing may follow.
     """
-    check_held(math.prod(shape) * dtype.itemsize, path.stat().st_size)
+    check_held(math.prod(map(int, shape)) * dtype.itemsize, path.stat().st_size)
     values = np.empty(shape, dtype)
     room = values.reshape(-1).view(np.uint8).data
     for piece in pieces:

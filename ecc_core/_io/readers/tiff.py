@@ -91,9 +91,11 @@ class _Series:
         self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
         page = level.keyframe
         lead = len(self.shape) - len(page.shape)
-        self.chunks = None
+        self.chunks: Any = None
         if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
-            self.chunks = (*(1 for _ in range(lead)), *_segment(page))
+            ones = (1,) * (len(self.shape) - len(page.chunks))
+            sizes = zip((*ones, *page.chunks), self.shape, strict=True)
+            self.chunks = tuple(max(1, min(c, n)) for c, n in sizes)
         self.parts: Any = None
 
     def __getitem__(self, box: Box) -> NDArray[Any]:
@@ -105,14 +107,6 @@ class _Series:
             self.parts = zarr.open(store, mode="r")
             weakref.finalize(self.parts, store.close)
         return np.asarray(self.parts[box])
-
-
-def _segment(page: Any) -> tuple[int, ...]:
-    """Return the shape of a strip or tile along the axes of its page."""
-    planes = (1,) * (len(page.shape) - len(page.chunks))  # of samples, if they are stored apart
-    return tuple(
-        max(1, min(c, n)) for c, n in zip((*planes, *page.chunks), page.shape, strict=True)
-    )
 
 
 def _letters(axes: str) -> str:
@@ -151,9 +145,8 @@ def _check_neighbours(tiff: Any) -> None:
 
 def _check_kind(tiff: Any, series: Any) -> None:
     """Check that the description fits the pages; otherwise tifffile ignores it."""
-    for kind, described in (("ome", tiff.is_ome), ("imagej", tiff.is_imagej)):
-        if described and series.kind != kind:
-            name = {"ome": "OME", "imagej": "ImageJ"}[kind]
+    for kind, name in (("ome", "OME"), ("imagej", "ImageJ")):
+        if getattr(tiff, f"is_{kind}") and series.kind != kind:
             raise ValueError(f"truncated or damaged: its {name} description does not fit its pages")
 
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +16,8 @@ from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
 KINDS = {"channel": "C", "time": "T"}
+PLACES = ("plate", "well", "row", "column", "field")
 Metadata = dict[str, Any]
-
-
-class PlateImage(NamedTuple):
-    """A field of a well and its position on the plate."""
-
-    path: str
-    plate: str
-    well: str
-    row: str
-    column: str
-    field: str
 
 
 def is_zarr(files: Files) -> bool:
@@ -35,26 +25,27 @@ def is_zarr(files: Files) -> bool:
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
 
 
-def images_of_plate(path: str) -> list[PlateImage]:
-    """Return the fields of all wells of a plate; an empty list if the path is not a plate.
+def images_of_plate(path: str) -> dict[str, dict[str, str]]:
+    """Return the paths of the fields of all wells, and their `PLACES`; {} if it is not a plate.
 
     Raises ValueError or KeyError if the description of the plate or of a well is damaged.
     """
     if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
-        return []
+        return {}
     files = Address(path) if is_address(path) else Files(Path(path))
     plate = _attributes(_metadata(files, "")).get("plate") if is_zarr(files) else None
     if plate is None:
-        return []
+        return {}
     name = str(plate.get("name") or Path(path).name.partition(".")[0])
-    images = []
+    images = {}
     for described in plate["wells"]:
         inside = str(described["path"])
         row, _, column = inside.partition("/")
         for field in _attributes(_metadata(files, _join("", inside)))["well"]["images"]:
             number = str(field["path"])
             place = "/".join((path.rstrip("/"), inside, number))
-            images.append(PlateImage(place, name, row + column, row, column, number))
+            values = name, row + column, row, column, number
+            images[place] = dict(zip(PLACES, values, strict=True))
     return images
 
 
