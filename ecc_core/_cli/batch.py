@@ -1,7 +1,7 @@
 """``ecc batch``: one row for each of many images; those that fail are named at the end."""
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,7 @@ PARTS = fingerprint({"rows": "of an image"})
 WORTH_KEEPING = 0.1  # seconds that an image takes
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     images = (
         "images as for ecc stack, patterns such as 'images/*.ome.zarr', or OME-Zarr plates, whose "
         "fields have columns plate, well, row, column and field"
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: Namespace) -> None:
     """Compute the curves and write them; raise FailedImages after the others are written."""
     outputs.check_together(arguments)
     if isinstance(arguments.thresholds, int) and arguments.range is None:
@@ -100,7 +99,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     return paths, failures
 
 
-def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts) -> Curves:
+def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
     whole = bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)

@@ -1,8 +1,8 @@
 """Images as the commands open them, in blocks that fit in memory."""
 
-import argparse
 import math
 import sys
+from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class Means(NamedTuple):
 class Stack(NamedTuple):
     """An image, in blocks that fit in memory, and what is to be computed of it."""
 
-    arguments: argparse.Namespace
+    arguments: Namespace
     selected: Selected
     blocks: Blocks
     means: Means
@@ -140,9 +140,7 @@ class Stack(NamedTuple):
         return {"result": describe_result(RegionCurves(labels, at, values, **facts))}
 
 
-def open_stack(
-    path: str, lengths: Lengths, arguments: argparse.Namespace, *, whole: bool = False
-) -> Stack:
+def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool = False) -> Stack:
     """Open an image, its labels and its mask, without reading them.
 
     `whole`: it is going to be `held`, so that its chunks may have any size.
@@ -189,7 +187,7 @@ def held(stack: Stack) -> Stack:
 
 
 def _direction(
-    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: argparse.Namespace
+    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: Namespace
 ) -> Direction | None:
     """Return the directional term to add to the image, or None."""
     if arguments.direction is None or spacing is None:
@@ -199,9 +197,7 @@ def _direction(
     return Direction(tuple(unit), check_scale(scale), spacing, shape)
 
 
-def _means(
-    blocks: Blocks, ndim: int, arguments: argparse.Namespace, share: int | None = None
-) -> Means:
+def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = None) -> Means:
     """Return the shape of the blocks of an image, and how many of them fit in memory.
 
     An image that is in memory takes a `share` besides, or that of a single block.

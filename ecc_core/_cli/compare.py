@@ -1,8 +1,8 @@
 """``ecc compare``: whether groups of the curves of a table differ, and where."""
 
-import argparse
 import math
 import sys
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,7 @@ DESCRIPTION = (
 LEVEL = 0.05
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
     parser.add_argument(
         "--by",
@@ -65,8 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--out", "--plot")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compare, and write the result."""
+def run(arguments: Namespace) -> None:
     check_outputs(arguments, [str(arguments.input)], printed=True)
     table = _table(arguments)
     names = _groups(table, arguments)
@@ -114,8 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments, test, dict(zip(names, parts, strict=True)), measures)
 
 
-def _table(arguments: argparse.Namespace) -> CurveTable:
-    """Read the table."""
+def _table(arguments: Namespace) -> CurveTable:
     name = arguments.measure
     kinds = {"euler": "euler", "all": None}
     measure: Any = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
@@ -159,8 +156,7 @@ def _texts(table: CurveTable, column: str) -> Any:
     return table.metadata[column].astype(str).to_numpy()
 
 
-def _groups(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the groups."""
+def _groups(table: CurveTable, arguments: Namespace) -> list[str]:
     known = sorted(set(_texts(table, arguments.by).tolist()))
     names = arguments.groups.split(",") if arguments.groups else known
     if len(names) < 2 or len(set(names)) < len(names):
@@ -181,7 +177,7 @@ def _statement(
     names: list[str],
     counts: list[int],
     measures: list[str],
-    arguments: argparse.Namespace,
+    arguments: Namespace,
 ) -> list[str]:
     """Say what was compared, and what came out."""
     sizes = []
@@ -226,7 +222,7 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
 
 
 def _plot(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     test: PermutationTest,
     parts: dict[str, CurveTable],
     measures: list[str],
@@ -252,7 +248,7 @@ def _plot(
     write_figure(arguments.plot, figure)
 
 
-def _band(part: CurveTable, measure: str, arguments: argparse.Namespace) -> CurveBand:
+def _band(part: CurveTable, measure: str, arguments: Namespace) -> CurveBand:
     """Return the mean curve of the units and its band, which has no width for a single one."""
     options = {"functional": _functional(part, measure), "rng": arguments.seed}
     values = np.asarray(part.curves.values, np.float64)

@@ -212,7 +212,6 @@ class _KeptSums:
             yield number
 
     def keep(self, number: int, values: Values) -> None:
-        """Write the sum of a group."""
         self.parts.keep(number, self.stamps.pop(number), values)
 
 
@@ -224,7 +223,6 @@ class _Total:
         self.sums: dict[Index, Values] = {}
 
     def add(self, group: Group, values: Values) -> None:
-        """Add the sum of a group."""
         if group.images in self.sums:
             values = self.work.sum([self.sums[group.images], values])
         self.sums[group.images] = values

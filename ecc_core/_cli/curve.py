@@ -1,8 +1,8 @@
 """``ecc curve``: the Euler characteristic curves of images, as a table and a figure."""
 
-import argparse
 import math
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
@@ -31,8 +31,7 @@ DESCRIPTION = (
 SMALL = 1 << 26  # bytes of an image
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs", after=". Patterns such as 'images/*.tif'; - reads NPY from stdin")
     options.add(parser, "--out", after=options.FORMULAS)
     options.add(parser, "--json", "--plot")
@@ -42,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(scheduler=None, device="cpu")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the curves and write them."""
+def run(arguments: Namespace) -> None:
     outputs.check_together(arguments)
     if arguments.json and arguments.out:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
@@ -77,13 +75,13 @@ def run(arguments: argparse.Namespace) -> None:
     plot(found, arguments, lengths.unit)
 
 
-def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
+def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     """Return an image in memory."""
     return held(open_stack(path, lengths, arguments, whole=True))
 
 
 def _common_range(
-    paths: Sequence[str], lengths: Lengths, arguments: argparse.Namespace
+    paths: Sequence[str], lengths: Lengths, arguments: Namespace
 ) -> tuple[float, float] | None:
     """Return the finite minimum and maximum of several images, each of which is read for it."""
     found = []

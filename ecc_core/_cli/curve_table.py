@@ -1,7 +1,7 @@
 """The curves of images, as they are computed, and as tables and figures."""
 
-import argparse
 import math
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ def wide_columns_of(
     found: Found,
     places: Mapping[str, Mapping[str, str]],
     unit: str,
-    arguments: argparse.Namespace,
+    arguments: Namespace,
 ) -> dict[str, Array]:
     """Return columns with one row for each curve; `places` are those of images on a plate."""
     heads = _heads_of(found)
@@ -170,7 +170,7 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
     ]
 
 
-def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: str) -> None:
+def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
     direction, scale = arguments.direction, arguments.direction_scale
     directed = direction is not None
@@ -188,7 +188,7 @@ def add_facts(columns: dict[str, Array], arguments: argparse.Namespace, unit: st
     columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
 
 
-def plot(found: Found, arguments: argparse.Namespace, unit: str | None) -> None:
+def plot(found: Found, arguments: Namespace, unit: str | None) -> None:
     """Draw all curves, with names that tell them apart, if a figure is wanted."""
     if not arguments.plot:
         return

@@ -1,8 +1,8 @@
 """``ecc info``: what a file holds and which curve would be computed of it."""
 
-import argparse
 import json
 import sys
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +24,7 @@ DESCRIPTION = (
 SLAB = 1 << 26  # bytes that are read at once
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(parser, "--json", help="print the same as JSON, a list with an object for each")
     help = "print the versions and devices that a report of a fault needs, and exit"
@@ -33,15 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_selection(parser)
 
 
-class _PrintSystem(argparse.Action):
+class _PrintSystem(Action):
     """Print the system and exit, without any input, as ``--version`` does."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
         sys.stdout.write("\n".join(system()) + "\n")
         parser.exit()
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: Namespace) -> None:
     """Print a few lines for each input."""
     described = []
     for path in matching_paths(arguments.inputs):
@@ -66,7 +65,7 @@ def _plate(path: str) -> dict[str, Any]:
     return {"plate": plate, "wells": wells} if images else {}
 
 
-def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
     """Return what a file says of its image, and what its values say."""
     image = open_input(path, arguments)
     facts: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """The images that the arguments of a command select, and the distances of their points."""
 
-import argparse
 import glob
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple, TextIO
@@ -62,8 +62,7 @@ def single_path(patterns: Iterable[str], rule: str) -> str:
     return path
 
 
-def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
-    """Open an image according to the arguments."""
+def open_input(path: str, arguments: Namespace) -> StoredImage:
     request = Request(arguments.series, arguments.level, arguments.axes)
     if path == STDIN:
         if getattr(arguments, "resume", False):
@@ -93,7 +92,6 @@ class Selected(NamedTuple):
 
     @property
     def lengths(self) -> dict[str, int]:
-        """Number of points along each axis."""
         return dict(zip(self.axes, self.view.shape, strict=True))
 
     @property
@@ -114,7 +112,7 @@ class Calibration(NamedTuple):
 class Lengths:
     """Finds the calibration of each image of a table, whose unit is the same for all."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: Namespace) -> None:
         self.given, self.wanted = arguments.spacing, arguments.unit
         self.first: tuple[str, str] | None = None
         self.said: set[str] = set()
@@ -171,7 +169,7 @@ def _note(image: StoredImage, spacing: list[float] | None, unit: str) -> str:
     return f"1{words}, as {f'only {there} {image.unit}'.rstrip() if there else 'none'} is given by"
 
 
-def select_input(path: str, arguments: argparse.Namespace, rule: str = "") -> Selected:
+def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
     """Open an image and select a part of it; notes of its reader are shown on stderr.
 
     `rule` says why there must be no other axes than Z, Y and X, if there must not.
@@ -192,7 +190,7 @@ def select_input(path: str, arguments: argparse.Namespace, rule: str = "") -> Se
 
 
 def open_single(
-    path: str, rule: str, lengths: Lengths, arguments: argparse.Namespace, *, always: bool = False
+    path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
 ) -> tuple[Blocks, str, Calibration]:
     """Open an image without other axes than Z, Y and X; return it, its axes and its calibration.
 
@@ -212,7 +210,7 @@ def open_single(
 def open_blocks(
     selected: Selected,
     calibration: Calibration,
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     *,
     labels: str | None = None,
     boundary: str = "closed",

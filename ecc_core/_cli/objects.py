@@ -1,7 +1,7 @@
 """``ecc objects``: the objects of an image that last, as labels and a table."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     least = "least difference of the values at which an object is born and dies"
@@ -50,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.refuse(parser, "objects are found in images as they are", "--direction")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Find the objects and write them."""
+def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path], printed=True)
     blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)

@@ -1,9 +1,9 @@
 """The label image and the mask that belong to each image."""
 
-import argparse
 import csv
 import os
 import re
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -45,7 +45,7 @@ def _table(path: str, name: str) -> Mapping[str, str]:
         return {os.path.abspath(row["input"]): row[name] or "" for row in rows}  # noqa: PTH100
 
 
-def pairs_of(images: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
     """Return the labels and masks of all images; raise an error that names some of the missing."""
     found: list[str] = []
     for name in ("labels", "mask"):

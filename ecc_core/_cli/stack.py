@@ -1,6 +1,6 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import open_stack, thresholds_of
@@ -21,8 +21,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "input")
     options.add(parser, "--out", required=True)
     options.add(parser, "--resume", "--plot")
@@ -34,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the curve and write it."""
+def run(arguments: Namespace) -> None:
     outputs.check_together(arguments)
     if whole := outputs.needs_memory(arguments):
         raise InputFileError(

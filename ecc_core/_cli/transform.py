@@ -1,6 +1,6 @@
 """``ecc transform``: the Euler characteristic transform of a mask or of labelled regions."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     kind = parser.add_mutually_exclusive_group()
@@ -78,8 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.refuse(parser, reason, "--superlevel", "--boundary", "--nan")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the transform and write it."""
+def run(arguments: Namespace) -> None:
     if arguments.normalize and not arguments.labels:
         raise InputFileError("--normalize needs --labels")
     if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
@@ -112,9 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments.plot, printable(Path(path).name), result, shape)
 
 
-def _shape(
-    image: NDArray[Any], mask: NDArray[Any] | None, arguments: argparse.Namespace
-) -> NDArray[Any]:
+def _shape(image: NDArray[Any], mask: NDArray[Any] | None, arguments: Namespace) -> NDArray[Any]:
     """Return the shape, the weights or the labels."""
     if mask is not None:
         image = np.where(mask, image, image.dtype.type(0))

@@ -23,7 +23,6 @@ UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
-    """Return a hash of facts."""
     text = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

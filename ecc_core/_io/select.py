@@ -93,7 +93,6 @@ def _cut(
 
 
 def _regions(image: StoredImage, roi: Sequence[slice]) -> dict[int, Part]:
-    """Return the range along each spatial axis."""
     spatial = [axis for axis, letter in enumerate(image.axes) if letter in "ZYX"]
     if len(roi) != len(spatial):
         named = "".join(image.axes[axis] for axis in spatial)

@@ -53,7 +53,6 @@ class Request(NamedTuple):
         return self.series
 
     def pick_level(self, count: int) -> int:
-        """Return the requested resolution level."""
         if not 0 <= self.level < count:
             raise ValueError(f"has levels 0 to {count - 1}, got level {self.level}")
         return self.level

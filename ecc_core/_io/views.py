@@ -68,12 +68,10 @@ class View(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of the values."""
         dtype = self.source.dtype
         return dtype if self.gray is None else luminance(np.ones((3, 0), dtype)).dtype
 
     def read(self, box: Box) -> Array:
-        """Return the values in a box."""
         values = self.source.read_box(self._stored(box))
         if self.gray is not None:
             values = np.expand_dims(luminance(np.moveaxis(values, self.gray, 0)), self.gray)
