@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, Found, at_common_thresholds, plot, wide_columns_of
+from ecc_core._cli.curve_table import Curves, at_common_thresholds, plot, wide_columns_of
 from ecc_core._cli.errors import FailedImages, blame, one_line
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
-    found: Found = []
+    found: list[Curves] = []
     lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -66,13 +66,13 @@ def run(arguments: Namespace) -> None:
         for path in images:
             start(f"curve of {Path(path).name}")
             try:
-                found.append((path, _curves(path, lengths, arguments, parts)))
+                found.append(_curves(path, lengths, arguments, parts))
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
             found = at_common_thresholds(found, superlevel=arguments.superlevel)
             columns = wide_columns_of(found, images, lengths.unit, arguments)
-            settings = outputs.settings_of(arguments, thresholds=found[-1][1].thresholds)
+            settings = outputs.settings_of(arguments, thresholds=found[-1].thresholds)
             metadata = outputs.metadata_of(settings, failed=failures)
             write_table(arguments.out, columns, metadata=metadata)
             plot(found, arguments, lengths.unit)
@@ -110,7 +110,7 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
     if at is not None and table is not None:
         measures = {name: table[name] for name in table.dtype.names or ()}
         heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
-        curves = Curves(at, heads, measures, arguments.density)
+        curves = Curves(path, at, heads, measures, arguments.density)
     else:
         started = time.monotonic()
         with blame(path):

@@ -3,6 +3,7 @@
 import math
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from ecc_core._request.filtration import (
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
-from ecc_core.results import EulerCurve, RegionCurves, curve_facts
+from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
 
 Array = NDArray[Any]
 
@@ -121,6 +122,16 @@ class Stack(NamedTuple):
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
+
+    def curves(self, result: CurveResult[Any], heads: Mapping[str, Array] | None = None) -> Curves:
+        """Return the curves of a result, one for each image unless columns tell them apart."""
+        at = result.thresholds
+        return Curves(
+            self.selected.path,
+            at.astype(np.uint8) if at.dtype == np.bool_ else at,
+            self.heads if heads is None else heads,
+            {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
+        )
 
     def described(self, curves: Curves) -> dict[str, Any]:
         """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""

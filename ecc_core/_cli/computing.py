@@ -23,7 +23,7 @@ from ecc_core._blocks.regions import labels_of, values_of, without_missing
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.curve_table import Curves, curves_in
+from ecc_core._cli.curve_table import Curves
 from ecc_core._cli.outputs import quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
@@ -73,7 +73,7 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
-    return curves_in(result, stack.heads)
+    return stack.curves(result)
 
 
 def _of_regions(
@@ -85,7 +85,7 @@ def _of_regions(
         result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
         count = len(result.labels)
         own = {name: np.repeat(values[row], count) for name, values in known.items()}
-        parts.append(curves_in(result, own | {"label": result.labels}))
+        parts.append(stack.curves(result, own | {"label": result.labels}))
     if not parts:
         raise ValueError("its axes other than Z, Y and X are empty")
     first = parts[0]  # the others have the same thresholds
@@ -246,7 +246,7 @@ class _Total:
             heads = {name: np.repeat(own, counts) for name, own in heads.items()}
             heads["label"] = labels
         result = quantity.result(quantity.thresholds, quantity.curves(rows))
-        return curves_in(result, heads)
+        return stack.curves(result, heads)
 
 
 class _JoinedTotal(_Total):
@@ -267,7 +267,7 @@ class _JoinedTotal(_Total):
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]
-        return curves_in(quantity.result(at, found), stack.heads)
+        return stack.curves(quantity.result(at, found))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, Found, add_facts, columns_of, plot
+from ecc_core._cli.curve_table import Curves, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
     outputs.check_curves(arguments, paths, printed=True)
-    found: Found = []
+    found: list[Curves] = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> None:
             with blame(path):
                 curves = _curves(stack)
             lengths.keep(path, stack.calibration)
-            found.append((path, curves))
+            found.append(curves)
             facts.append(stack.facts | stack.described(curves))
             del stack  # before the next one is read
     columns = columns_of(found)

@@ -1,6 +1,5 @@
 """The curves of images, as they are computed, and as tables and figures."""
 
-import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from ecc_core._io.write import printable
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
-from ecc_core.results import STATISTICS, CurveResult
+from ecc_core.results import STATISTICS
 
 Array = NDArray[Any]
 
@@ -30,6 +29,7 @@ class Curves(NamedTuple):
     functionals or component curves, as the columns of a table are called; float64 for densities.
     """
 
+    path: str
     thresholds: Array
     heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
     measures: Mapping[str, Array]
@@ -47,35 +47,20 @@ class Curves(NamedTuple):
         return self._replace(measures=densities, density=True)
 
 
-Found = list[tuple[str, Curves]]
-"""Paths of images and their curves; a path may come more than once."""
-
-
-def curves_in(result: CurveResult[Any], heads: Mapping[str, Array]) -> Curves:
-    """Return the curves of a result, which these columns tell apart."""
-    at = result.thresholds
-    return Curves(
-        at.astype(np.uint8) if at.dtype == np.bool_ else at,
-        heads,
-        {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
-    )
-
-
-def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
+def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
     """Return columns with one row for each threshold of each curve."""
-    curves = [own for _, own in found]
-    thresholds = [own.thresholds for own in curves]
-    times = np.repeat([at.size for at in thresholds], [own.rows for own in curves])
+    thresholds = [own.thresholds for own in found]
+    times = np.repeat([at.size for at in thresholds], [own.rows for own in found])
     columns = {name: np.repeat(column, times) for name, column in _heads_of(found, axes).items()}
     _check_one_type(thresholds)
-    columns["threshold"] = np.concatenate([np.tile(own.thresholds, own.rows) for own in curves])
-    for name, parts in _measures_of(curves).items():
+    columns["threshold"] = np.concatenate([np.tile(own.thresholds, own.rows) for own in found])
+    for name, parts in _measures_of(found).items():
         columns[name] = np.concatenate([part.ravel() for part in parts])
     return columns
 
 
 def wide_columns_of(
-    found: Found,
+    found: Sequence[Curves],
     places: Mapping[str, Mapping[str, str]],
     unit: str,
     arguments: Namespace,
@@ -89,21 +74,21 @@ def wide_columns_of(
             columns[name] = np.array([place.get(name, "") for place in on_plate], dtype=str)
     columns |= heads
     add_facts(columns, arguments, unit)
-    for name, parts in _measures_of([own for _, own in found]).items():
+    for name, parts in _measures_of(found).items():
         prefix = "" if name == EULER else f"{name} "
-        headers = [f"{prefix}{threshold}" for threshold in found[0][1].thresholds.tolist()]
+        headers = [f"{prefix}{threshold}" for threshold in found[0].thresholds.tolist()]
         columns |= dict(zip(headers, np.concatenate(parts).T, strict=True))
     return columns
 
 
-def _heads_of(found: Found, axes: str | None = None) -> dict[str, Array]:
+def _heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
     """Return what tells each curve from others: paths, indices, channels and labels."""
-    heads = {"input": np.concatenate([np.full(own.rows, path) for path, own in found])}
-    names = {name for _, own in found for name in own.heads}
+    heads = {"input": np.concatenate([np.full(own.rows, own.path) for own in found])}
+    names = {name for own in found for name in own.heads}
     more = [name for name in ("channel", "label") if name in names]
     for name in (*(axes or sorted(names.difference(more))), *more):
         missing = "" if name == "channel" else -1  # it has no such axis, or no names of channels
-        parts = [own.heads.get(name, np.full(own.rows, missing)) for _, own in found]
+        parts = [own.heads.get(name, np.full(own.rows, missing)) for own in found]
         heads[name] = np.concatenate(parts)
         if heads[name].dtype.kind == "f":  # of integers without a common type
             heads[name] = np.array([each for part in parts for each in part.tolist()])
@@ -136,12 +121,12 @@ def _check_one_type(thresholds: list[Array]) -> None:
         )
 
 
-def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
+def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curves]:
     """Return curves at the thresholds of all of them.
 
     They are the same, or each curve has every level at which it changes.
     """
-    own = [curves.thresholds for _, curves in found]
+    own = [curves.thresholds for curves in found]
     if all(np.array_equal(at, own[0]) for at in own):
         return found
     _check_one_type(own)
@@ -151,23 +136,15 @@ def at_common_thresholds(found: Found, *, superlevel: bool) -> Found:
             f"--thresholds exact gives {every.size} thresholds, and a table has at most "
             f"{MOST_COLUMNS}: give a number and --range"
         )
+    empty = (0, 1) if superlevel else (1, 0)  # the sets beyond the last level, or before the first
 
-    def spread(values: Array, at: Array) -> Array:
-        edge = np.zeros((len(values), 1), values.dtype)
-        if superlevel:
-            return np.hstack([values, edge])[:, np.searchsorted(at, every, "left")]
-        return np.hstack([edge, values])[:, np.searchsorted(at, every, "right")]
+    def spread(curves: Curves) -> Curves:
+        places = np.searchsorted(curves.thresholds, every, "left" if superlevel else "right")
+        padded = {name: np.pad(of, ((0, 0), empty)) for name, of in curves.measures.items()}
+        measures = {name: values[:, places] for name, values in padded.items()}
+        return curves._replace(thresholds=every, measures=measures)
 
-    return [
-        (
-            path,
-            curves._replace(
-                thresholds=every,
-                measures={k: spread(v, curves.thresholds) for k, v in curves.measures.items()},
-            ),
-        )
-        for path, curves in found
-    ]
+    return [spread(curves) for curves in found]
 
 
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
@@ -188,17 +165,17 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
     columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
 
 
-def plot(found: Found, arguments: Namespace, unit: str | None) -> None:
+def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> None:
     """Draw all curves, with names that tell them apart, if a figure is wanted."""
     if not arguments.plot:
         return
     from ecc_core.plotting import plot_curves
 
-    inputs = {name for name, _ in found}
+    inputs = {curves.path for curves in found}
     distinct = len({Path(name).name for name in inputs}) == len(inputs)
     named: dict[str, Any] = {}
-    for name, curves in found:
-        shown = Path(name).name if distinct else name
+    for curves in found:
+        shown = Path(curves.path).name if distinct else curves.path
         for row in range(curves.rows):
             words = [
                 f"{head if head == 'label' else head.upper()} {values[row]}"

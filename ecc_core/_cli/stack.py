@@ -51,12 +51,11 @@ def run(arguments: Namespace) -> None:
             parts.clear()
         with blame(path):
             curves = curves_of(stack, at, parts.folder)
-        found = [(path, curves)]
-        columns = columns_of(found, stack.selected.axes[: -stack.ndim].lower())
+        columns = columns_of([curves], stack.selected.axes[: -stack.ndim].lower())
         del columns["input"]
         add_facts(columns, arguments, stack.unit or "")
         settings = outputs.settings_of(arguments, thresholds=curves.thresholds)
         metadata = outputs.metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
         write_table(arguments.out, columns, metadata=metadata)
-        plot(found, arguments, stack.unit)
+        plot([curves], arguments, stack.unit)
         parts.clear()
