@@ -3,10 +3,11 @@
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.limits import check_memory
+from ecc_core._io.units import Calibration
 from ecc_core._io.views import REQUESTS, Box, View
 from ecc_core.errors import InputFileError
 
@@ -67,8 +69,7 @@ class Opened:
     chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
     parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
     at_once: bool = False  # whether reading the whole takes little more memory than the result
-    spacing: Mapping[str, float] = field(default_factory=dict)  # by axis, as far as it is known
-    unit: str = ""  # of the spacing, as `ecc_core._io.units.calibrated` names it
+    calibration: Calibration = MappingProxyType({}), ""
     affine: Affine | None = None  # in the same unit, whatever the affine says of its unit
     channels: Sequence[str] = ()  # their names, if the file gives them
     notes: Sequence[str] = ()  # what users should know of the values, such as that 0 is white
@@ -128,12 +129,9 @@ class StoredImage:
         self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.notes = tuple(opened.notes)
         self.described = opened.described
-        self.spacing = {
-            letter: float(opened.spacing[letter])
-            for letter in "ZYX"
-            if letter in self.axes and 0 < opened.spacing.get(letter, 0) < math.inf
-        }
-        self.unit = opened.unit if self.spacing else ""
+        steps, unit = opened.calibration
+        self.spacing = {letter: step for letter, step in steps.items() if letter in self.axes}
+        self.unit = unit if self.spacing else ""
         self.affine = opened.affine and replace(opened.affine, unit=self.unit)
 
     def __reduce__(self) -> Any:

@@ -36,7 +36,6 @@ def open_microscope(path: Path, request: Request) -> Opened:
     image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
-    spacing, unit = calibrated(steps, "um")
     lengths = dict(zip(image.dims.order, image.shape, strict=True))
     axes = "".join(a for a, n in lengths.items() if a in "YX" or n > 1)
     array = _Planes(image.get_image_dask_data(axes))
@@ -44,8 +43,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
         array,
         axes,
         array.chunks,
-        spacing=spacing,
-        unit=unit,
+        calibration=calibrated(steps, "um"),
         channels=image.channel_names or (),
         series=len(image.scenes),
     )

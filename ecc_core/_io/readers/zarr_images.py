@@ -96,8 +96,9 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     ]
     steps = np.prod(scales, axis=0).tolist() if scales else ()
     units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
-    spacing, unit = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
-    return replace(opened, axes=letters, spacing=spacing, unit=unit, levels=len(image["datasets"]))
+    calibration = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
+    levels = len(image["datasets"])
+    return replace(opened, axes=letters, calibration=calibration, levels=levels)
 
 
 def _open_array(files: Files, inside: str) -> Opened:
