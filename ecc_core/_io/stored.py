@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.limits import check_memory
-from ecc_core._io.units import Calibration
+from ecc_core._io.units import Distances
 from ecc_core._io.views import REQUESTS, Box, View
 from ecc_core.errors import InputFileError
 
@@ -69,7 +69,7 @@ class Opened:
     chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
     parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
     at_once: bool = False  # whether reading the whole takes little more memory than the result
-    calibration: Calibration = MappingProxyType({}), ""
+    distances: Distances = MappingProxyType({}), ""
     affine: Affine | None = None  # in the same unit, whatever the affine says of its unit
     channels: Sequence[str] = ()  # their names, if the file gives them
     notes: Sequence[str] = ()  # what users should know of the values, such as that 0 is white
@@ -129,7 +129,7 @@ class StoredImage:
         self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.notes = tuple(opened.notes)
         self.described = opened.described
-        steps, unit = opened.calibration
+        steps, unit = opened.distances
         self.spacing = {letter: step for letter, step in steps.items() if letter in self.axes}
         self.unit = unit if self.spacing else ""
         self.affine = opened.affine and replace(opened.affine, unit=self.unit)

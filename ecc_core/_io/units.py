@@ -25,7 +25,7 @@ NAMES = {name: unit for unit, (_, names) in UNITS.items() for name in (unit, *na
 UNKNOWN = ("", "unknown", "none", "null", "pixel", "pixels", "px", "voxel", "reference frame")
 DIGITS = 12
 
-Calibration = tuple[Mapping[str, float], str]
+Distances = tuple[Mapping[str, float], str]
 """Positive distances of points along those of the axes Z, Y and X where it is known; their unit."""
 
 
@@ -35,7 +35,7 @@ def unit_named(name: str) -> str:
     return "" if word in UNKNOWN else NAMES.get(word, name.strip())
 
 
-def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Calibration:
+def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Distances:
     """Return the distances of points along the axes Z, Y and X, and their unit.
 
     `units` are those of each axis, or that of all. If the axes have different ones, distances are

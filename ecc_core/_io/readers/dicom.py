@@ -167,8 +167,8 @@ def _affine(ends: Sequence[Any], count: int) -> Affine | None:
 
 def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
-    calibration = calibrated({"Z": distance, "Y": row, "X": column}, "mm")
+    distances = calibrated({"Z": distance, "Y": row, "X": column}, "mm")
     chunks = (1, *values.shape[1:]) if isinstance(values, _Frames) else None
     white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
     notes = [ZERO_IS_WHITE] if white else []
-    return Opened(values, axes, chunks, calibration=calibration, notes=notes)
+    return Opened(values, axes, chunks, distances=distances, notes=notes)

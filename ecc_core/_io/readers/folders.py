@@ -83,7 +83,7 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         slices,
         axes + first.axes,
         (1, *first.shape),
-        calibration=(first.spacing, first.unit),
+        distances=(first.spacing, first.unit),
         notes=first.notes,
         described=names,
         file_of=lambda chunk: names[chunk[0]],

@@ -50,9 +50,9 @@ def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
     # written by ilastik's and PlantSeg's exporters, in micrometers
     steps = np.ravel(array.attrs.get("element_size_um", ()))
     known = steps.size == 3 and steps.dtype.kind == "f"
-    calibration = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
+    distances = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
     axes = named_axes(names_of_axes)
-    return Opened(array, axes, array.chunks, calibration=calibration)
+    return Opened(array, axes, array.chunks, distances=distances)
 
 
 def _is_linked(h5py: Any, opened: Any, name: str) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._io.affines import Affine
 from ecc_core._io.limits import check_held
 from ecc_core._io.stored import Opened, Request, unnamed_axes
-from ecc_core._io.units import Calibration, calibrated
+from ecc_core._io.units import Distances, calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
@@ -72,7 +72,7 @@ def open_nifti(path: Path, _request: Request) -> Opened:
     return Opened(
         array,
         axes if len(axes) == len(array.shape) else unnamed_axes(len(array.shape)),
-        calibration=calibrated(steps, image.header.get_xyzt_units()[0]),
+        distances=calibrated(steps, image.header.get_xyzt_units()[0]),
         affine=affine,
     )
 
@@ -141,11 +141,11 @@ def open_nrrd(path: Path, _: Request) -> Opened:
     spatial = [i for i, letter in enumerate(letters) if letter == "?"]
     named = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
     axes = "".join(named.get(i, letter) for i, letter in enumerate(letters))
-    calibration, affine = _nrrd_geometry(header, axes)
-    return Opened(values, axes, calibration=calibration, affine=affine)
+    distances, affine = _nrrd_geometry(header, axes)
+    return Opened(values, axes, distances=distances, affine=affine)
 
 
-def _nrrd_geometry(header: Any, axes: str) -> tuple[Calibration, Affine | None]:
+def _nrrd_geometry(header: Any, axes: str) -> tuple[Distances, Affine | None]:
     """Return the distances along axes, their unit, and the places of points."""
     if "space directions" not in header:
         steps = np.asarray(header.get("spacings", ()), np.float64)
@@ -162,11 +162,11 @@ def _nrrd_geometry(header: Any, axes: str) -> tuple[Calibration, Affine | None]:
     # the units belong to the coordinates, not to the axes, so that one must hold for all
     units = list({unit.strip('"') for unit in header.get("space units", ())})
     lengths = {axis: np.linalg.norm(vector) for axis, vector in vectors.items()}
-    calibration = calibrated(lengths, units[0] if len(units) == 1 else "")
+    distances = calibrated(lengths, units[0] if len(units) == 1 else "")
     origin = header.get("space origin")
     if origin is None or len(origin) != 3 or not np.isfinite(origin).all():
-        return calibration, None
-    return calibration, Affine.of_space(vectors, origin, header.get("space", ""))
+        return distances, None
+    return distances, Affine.of_space(vectors, origin, header.get("space", ""))
 
 
 def open_mrc(path: Path, _request: Request) -> Opened:
@@ -189,8 +189,8 @@ def open_mrc(path: Path, _request: Request) -> Opened:
         if sorted(along) == [1, 2, 3]:
             axes = axes[:-3] + "".join("XYZ"[i - 1] for i in along)
     size = opened.voxel_size
-    calibration = calibrated({axis: size[axis.lower()] for axis in "ZYX"}, "angstrom")
-    return Opened(opened.data, axes, calibration=calibration)
+    distances = calibrated({axis: size[axis.lower()] for axis in "ZYX"}, "angstrom")
+    return Opened(opened.data, axes, distances=distances)
 
 
 def open_metaimage(path: Path, _: Request) -> Opened:
@@ -219,9 +219,9 @@ def open_metaimage(path: Path, _: Request) -> Opened:
         values = _filled(_inflated(file, start), file, shape, dtype)
     else:
         values = _mapped(file, start, shape, dtype)
-    calibration, affine = _metaimage_geometry(header)
+    distances, affine = _metaimage_geometry(header)
     files = list(dict.fromkeys((str(path), str(file))))
-    return Opened(values, axes, calibration=calibration, affine=affine, described=files)
+    return Opened(values, axes, distances=distances, affine=affine, described=files)
 
 
 def _metaimage_header(stream: IO[bytes]) -> Header:
@@ -278,16 +278,16 @@ def _inflated(path: Path, start: int) -> Iterator[bytes]:
             yield part
 
 
-def _metaimage_geometry(header: Header) -> tuple[Calibration, Affine | None]:
+def _metaimage_geometry(header: Header) -> tuple[Distances, Affine | None]:
     """Return the distances along axes, their unit, and the places of points."""
     steps = dict(zip("XYZ", _numbers(header, "ElementSpacing"), strict=False))
-    calibration = calibrated(steps, header.get("DistanceUnits", "mm"))  # as ITK takes them
+    distances = calibrated(steps, header.get("DistanceUnits", "mm"))  # as ITK takes them
     origin = _numbers(header, "Offset", "Position", "Origin")
     rows = _numbers(header, "TransformMatrix", "Rotation", "Orientation")
     if (len(steps), len(origin), len(rows)) != (3, 3, 9):
-        return calibration, None
+        return distances, None
     turned = {axis: steps[axis] * rows[3 * i : 3 * i + 3] for i, axis in enumerate("XYZ")}
-    return calibration, Affine.of_space(turned, origin, "left-posterior-superior")
+    return distances, Affine.of_space(turned, origin, "left-posterior-superior")
 
 
 def _numbers(header: Header, *names: str) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
         array,
         axes,
         array.chunks,
-        calibration=calibrated(steps, "um"),
+        distances=calibrated(steps, "um"),
         channels=image.channel_names or (),
         series=len(image.scenes),
     )

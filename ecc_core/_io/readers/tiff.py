@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
-from ecc_core._io.units import Calibration, calibrated
+from ecc_core._io.units import Distances, calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
@@ -48,7 +48,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         level = series.levels[request.pick_level(len(series.levels))]
         _check_segments(tiff, level)
         samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
-        calibration = _calibration(tiff, number) if level is series else ({}, "")
+        distances = _calibration(tiff, number) if level is series else ({}, "")
         array = _Series(tiff, level)
     except BaseException:
         tiff.close()
@@ -59,7 +59,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         _letters(level.axes).replace("S", samples),
         array.chunks,
         at_once=True,
-        calibration=calibration,
+        distances=distances,
         series=len(tiff.series),
         levels=len(series.levels),
         channels=_channels(tiff, number),
@@ -174,7 +174,7 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
-def _calibration(tiff: Any, number: int) -> Calibration:
+def _calibration(tiff: Any, number: int) -> Distances:
     """Return the spacing by axis and its unit, as far as the metadata or tags give them."""
     if tiff.is_ome:
         found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)

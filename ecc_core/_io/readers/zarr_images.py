@@ -81,10 +81,10 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     path = PurePosixPath(str(level["path"]))
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"the path of level {request.level} leaves the image: {path}")
-    opened = _open_array(files, _join(inside, str(path)))
+    opened = replace(_open_array(files, _join(inside, str(path))), levels=len(image["datasets"]))
     axes = [{"name": a} if isinstance(a, str) else a for a in image.get("axes", [])]
     if not axes:
-        return replace(opened, levels=len(image["datasets"]))
+        return opened
     letters = "".join(KINDS.get(a.get("type", ""), a["name"][:1].upper()) for a in axes)
     if len(letters) != len(opened.array.shape) or len(set(letters)) < len(letters):
         raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
@@ -96,9 +96,8 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     ]
     steps = np.prod(scales, axis=0).tolist() if scales else ()
     units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
-    calibration = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
-    levels = len(image["datasets"])
-    return replace(opened, axes=letters, calibration=calibration, levels=levels)
+    distances = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
+    return replace(opened, axes=letters, distances=distances)
 
 
 def _open_array(files: Files, inside: str) -> Opened:
