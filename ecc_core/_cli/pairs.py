@@ -53,12 +53,12 @@ def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
         if not isinstance(given, str):  # --labels of `ecc transform` has no value
             continue
         pairs = {image: pair_of(name, given, image) or "" for image in images}
-        missing = {image: path for image, path in pairs.items() if not (path and is_there(path))}
         words = [
             f"{path}: no such file or folder"
             if path
             else f"{image}: --{name} {given} does not name it"
-            for image, path in missing.items()
+            for image, path in pairs.items()
+            if not (path and is_there(path))
         ]
         if len(words) > 1:
             some = ", ".join(words[:MOST_NAMED])

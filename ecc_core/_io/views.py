@@ -96,7 +96,7 @@ class View(NamedTuple):
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
-        return list(self.source.stamps(self._stored(box)))
+        return self.source.stamps(self._stored(box))
 
     def _stored(self, box: Box) -> Box:
         """Return a box along the axes of the source."""

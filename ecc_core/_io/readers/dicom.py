@@ -52,8 +52,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
         f"{len(series)} slices, {getattr(series[0], 'SeriesDescription', '')}".rstrip(", ")
         for series in held.values()
     ]
-    number = request.pick_series(described, "series")
-    slices = list(held.values())[number]
+    slices = list(held.values())[request.pick_series(described, "series")]
     places = [_place(dataset) for dataset in slices]
     order = np.argsort(places, kind="stable")
     gaps = np.diff(np.array(places)[order])
