@@ -1,7 +1,7 @@
 """``ecc batch``: one row for each of many images; those that fail are named at the end."""
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,36 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._cli import options
+from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import (
-    EULER,
-    Curves,
-    Found,
-    add_facts,
-    at_common_thresholds,
-    heads_of,
-    joined,
-    measures_of,
-    plot,
-)
+from ecc_core._cli.curve_table import Curves, at_common_thresholds, plot, wide_columns_of
 from ecc_core._cli.errors import FailedImages, blame, one_line
-from ecc_core._cli.inputs import matching_paths
-from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import (
-    check_outputs,
-    check_together,
-    metadata_of,
-    needs_memory,
-    settings_of,
-    settle_estimator,
-)
-from ecc_core._cli.pairs import check_pairs
+from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._io.plates import PlateImage, images_of_plate
+from ecc_core._io.readers.zarr_images import images_of_plate
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -50,13 +30,11 @@ DESCRIPTION = (
     "or --minkowski, columns such as 'b0 12.5' or 'area 12.5'. Images that fail are listed at the "
     "end and the exit code is then 1; the table has all others."
 )
-PLACES = PlateImage._fields[1:]
 PARTS = fingerprint({"rows": "of an image"})
 WORTH_KEEPING = 0.1  # seconds that an image takes
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     images = (
         "images as for ecc stack, patterns such as 'images/*.ome.zarr', or OME-Zarr plates, whose "
         "fields have columns plate, well, row, column and field"
@@ -68,15 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the curves and write them.
-
-    Raises
-    ------
-    FailedImages
-        After the others are written.
-    """
-    check_together(arguments)
+def run(arguments: Namespace) -> None:
+    """Compute the curves and write them; raise FailedImages after the others are written."""
+    outputs.check_together(arguments)
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
     if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
@@ -84,9 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
-    check_outputs(arguments, [*images, *check_pairs(images, arguments)])
-    settle_estimator(arguments)
-    found: list[tuple[str, Curves]] = []
+    outputs.check_curves(arguments, [*images])
+    found: list[Curves] = []
     lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -95,30 +66,20 @@ def run(arguments: argparse.Namespace) -> None:
         for path in images:
             start(f"curve of {Path(path).name}")
             try:
-                found.append((path, _curves(path, lengths, arguments, parts)))
+                found.append(_curves(path, lengths, arguments, parts))
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
-            _write(found, images, failures, lengths.unit, arguments)
+            found = at_common_thresholds(found, superlevel=arguments.superlevel)
+            columns = wide_columns_of(found, images, lengths.unit, arguments)
+            settings = outputs.settings_of(arguments, thresholds=found[-1].thresholds)
+            metadata = outputs.metadata_of(settings, failed=failures)
+            write_table(arguments.out, columns, metadata=metadata)
+            plot(found, arguments, lengths.unit)
         if not failures:
             parts.clear()
     if failures:
         raise FailedImages(failures)
-
-
-def _write(
-    found: Found,
-    images: dict[str, dict[str, str]],
-    failures: list[str],
-    unit: str,
-    arguments: argparse.Namespace,
-) -> None:
-    found = at_common_thresholds(found, superlevel=arguments.superlevel)
-    columns = _columns(found, images, unit, arguments)
-    settings = settings_of(arguments, thresholds=found[-1][1].thresholds)
-    write_table(arguments.out, columns, metadata=metadata_of(settings, failed=failures))
-    if arguments.plot:
-        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=unit)
 
 
 def _failure(path: str, error: Exception) -> str:
@@ -132,89 +93,52 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     failures: list[str] = []
     for path in matching_paths(patterns):
         try:
-            images = images_of_plate(path)
+            paths |= images_of_plate(path) or {path: {}}
         except Exception as error:  # the other paths are computed nevertheless
             failures.append(_failure(path, error))
-            continue
-        if not images:
-            paths[path] = {}
-        for image in images:
-            place = image._asdict()
-            paths[place.pop("path")] = place
     return paths, failures
 
 
-def _curves(path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts) -> Curves:
+def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> Curves:
     """Return the curves of an image, from the parts if they are there."""
-    whole = bool(needs_memory(arguments)) or arguments.persistence is not None
+    whole = bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)
     keeps = not isinstance(arguments.thresholds, str)
-    at = thresholds_of(stack, arguments) if keeps else None
-    stamp = "" if at is None else _stamp(stack, arguments, at)
+    at = thresholds_of(stack) if keeps else None
+    stamp = "" if at is None else _stamp(stack, at)
     table = parts.load(0, stamp) if keeps else None
     if at is not None and table is not None:
-        curves = _unpacked(table, stack, at, density=arguments.density)
+        measures = {name: table[name] for name in table.dtype.names or ()}
+        heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
+        curves = Curves(path, at, heads, measures, arguments.density)
     else:
         started = time.monotonic()
         with blame(path):
-            image = held(stack, arguments) if whole else stack
-            curves = curves_of(image, arguments, None if whole else at)
+            curves = curves_of(held(stack)) if whole else curves_of(stack, at)
         if keeps and time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, _packed(curves))
-    if stack.calibration:
-        lengths.keep(path, stack.calibration)
+    lengths.keep(path, stack.calibration)
     return curves
 
 
 def _packed(curves: Curves) -> Array:
     """Return curves as a table with a row for each."""
-    arrays = {"places": curves.places, **curves.measures}
-    if curves.labels is not None:
-        arrays["labels"] = curves.labels
+    arrays = {**curves.heads, **curves.measures}
     types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
-    table = np.empty(len(curves.places), types)
+    table = np.empty(curves.rows, types)
     for name, array in arrays.items():
         table[name] = array
     return table
 
 
-def _unpacked(table: Array, stack: Stack, at: Array, *, density: bool) -> Curves:
-    """Return the curves in a table."""
-    arrays = {name: table[name] for name in table.dtype.names or ()}
-    places, labels = arrays.pop("places"), arrays.pop("labels", None)
-    return Curves(stack.batch_axes, at, places, labels, arrays, stack.channels, density)
-
-
-def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
+def _stamp(stack: Stack, at: Array) -> str:
     """Return a hash of everything that determines the curves of an image."""
     blocks = stack.blocks
     return fingerprint(
         {
             "views": stack.description(),
             "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
-            "settings": settings_of(arguments, thresholds=at),
+            "settings": outputs.settings_of(stack.arguments, thresholds=at),
             "version": version(),
         }
     )
-
-
-def _columns(
-    found: Sequence[tuple[str, Curves]],
-    images: dict[str, dict[str, str]],
-    unit: str,
-    arguments: argparse.Namespace,
-) -> dict[str, Array]:
-    """Return columns with one row for each curve."""
-    heads = {name: joined(parts) for name, parts in heads_of(found).items()}
-    columns = {"input": heads.pop("input")}
-    places = [images[path] for path in columns["input"].tolist()]
-    for name in PLACES:  # empty where an image is not on a plate
-        if any(name in place for place in places):
-            columns[name] = np.array([place.get(name, "") for place in places], dtype=str)
-    columns |= heads
-    add_facts(columns, arguments, unit)
-    for name, parts in measures_of([own for _, own in found]).items():
-        prefix = "" if name == EULER else f"{name} "
-        headers = [f"{prefix}{threshold}" for threshold in found[0][1].thresholds.tolist()]
-        columns |= dict(zip(headers, joined(parts).T, strict=True))
-    return columns

@@ -1,11 +1,11 @@
 """Images as the commands open them, in blocks that fit in memory."""
 
-import argparse
 import math
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
-from ecc_core._cli.curve_table import places_of
+from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import Selected, open_blocks, select_input
-from ecc_core._cli.lengths import Calibration, Lengths
+from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
 from ecc_core._cli.outputs import has_lengths
 from ecc_core._io.blocks import Blocks
+from ecc_core._io.results import describe_result
 from ecc_core._io.views import Box, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
@@ -32,7 +32,7 @@ from ecc_core._request.filtration import (
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
-from ecc_core.results import curve_facts
+from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
 
 Array = NDArray[Any]
 
@@ -51,47 +51,24 @@ MEBIBYTE = 1 << 20
 
 
 class Means(NamedTuple):
-    """The blocks of an image, and how many of them fit in memory.
+    """The blocks of an image, and how many of them fit in memory."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Points of a block along each axis of the source.
-    workers : int
-        Threads whose blocks fit in memory together.
-    side : int
-        Blocks of a column across, so that planes fit in memory.
-    piece : int
-        Bytes that Betti numbers or sizes of components keep of a block, or 0 without them.
-    """
-
-    sizes: tuple[int, ...]
-    workers: int
-    side: int
-    piece: int
+    sizes: tuple[int, ...]  # points of a block along each axis of the source
+    workers: int  # threads whose blocks fit in memory together
+    side: int  # blocks of a column across, so that planes fit in memory
+    piece: int  # bytes that Betti numbers or sizes of components keep of a block, or 0
 
 
 class Stack(NamedTuple):
-    """An image, in blocks that fit in memory.
+    """An image, in blocks that fit in memory, and what is to be computed of it."""
 
-    Attributes
-    ----------
-    selected : Selected
-    blocks : Blocks
-    means : Means
-    filtration : Filtration
-    spacing : tuple of float or None
-        Distance between neighbouring points along each spatial axis; None if it has no effect.
-    calibration : Calibration or None
-        From which the spacing is; None if it has no effect.
-    """
-
+    arguments: Namespace
     selected: Selected
     blocks: Blocks
     means: Means
     filtration: Filtration
-    spacing: tuple[float, ...] | None
-    calibration: Calibration | None
+    spacing: tuple[float, ...] | None  # along each spatial axis; None if it has no effect
+    calibration: Calibration | None  # from which the spacing is
 
     @property
     def ndim(self) -> int:
@@ -99,36 +76,32 @@ class Stack(NamedTuple):
         return self.selected.ndim
 
     @property
-    def channels(self) -> Mapping[int, str]:
-        """Names of the channels by their indices, if they have names."""
-        _, stored, view, _ = self.selected
-        channels = dict(enumerate(stored.channels))
-        if channels and (which := view.fixed.get(stored.axes.index("C"))) is not None:
-            return {which: channels[which]}
-        return channels
-
-    @property
     def batch(self) -> tuple[int, ...]:
         return self.blocks.image.shape[: -self.ndim]
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """Indices in the stored image of the entries along the batch axes, one row for each."""
-        return places_of(self.batch, self.selected.view.start[: -self.ndim])
+    def heads(self) -> dict[str, Array]:
+        """Index in the file along each batch axis, and name of the channel, of each image."""
+        _, stored, view, axes = self.selected
+        rows = math.prod(self.batch)
+        indices = np.indices(self.batch).reshape((len(self.batch), rows))
+        starts = zip(axes.lower(), view.start, indices, strict=False)
+        heads = {axis: first + along for axis, first, along in starts}
+        if stored.channels:
+            which = heads["c"] if "c" in heads else view.fixed[stored.axes.index("C")]
+            heads["channel"] = np.broadcast_to(np.array(stored.channels)[which], rows)
+        return heads
 
     @property
     def unit(self) -> str | None:
         """Unit of the spacing; None if unknown."""
         return (self.calibration and self.calibration.unit) or None
 
-    @property
-    def batch_axes(self) -> str:
-        return self.selected.axes[: -self.ndim].lower()
-
-    def window(self, estimator: str) -> float:
+    def window(self) -> float:
         """Length, area or volume of the image, by which densities are divided."""
         shape = self.blocks.image.shape[-self.ndim :]
-        return estimator_of(estimator, self.spacing, self.filtration).size(shape, self.filtration)
+        estimator = estimator_of(self.arguments.minkowski, self.spacing, self.filtration)
+        return estimator.size(shape, self.filtration)
 
     def description(self) -> list[Any]:
         """What identifies the points and their labels, apart from the values in the files."""
@@ -145,21 +118,40 @@ class Stack(NamedTuple):
             "path": path,
             "axes": axes,
             "shape": view.shape,
-            "dtype": view.source.dtype.name,
+            "dtype": view.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
 
-    @property
-    def result_facts(self) -> dict[str, Any]:
-        """What its results say of themselves."""
+    def curves(self, result: CurveResult[Any], heads: Mapping[str, Array] | None = None) -> Curves:
+        """Return the curves of a result, one for each image unless columns tell them apart."""
+        at = result.thresholds
+        return Curves(
+            self.selected.path,
+            at.astype(np.uint8) if at.dtype == np.bool_ else at,
+            self.heads if heads is None else heads,
+            {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
+        )
+
+    def described(self, curves: Curves) -> dict[str, Any]:
+        """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+        labels = curves.heads.get("label")
+        if labels is not None and self.batch:
+            return {}
         facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
-        return facts | ({"spacing_units": self.unit} if self.blocks.direction else {})
+        facts["density"] = curves.density
+        if self.blocks.direction:
+            facts["spacing_units"] = self.unit
+        at, values = curves.thresholds, curves.measures[EULER]
+        if labels is None:
+            values = values.reshape((*self.batch, at.size))
+            return {"result": describe_result(EulerCurve(at, values, **facts))}
+        known = {field.name for field in fields(RegionCurves)}
+        facts = {name: fact for name, fact in facts.items() if name in known}
+        return {"result": describe_result(RegionCurves(labels, at, values, **facts))}
 
 
-def open_stack(
-    path: str, lengths: Lengths, arguments: argparse.Namespace, *, whole: bool = False
-) -> Stack:
+def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool = False) -> Stack:
     """Open an image, its labels and its mask, without reading them.
 
     `whole`: it is going to be `held`, so that its chunks may have any size.
@@ -194,19 +186,19 @@ def open_stack(
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    return Stack(selected, blocks, means, filtration, spacing, calibration)
+    return Stack(arguments, selected, blocks, means, filtration, spacing, calibration)
 
 
-def held(stack: Stack, arguments: argparse.Namespace) -> Stack:
+def held(stack: Stack) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    means = _means(blocks, stack.ndim, arguments, max(LEAST_MEMORY, share))
+    means = _means(blocks, stack.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, means=means)
 
 
 def _direction(
-    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: argparse.Namespace
+    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: Namespace
 ) -> Direction | None:
     """Return the directional term to add to the image, or None."""
     if arguments.direction is None or spacing is None:
@@ -216,9 +208,7 @@ def _direction(
     return Direction(tuple(unit), check_scale(scale), spacing, shape)
 
 
-def _means(
-    blocks: Blocks, ndim: int, arguments: argparse.Namespace, share: int | None = None
-) -> Means:
+def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = None) -> Means:
     """Return the shape of the blocks of an image, and how many of them fit in memory.
 
     An image that is in memory takes a `share` besides, or that of a single block.
@@ -262,19 +252,19 @@ def _means(
     return Means(tuple(sizes), min(room, workers), side, piece)
 
 
-def thresholds_of(stack: Stack, arguments: argparse.Namespace, *, sampled: bool = True) -> Array:
+def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     """Return the thresholds of an image.
 
     Without a range, they are over that of the dtype for bytes and of some blocks for other values,
     or, unless `sampled`, over that of all values.
     """
-    wanted = arguments.thresholds
+    wanted, given = stack.arguments.thresholds, stack.arguments.range
     try:
         if not isinstance(wanted, int):
-            if arguments.range is not None:
+            if given is not None:
                 raise ValueError("--range must be left out where --thresholds are a list")
             return check_threshold_array(wanted)
-        bounds = arguments.range or (_usual_range(stack) if sampled else range_of(stack))
+        bounds = given or (_usual_range(stack) if sampled else range_of(stack))
         if bounds is None:
             raise ValueError("--range must be given: there is no finite value")
         low, high = check_range(bounds)

@@ -1,8 +1,8 @@
 """``ecc compare``: whether groups of the curves of a table differ, and where."""
 
-import argparse
 import math
 import sys
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,7 @@ DESCRIPTION = (
 LEVEL = 0.05
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
     parser.add_argument(
         "--by",
@@ -65,8 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--out", "--plot")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compare, and write the result."""
+def run(arguments: Namespace) -> None:
     check_outputs(arguments, [str(arguments.input)], printed=True)
     table = _table(arguments)
     names = _groups(table, arguments)
@@ -89,11 +87,12 @@ def run(arguments: argparse.Namespace) -> None:
         message = str(error).replace("`functional`", "--measure")
         raise InputFileError(f"{arguments.input}: {message}") from None
     counts = [len(part.metadata) for part in parts]
-    measures = _measures(table, arguments)
+    every = arguments.measure == "all"
+    measures = [*functionals_of(table.curves)] if every else [arguments.measure]
     sys.stdout.write("\n".join(_statement(test, names, counts, measures, arguments)) + "\n")
     if arguments.out:
         size = test.thresholds.size
-        columns = {"measure": np.repeat(measures, size)} if arguments.measure == "all" else {}
+        columns = {"measure": np.repeat(measures, size)} if every else {}
         columns |= {
             "threshold": np.tile(test.thresholds, len(measures)),
             "difference": test.difference.ravel(),
@@ -113,8 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments, test, dict(zip(names, parts, strict=True)), measures)
 
 
-def _table(arguments: argparse.Namespace) -> CurveTable:
-    """Read the table."""
+def _table(arguments: Namespace) -> CurveTable:
     name = arguments.measure
     kinds = {"euler": "euler", "all": None}
     measure: Any = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
@@ -134,39 +132,31 @@ def _table(arguments: argparse.Namespace) -> CurveTable:
         table = replace(table, metadata=table.metadata.assign(folder=folders))
     for option in ("by", "unit"):
         column = getattr(arguments, option)
-        if column is not None and column not in table.metadata:
+        if column is None:
+            continue
+        if column not in table.metadata:
             known = ", ".join(map(str, table.metadata.columns))
             raise InputFileError(
                 f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known} "
                 "(what the images do not say, such as a treatment, is to be added to the table)"
             )
-        if column is not None and (missing := int(_missing(table, column).sum())):
+        cells = table.metadata[column]
+        if missing := int((cells.isna() | (cells.astype(str) == "")).sum()):
             raise InputFileError(
                 f"--{option} must have a value for each curve, but {column} is empty for {missing}"
             )
     return table
 
 
-def _missing(table: CurveTable, column: str) -> Any:
-    cells = table.metadata[column]
-    return (cells.isna() | (cells.astype(str) == "")).to_numpy()
-
-
 def _functional(table: CurveTable, measure: str) -> str | None:
     return None if measure == "euler" and np.ndim(table.curves.values) == 2 else measure
-
-
-def _measures(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of what is compared."""
-    return [*functionals_of(table.curves)] if arguments.measure == "all" else [arguments.measure]
 
 
 def _texts(table: CurveTable, column: str) -> Any:
     return table.metadata[column].astype(str).to_numpy()
 
 
-def _groups(table: CurveTable, arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the groups."""
+def _groups(table: CurveTable, arguments: Namespace) -> list[str]:
     known = sorted(set(_texts(table, arguments.by).tolist()))
     names = arguments.groups.split(",") if arguments.groups else known
     if len(names) < 2 or len(set(names)) < len(names):
@@ -187,7 +177,7 @@ def _statement(
     names: list[str],
     counts: list[int],
     measures: list[str],
-    arguments: argparse.Namespace,
+    arguments: Namespace,
 ) -> list[str]:
     """Say what was compared, and what came out."""
     sizes = []
@@ -232,7 +222,7 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
 
 
 def _plot(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     test: PermutationTest,
     parts: dict[str, CurveTable],
     measures: list[str],
@@ -258,7 +248,7 @@ def _plot(
     write_figure(arguments.plot, figure)
 
 
-def _band(part: CurveTable, measure: str, arguments: argparse.Namespace) -> CurveBand:
+def _band(part: CurveTable, measure: str, arguments: Namespace) -> CurveBand:
     """Return the mean curve of the units and its band, which has no width for a single one."""
     options = {"functional": _functional(part, measure), "rng": arguments.seed}
     values = np.asarray(part.curves.values, np.float64)

@@ -1,6 +1,15 @@
-"""The curves of an image: by blocks, or in memory by the functions of the library."""
+"""The curves of an image: by the functions of the library in memory, or summed over its blocks.
 
-import argparse
+Partial sums are kept on the disk.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import astuple
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -8,49 +17,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ecc_core
-from ecc_core._blocks.regions import without_missing
+from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes, LastingBetti
+from ecc_core._blocks.quantities import QUANTITIES
+from ecc_core._blocks.regions import labels_of, values_of, without_missing
+from ecc_core._blocks.window import cluster_errors, sums_of_groups
+from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.curve_table import Curves, curves_in, joined_places
+from ecc_core._cli.curve_table import Curves
 from ecc_core._cli.outputs import quantities_of
-from ecc_core._cli.summing import sums_of_blocks
+from ecc_core._cli.progress import bar
+from ecc_core._cli.version import version
+from ecc_core._io.parts import Parts, fingerprint
+from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
 
 Array = NDArray[Any]
+Values = NDArray[np.int64]
 
+LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
+MANY_GROUPS = 4096
+PIECES_SHARE = 8  # of the memory, for the pieces of a group
+REQUESTS = 32  # on their way at once, about files behind an address
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 
-def curves_of(
-    stack: Stack,
-    arguments: argparse.Namespace,
-    at: Array | None = None,
-    folder: Path | None = None,
-) -> Curves:
+def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None) -> Curves:
     """Return the curves of an image.
 
-    Parameters
-    ----------
-    stack : Stack
-    arguments : argparse.Namespace
-    at : array, optional
-        Thresholds, for which the image is read by blocks, once for each quantity. Without them, it
-        is in memory as a whole.
-    folder : pathlib.Path, optional
-        Where partial sums of blocks are kept, and taken from if they are there.
+    At given thresholds, it is read by blocks, once for each quantity. Without them, it is in memory
+    as a whole. Partial sums of blocks are kept in the folder, and taken from there.
     """
     found = [
-        _in_memory(stack, quantity, arguments)
-        if at is None
-        else sums_of_blocks(stack, at, quantity, arguments, folder)
-        for quantity in quantities_of(arguments)
+        _in_memory(stack, name) if at is None else _sums_of_blocks(stack, at, name, folder)
+        for name in quantities_of(stack.arguments)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
-    curves = found[0]._replace(measures=measures, channels=stack.channels)
-    return curves.divided(stack.window(arguments.minkowski)) if arguments.density else curves
+    curves = found[0]._replace(measures=measures)
+    return curves.divided(stack.window()) if stack.arguments.density else curves
 
 
-def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Curves:
-    statistic = STATISTICS[quantity]
+def _in_memory(stack: Stack, quantity: str) -> Curves:
+    statistic, arguments = STATISTICS[quantity], stack.arguments
     image, *kept = stack.blocks.whole()
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     if statistic.has_lengths:
@@ -66,16 +73,217 @@ def _in_memory(stack: Stack, quantity: str, arguments: argparse.Namespace) -> Cu
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
-    return curves_in(result, stack.batch_axes, stack.places)
+    return stack.curves(result)
 
 
 def _of_regions(
     function: Any, stack: Stack, image: Array, labels: Array, options: dict[str, Any]
 ) -> Curves:
-    """Return the curves of the labels at all places on the batch axes."""
-    parts = []
-    for at, place in zip(np.ndindex(*stack.batch), stack.places, strict=True):
+    """Return the curves of the labels of all images along the batch axes."""
+    parts, known = [], stack.heads
+    for row, at in enumerate(np.ndindex(*stack.batch)):
         result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
-        rows = np.tile(place, (len(result.labels), 1))
-        parts.append(curves_in(result, stack.batch_axes, rows))
-    return joined_places(parts)
+        count = len(result.labels)
+        own = {name: np.repeat(values[row], count) for name, values in known.items()}
+        parts.append(stack.curves(result, own | {"label": result.labels}))
+    if not parts:
+        raise ValueError("its axes other than Z, Y and X are empty")
+    first = parts[0]  # the others have the same thresholds
+    heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
+    measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
+    return first._replace(heads=heads, measures=measures)
+
+
+def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
+    """Return the curves of an image, which is read once.
+
+    Partial sums are kept in a folder if there is one, and those that are there are used.
+    """
+    work, total = _work_of(stack, at, quantity)
+    scheduler = stack.arguments.scheduler
+    size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
+    if stack.means.piece:
+        size = min(size, max(1, stack.arguments.max_memory // (PIECES_SHARE * stack.means.piece)))
+    groups = work.groups(size, stack.means.side)
+    missing: Sequence[int] = range(len(groups))
+    kept = None
+    if folder is not None:
+        parts = Parts(folder, fingerprint(_job(stack, work, size, quantity)))
+        kept = _KeptSums(parts, groups, work)
+        missing = kept.add_to(total)
+    wanted = missing if kept is None else kept.noted(missing)
+    means = {"workers": stack.means.workers, "scheduler": scheduler}
+    with (
+        _progress(stack, groups, missing) as advance,
+        _on_cluster(scheduler),
+        closing(sums_of_groups(work, groups, wanted, **means)) as sums,
+    ):
+        for number, values in sums:
+            if kept is not None:
+                kept.keep(number, values)
+            total.add(groups[number], values)
+            advance(groups[number])
+    return total.curves()
+
+
+def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
+    """What is to be added up, and to what."""
+    chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
+    if quantity in ("betti", "components"):
+        given = at, filtration, stack.blocks.dtype, stack.blocks.mask is not None
+        joined: Betti = Components(*given)
+        if quantity == "betti":
+            least = stack.arguments.persistence
+            joined = LastingBetti(*given, least=least) if least else Betti(*given)
+        pieces = BettiWork(stack.blocks, chunks, joined)
+        return pieces, _JoinedTotal(stack, pieces)
+    computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)
+    work = Work(stack.blocks, chunks, computed, regions=stack.blocks.labels is not None)
+    return work, _Total(stack, work)
+
+
+@contextmanager
+def _on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Raise errors of a dask cluster as one line, and silence its logs."""
+    if scheduler is None:
+        yield
+        return
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except cluster_errors() as error:
+        raise BackendError(
+            f"--scheduler {scheduler}: the cluster was lost ({type(error).__name__}), "
+            "ecc stack --resume goes on with what was done"
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _job(stack: Stack, work: Work, size: int, quantity: str) -> dict[str, Any]:
+    """Return what the partial sums depend on, apart from the values of the image."""
+    at, arguments = work.quantity.thresholds, stack.arguments
+    return {
+        "version": version(),
+        "views": stack.description(),
+        "edges": work.edges,
+        "groups": [size, stack.means.side],
+        "thresholds": [at.dtype.str, at.tobytes().hex()],
+        "filtration": astuple(work.quantity.filtration),
+        "kind": [
+            type(work.quantity).__name__,
+            arguments.minkowski if quantity == "minkowski" else arguments.persistence,
+        ],
+    }
+
+
+class _KeptSums:
+    """The sums of groups on the disk, with stamps of the files that they were computed from."""
+
+    def __init__(self, parts: Parts, groups: Sequence[Group], work: Work) -> None:
+        self.parts, self.groups, self.work, self.blocks = parts, groups, work, work.read
+        self.of_block = lru_cache(MANY_GROUPS)(lambda block: self.blocks.stamps(work.box(block)))
+        self.stamps: dict[int, str] = {}
+
+    def _stamp(self, group: Group) -> str:
+        """Return what changes with the files of a group's blocks and their neighbours."""
+        near = dict.fromkeys(other for block in group.blocks() for other in self.work.near(block))
+        if not self.blocks.remote:
+            return fingerprint({"files": [*map(self.of_block, near)]})
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return fingerprint({"files": [*pool.map(self.of_block, near)]})
+
+    def add_to(self, total: "_Total") -> list[int]:
+        """Add the sums that are there; return the numbers of the groups that are missing."""
+        missing = []
+        there = self.parts.numbers()
+        for number, group in enumerate(self.groups):
+            values = self.parts.load(number, self._stamp(group)) if number in there else None
+            if values is None:
+                missing.append(number)
+            else:
+                total.add(group, values)
+        return missing
+
+    def noted(self, missing: Sequence[int]) -> Iterator[int]:
+        """Yield numbers, of which each is taken before the group is read, and note its stamp."""
+        for number in missing:
+            self.stamps[number] = self._stamp(self.groups[number])
+            yield number
+
+    def keep(self, number: int, values: Values) -> None:
+        self.parts.keep(number, self.stamps.pop(number), values)
+
+
+class _Total:
+    """The sum of groups for each index of the blocks along the batch axes."""
+
+    def __init__(self, stack: Stack, work: Work) -> None:
+        self.stack, self.work = stack, work
+        self.sums: dict[Index, Values] = {}
+
+    def add(self, group: Group, values: Values) -> None:
+        if group.images in self.sums:
+            values = self.work.sum([self.sums[group.images], values])
+        self.sums[group.images] = values
+
+    def curves(self) -> Curves:
+        """Return the curves, of all labels if there are any."""
+        stack, quantity = self.stack, self.work.quantity
+        heads = stack.heads
+        if stack.blocks.labels is None:
+            values = np.zeros((*stack.batch, quantity.size), np.int64)
+            for images, own in self.sums.items():
+                values[self.work.box(images)] = own
+            rows = values.reshape((-1, quantity.size))
+        else:
+            dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
+            empty = np.zeros((0, 1 + quantity.size), np.int64)
+            tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
+            rows = np.concatenate([values_of(table, order=dtype) for table in tables])
+            labels = np.concatenate([labels_of(table, order=dtype) for table in tables])
+            counts = [len(table) for table in tables]
+            heads = {name: np.repeat(own, counts) for name, own in heads.items()}
+            heads["label"] = labels
+        result = quantity.result(quantity.thresholds, quantity.curves(rows))
+        return stack.curves(result, heads)
+
+
+class _JoinedTotal(_Total):
+    """The pieces of each place on the batch axes, joined as they come."""
+
+    def __init__(self, stack: Stack, work: BettiWork) -> None:
+        super().__init__(stack, work)
+        self.images = {place: JoinedBoxes(work) for place in np.ndindex(*stack.batch)}
+
+    def add(self, group: Group, values: Values) -> None:
+        box = tuple((part.start, part.stop) for part in group.column)
+        self.images[group.images].add_packed(box, values)
+
+    def curves(self) -> Curves:
+        stack, quantity = self.stack, self.work.quantity
+        at = quantity.thresholds
+        found = np.zeros((len(self.images), stack.ndim + quantity.more, at.size), np.int64)
+        for values, joined in zip(found, self.images.values(), strict=True):
+            for piece in joined.pieces.values():  # one, or none of an image without points
+                values[...] = quantity.numbers([piece])[0]
+        return stack.curves(quantity.result(at, found))
+
+
+@contextmanager
+def _progress(
+    stack: Stack, groups: Sequence[Group], missing: Sequence[int]
+) -> Iterator[Callable[[Group], None]]:
+    """Show bytes, rate and remaining time."""
+    blocks = sum(group.stop - group.first for group in groups)
+    left = sum(groups[number].stop - groups[number].first for number in missing)
+    view = stack.blocks.image
+    share = math.prod(view.shape) * view.dtype.itemsize / max(blocks, 1)
+    size = {"total": share * blocks, "initial": share * (blocks - left)}
+    with bar(unit="B", unit_scale=True, **size) as shown:
+
+        def advance(group: Group) -> None:
+            if shown is not None:
+                shown.update(share * (group.stop - group.first))
+
+        yield advance

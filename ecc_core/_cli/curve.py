@@ -1,31 +1,20 @@
 """``ecc curve``: the Euler characteristic curves of images, as a table and a figure."""
 
-import argparse
 import math
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ecc_core._cli import options
+from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
+from ecc_core._cli.curve_table import Curves, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import matching_paths
-from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import (
-    check_outputs,
-    check_together,
-    metadata_of,
-    needs_memory,
-    quantities_of,
-    settings_of,
-    settle_estimator,
-)
-from ecc_core._cli.pairs import check_pairs
+from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
@@ -42,8 +31,7 @@ DESCRIPTION = (
 SMALL = 1 << 26  # bytes of an image
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs", after=". Patterns such as 'images/*.tif'; - reads NPY from stdin")
     options.add(parser, "--out", after=options.FORMULAS)
     options.add(parser, "--json", "--plot")
@@ -53,15 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(scheduler=None, device="cpu")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the curves and write them."""
-    check_together(arguments)
+def run(arguments: Namespace) -> None:
+    outputs.check_together(arguments)
     if arguments.json and arguments.out:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
-    check_outputs(arguments, [*paths, *check_pairs(paths, arguments)], printed=True)
-    settle_estimator(arguments)
-    found: list[tuple[str, Curves]] = []
+    outputs.check_curves(arguments, paths, printed=True)
+    found: list[Curves] = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
@@ -72,33 +58,30 @@ def run(arguments: argparse.Namespace) -> None:
             stack = _read(path, lengths, arguments)
             start(f"curve of {Path(path).name}")
             with blame(path):
-                curves = _curves(stack, arguments)
-            if stack.calibration:
-                lengths.keep(path, stack.calibration)
-            found.append((path, curves))
-            result = described(curves, stack.batch, stack.result_facts)
-            facts.append(stack.facts | result)
+                curves = _curves(stack)
+            lengths.keep(path, stack.calibration)
+            found.append(curves)
+            facts.append(stack.facts | stack.described(curves))
             del stack  # before the next one is read
     columns = columns_of(found)
     add_facts(columns, arguments, lengths.unit)
-    metadata = metadata_of(settings_of(arguments), inputs=facts)
+    metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)
     elif arguments.json:
         sys.stdout.write(json_of(columns, metadata))
     else:
         write_csv(sys.stdout, columns)
-    if arguments.plot:
-        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=lengths.unit)
+    plot(found, arguments, lengths.unit)
 
 
-def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
+def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     """Return an image in memory."""
-    return held(open_stack(path, lengths, arguments, whole=True), arguments)
+    return held(open_stack(path, lengths, arguments, whole=True))
 
 
 def _common_range(
-    paths: Sequence[str], lengths: Lengths, arguments: argparse.Namespace
+    paths: Sequence[str], lengths: Lengths, arguments: Namespace
 ) -> tuple[float, float] | None:
     """Return the finite minimum and maximum of several images, each of which is read for it."""
     found = []
@@ -109,17 +92,16 @@ def _common_range(
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
-def _curves(stack: Stack, arguments: argparse.Namespace) -> Curves:
+def _curves(stack: Stack) -> Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
-    blocks = stack.blocks
-    plain = (
-        len(blocks.views) == 1 and not blocks.direction and quantities_of(arguments) == ["euler"]
-    )
+    blocks, arguments = stack.blocks, stack.arguments
+    plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
+    plain = plain and not blocks.direction
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if (
-        needs_memory(arguments)
+        outputs.needs_memory(arguments)
         or arguments.persistence is not None
         or ((plain or small) and not blocks.smoothing)
     ):
-        return curves_of(stack, arguments)
-    return curves_of(stack, arguments, thresholds_of(stack, arguments, sampled=False))
+        return curves_of(stack)
+    return curves_of(stack, thresholds_of(stack, sampled=False))

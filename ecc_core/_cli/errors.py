@@ -18,13 +18,7 @@ ARGUMENTS = {
 
 
 class FailedImages(Exception):
-    """Some images of a batch failed, which does not end it.
-
-    Attributes
-    ----------
-    failures : sequence of str
-        What to say of each.
-    """
+    """Some images of a batch failed, which does not end it; `failures` say why."""
 
     def __init__(self, failures: Sequence[str]) -> None:
         super().__init__(*failures)
@@ -51,8 +45,8 @@ def one_line(error: BaseException | str) -> str:
     message = " ".join(str(error).split()) or type(error).__name__
     message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
     message = message.replace("must be None", "must not be given")
-    return re.sub(r"`(\w+)`", lambda found: _option(found[1]), message)
 
+    def option(found: re.Match[str]) -> str:
+        return ARGUMENTS.get(found[1]) or "--" + found[1].replace("_", "-")
 
-def _option(argument: str) -> str:
-    return ARGUMENTS.get(argument) or "--" + argument.replace("_", "-")
+    return re.sub(r"`(\w+)`", option, message)

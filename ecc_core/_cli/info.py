@@ -1,8 +1,8 @@
 """``ecc info``: what a file holds and which curve would be computed of it."""
 
-import argparse
 import json
 import sys
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +12,7 @@ from ecc_core._cli import options
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
-from ecc_core._io.plates import images_of_plate
+from ecc_core._io.readers.zarr_images import images_of_plate
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
 
@@ -24,8 +24,7 @@ DESCRIPTION = (
 SLAB = 1 << 26  # bytes that are read at once
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(parser, "--json", help="print the same as JSON, a list with an object for each")
     help = "print the versions and devices that a report of a fault needs, and exit"
@@ -33,15 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_selection(parser)
 
 
-class _PrintSystem(argparse.Action):
+class _PrintSystem(Action):
     """Print the system and exit, without any input, as ``--version`` does."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
         sys.stdout.write("\n".join(system()) + "\n")
         parser.exit()
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: Namespace) -> None:
     """Print a few lines for each input."""
     described = []
     for path in matching_paths(arguments.inputs):
@@ -59,12 +58,14 @@ def _plate(path: str) -> dict[str, Any]:
     with blame(path):
         images = images_of_plate(path)
     wells: dict[str, list[str]] = {}
-    for image in images:
-        wells.setdefault(image.well, []).append(image.path)
-    return {"plate": images[0].plate, "wells": wells} if images else {}
+    plate = ""
+    for field, place in images.items():
+        plate = place["plate"]
+        wells.setdefault(place["well"], []).append(field)
+    return {"plate": plate, "wells": wells} if images else {}
 
 
-def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
     """Return what a file says of its image, and what its values say."""
     image = open_input(path, arguments)
     facts: dict[str, Any] = {
@@ -95,7 +96,7 @@ def _facts(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
         low, high, nans, infinities = _statistics(view)
     if low is not None:
         facts["range"] = [low, high]
-    if view.source.dtype.kind == "f":
+    if view.dtype.kind == "f":
         facts |= {"NaN": nans, "inf": infinities}
     return facts | {"curve": _default_curve(view.shape, axes, low, high, nans)}
 
@@ -129,7 +130,7 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
     low = high = None
     nans = infinities = 0
     source = view.source
-    sizes = grown_chunks(source.chunks, source.shape, view.order, source.dtype.itemsize, SLAB)
+    sizes = grown_chunks(source.chunks, source.shape, view.order, view.dtype.itemsize, SLAB)
     for part in map(view.read, view.boxes(sizes)):
         if part.dtype.kind == "f":
             nans += int(np.isnan(part).sum())

@@ -1,8 +1,8 @@
-"""The images that the arguments of a command select."""
+"""The images that the arguments of a command select, and the distances of their points."""
 
-import argparse
 import glob
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple, TextIO
@@ -10,7 +10,6 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from ecc_core._cli.errors import blame
-from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.pairs import pair_of
 from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
@@ -19,6 +18,7 @@ from ecc_core._io.open import CONTAINER_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request
+from ecc_core._io.units import UNITS, converted
 from ecc_core._io.views import View
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
@@ -28,13 +28,7 @@ STDIN = "-"
 
 
 def matching_paths(patterns: Iterable[str]) -> list[str]:
-    """Return the distinct paths that match patterns, in their order.
-
-    Raises
-    ------
-    InputFileError
-        If nothing matches one of them.
-    """
+    """Return the distinct paths that match patterns, in their order; each must match one."""
     paths: dict[str, None] = {}
     for pattern in patterns:
         if pattern == STDIN or (is_there(pattern) and not is_address(pattern)):
@@ -68,8 +62,7 @@ def single_path(patterns: Iterable[str], rule: str) -> str:
     return path
 
 
-def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
-    """Open an image according to the arguments."""
+def open_input(path: str, arguments: Namespace) -> StoredImage:
     request = Request(arguments.series, arguments.level, arguments.axes)
     if path == STDIN:
         if getattr(arguments, "resume", False):
@@ -99,7 +92,6 @@ class Selected(NamedTuple):
 
     @property
     def lengths(self) -> dict[str, int]:
-        """Number of points along each axis."""
         return dict(zip(self.axes, self.view.shape, strict=True))
 
     @property
@@ -109,7 +101,75 @@ class Selected(NamedTuple):
         return self.stored.affine and self.stored.affine.moved(start)
 
 
-def select_input(path: str, arguments: argparse.Namespace, rule: str = "") -> Selected:
+class Calibration(NamedTuple):
+    """Distance between points along each spatial axis, or along all, and its unit."""
+
+    spacing: float | list[float] | None = None  # None if neither the file nor an option gives it
+    unit: str = ""  # "" if unknown
+    note: str = ""  # what to say of it
+
+
+class Lengths:
+    """Finds the calibration of each image of a table, whose unit is the same for all."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.given, self.wanted = arguments.spacing, arguments.unit
+        self.first: tuple[str, str] | None = None
+        self.said: set[str] = set()
+
+    @property
+    def unit(self) -> str:
+        """The unit of the table, "" if unknown."""
+        return self.first[1] if self.first else ""
+
+    def of(self, image: StoredImage, axes: str) -> Calibration:
+        """Return the calibration of an image along its spatial axes.
+
+        InputFileError: its unit is not that of the images in the table, or cannot be converted.
+        """
+        path = str(image.path)
+        if self.given is not None:
+            return Calibration(self.given, self.wanted or "")
+        spatial = [letter for letter in axes if letter in "ZYX"]
+        spacing, unit = None, ""
+        if image.spacing.keys() >= {*spatial}:
+            spacing, unit = [image.spacing[letter] for letter in spatial], image.unit
+        if self.wanted:
+            if spacing is None or unit not in UNITS:
+                raise InputFileError(
+                    f"{path}: it does not say {f'how long a {unit} is' if unit else 'its unit'}, "
+                    f"so that --unit {self.wanted} needs --spacing"
+                )
+            spacing = [converted(step, unit, self.wanted) for step in spacing]
+            unit = self.wanted
+        if self.first is not None and self.unit != unit:
+            names = [name or "an unknown unit" for name in (unit, self.unit)]
+            raise InputFileError(
+                f"{path}: its lengths are in {names[0]}, those of {self.first[0]} in {names[1]}, "
+                "but a table has one unit: give --unit, or --spacing"
+            )
+        return Calibration(spacing, unit, _note(image, spacing, unit))
+
+    def keep(self, path: str, found: Calibration | None) -> None:
+        """Note that the table contains an image, and say its calibration if that is new."""
+        if found is None:
+            return
+        self.first = self.first or (path, found.unit)
+        if found.note and found.note not in self.said:
+            sys.stderr.write(f"ecc: spacing {found.note} {path}\n")
+        self.said.add(found.note)
+
+
+def _note(image: StoredImage, spacing: list[float] | None, unit: str) -> str:
+    """Return what to say of the calibration of an image; its path follows."""
+    words = f" {unit}" if unit else " (unknown unit)"
+    if spacing is not None:
+        return ",".join(map(str, spacing)) + f"{words}, from"
+    there = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
+    return f"1{words}, as {f'only {there} {image.unit}'.rstrip() if there else 'none'} is given by"
+
+
+def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
     """Open an image and select a part of it; notes of its reader are shown on stderr.
 
     `rule` says why there must be no other axes than Z, Y and X, if there must not.
@@ -130,7 +190,7 @@ def select_input(path: str, arguments: argparse.Namespace, rule: str = "") -> Se
 
 
 def open_single(
-    path: str, rule: str, lengths: Lengths, arguments: argparse.Namespace, *, always: bool = False
+    path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
 ) -> tuple[Blocks, str, Calibration]:
     """Open an image without other axes than Z, Y and X; return it, its axes and its calibration.
 
@@ -150,41 +210,28 @@ def open_single(
 def open_blocks(
     selected: Selected,
     calibration: Calibration,
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     *,
     labels: str | None = None,
     boundary: str = "closed",
 ) -> Blocks:
     """Return the selected part of an image, smoothed, with its labels and its mask.
 
-    Parameters
-    ----------
-    selected : Selected
-    calibration : Calibration
-        In which widths are, if a unit is given.
-    arguments : argparse.Namespace
-        With `mask`, `smooth` and `unit`.
-    labels : str, optional
-        The option that says which labels the image has.
-    boundary : str
+    Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
+    which ones the image has.
     """
-    fitted = partial(_fitted, selected, arguments.level)
+    fitted, ndim = partial(_fitted, selected, arguments.level), selected.ndim
     smoothing = None
     if arguments.smooth is not None:
-        sigma = _sigma(arguments, calibration, selected.ndim)
-        smoothing = Smoothing(sigma, wraps=check_boundary(boundary, "curves").wraps)
+        sigma = np.array(arguments.smooth)
+        if sigma.size not in (1, ndim):
+            raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
+        steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
+        wraps = check_boundary(boundary, "curves").wraps
+        smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
     return Blocks(
         selected.view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing
     )
-
-
-def _sigma(arguments: argparse.Namespace, calibration: Calibration, ndim: int) -> tuple[float, ...]:
-    """Return the standard deviation along each axis, in points."""
-    sigma = np.array(arguments.smooth)
-    if sigma.size not in (1, ndim):
-        raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
-    steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
-    return tuple((sigma / steps).tolist())
 
 
 def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fitted | None:

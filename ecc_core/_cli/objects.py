@@ -1,18 +1,16 @@
 """``ecc objects``: the objects of an image that last, as labels and a table."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import open_single, single_path
-from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.pairs import check_pairs
-from ecc_core._cli.values import number, output
+from ecc_core._cli.values import output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
 from ecc_core._request.filtration import boundary_names
 from ecc_core.components import persistent_regions
@@ -29,8 +27,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     least = "least difference of the values at which an object is born and dies"
@@ -40,12 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--out", type=output(LABEL_SUFFIXES), help=labels)
     options.add(parser, "--table", after=options.FORMULAS)
     options.add(parser, "--plot", help="persistence diagram to write: .png, .pdf or .svg")
-    parser.add_argument(
-        "--threshold",
-        type=number,
-        metavar="T",
-        help="label only points up to this value, or with --superlevel from it on (default: all)",
-    )
+    up_to = "label only points up to this value, or with --superlevel from it on (default: all)"
+    options.add(parser, "--threshold", help=up_to)
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = "the image ends at its border (default), or opposite sides touch"
     options.add(parser, "--boundary", choices=boundary_names("betti"), help=beyond)
@@ -56,10 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.refuse(parser, "objects are found in images as they are", "--direction")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Find the objects and write them."""
+def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
-    check_outputs(arguments, (path, *check_pairs([path], arguments)), printed=True)
+    check_outputs(arguments, [path], printed=True)
     blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)
     with blame(path):
         image, *mask = blocks.held().whole()

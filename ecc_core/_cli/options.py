@@ -79,6 +79,7 @@ ARGUMENTS = {
         default=256,
         metavar="256|a,b,c",
     ),
+    "--threshold": _argument("least value", type=values.number, metavar="T"),
     "--range": _argument("range of the thresholds", type=values.value_range, metavar="LO,HI"),
     "--connectivity": _argument(
         "as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for 8- "
@@ -190,18 +191,9 @@ ARGUMENTS = {
 def add(
     parser: Any, *names: str, of: str = "", before: str = "", after: str = "", **changes: Any
 ) -> None:
-    """Let a parser, or a group of it, take some of the arguments.
+    """Let a parser, or a group of it, take some of the arguments, with changes of them.
 
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser or a group
-    *names : str
-    of : str
-        Appended to the names, such as "-first".
-    before, after : str
-        Added to the help.
-    **changes
-        What differs from the declaration.
+    `of` is appended to the names, such as "-first"; `before` and `after` are added to the help.
     """
     for name in names:
         settings = ARGUMENTS[name] | changes

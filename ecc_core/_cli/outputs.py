@@ -1,13 +1,14 @@
 """What a command writes besides its numbers, and checks before it computes them."""
 
-import argparse
 import sys
-from collections.abc import Iterable
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ecc_core._cli.pairs import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import boundary_names
@@ -34,13 +35,12 @@ APART = {
 """Options that cannot be used together, and why."""
 
 
-def check_outputs(
-    arguments: argparse.Namespace, inputs: Iterable[str | None], *, printed: bool = False
-) -> None:
-    """Raise an error, before any work, if outputs cannot be written or would overwrite an input."""
+def check_outputs(arguments: Namespace, images: Sequence[str], *, printed: bool = False) -> None:
+    """Raise an error, before any work, if inputs are missing, or outputs cannot be written."""
+    inputs = [*images, *pairs_of(images, arguments)]
     if not (arguments.out or arguments.plot or printed):
         raise InputFileError("nothing to write: give --out, --plot or both")
-    given = [Path(path) for path in inputs if path and Path(path).exists()]
+    given = [Path(path) for path in inputs if Path(path).exists()]
     written = arguments.out, arguments.plot, getattr(arguments, "table", None)
     for path in filter(None, written):
         if path.exists() and any(path.samefile(other) for other in given):
@@ -49,13 +49,13 @@ def check_outputs(
         import_optional("matplotlib", extra="io", purpose="plotting")
 
 
-def has_lengths(arguments: argparse.Namespace) -> bool:
+def has_lengths(arguments: Namespace) -> bool:
     """Whether the spacing of images has an effect."""
     in_units = arguments.smooth is not None and arguments.unit is not None
     return bool(arguments.minkowski) or arguments.direction is not None or in_units
 
 
-def needs_memory(arguments: argparse.Namespace) -> str:
+def needs_memory(arguments: Namespace) -> str:
     """Return what would have to change for blocks to be enough; "" if they are."""
     if isinstance(arguments.thresholds, str):
         return "--thresholds must be a number or a list"
@@ -65,16 +65,26 @@ def needs_memory(arguments: argparse.Namespace) -> str:
     return "--betti must not be given together with --labels" if both else ""
 
 
-def quantities_of(arguments: argparse.Namespace) -> list[str]:
+def quantities_of(arguments: Namespace) -> list[str]:
     """Return the names of the `STATISTICS` that are computed, the Euler characteristic first."""
     found = [name for name in STATISTICS if getattr(arguments, name, False)]
     return ["euler"] * (not any(STATISTICS[name].with_euler for name in found)) + found
 
 
-def check_together(arguments: argparse.Namespace) -> None:
+def check_curves(arguments: Namespace, images: Sequence[str], *, printed: bool = False) -> None:
+    """Check inputs and outputs, and let --minkowski without a value be exact, and say so."""
+    check_outputs(arguments, images, printed=printed)
+    if arguments.minkowski is True:
+        arguments.minkowski = "exact"
+        sys.stderr.write(
+            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
+            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
+        )
+
+
+def check_together(arguments: Namespace) -> None:
     """Refuse options that cannot be used together."""
-    given = {name for name, value in vars(arguments).items() if value is not None}
-    given -= {name for name in given if getattr(arguments, name) is False}
+    given = {k for k, value in vars(arguments).items() if value is not None and value is not False}
     for name, other in NEEDED.items():
         if name in given and other not in given:
             raise InputFileError(
@@ -101,7 +111,7 @@ def check_together(arguments: argparse.Namespace) -> None:
     _check_device(arguments)
 
 
-def _check_device(arguments: argparse.Namespace) -> None:
+def _check_device(arguments: Namespace) -> None:
     """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
     on_host = [f"--{name}" for name in ("betti", "components") if getattr(arguments, name)]
     on_host += ["--thresholds exact"] * bool(needs_memory(arguments))
@@ -117,22 +127,11 @@ def _check_device(arguments: argparse.Namespace) -> None:
         raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
 
 
-def settle_estimator(arguments: argparse.Namespace) -> None:
-    """Let --minkowski without a value be exact, and say so."""
-    if arguments.minkowski is True:
-        arguments.minkowski = "exact"
-        sys.stderr.write(
-            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
-            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
-        )
-
-
 def metadata_of(settings: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    """Return the metadata of a table."""
     return {"software": f"napari-ecc {version()}", "settings": settings, **facts}
 
 
-def settings_of(arguments: argparse.Namespace, **settled: Any) -> dict[str, Any]:
+def settings_of(arguments: Namespace, **settled: Any) -> dict[str, Any]:
     """Return the arguments that the numbers depend on, as types that JSON supports."""
     given = {name: value for name, value in vars(arguments).items() if name not in NO_SETTINGS}
     return {name: _plain(value) for name, value in (given | settled).items()}

@@ -1,10 +1,10 @@
 """The label image and the mask that belong to each image."""
 
-import argparse
 import csv
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,15 +16,9 @@ MOST_NAMED = 3
 
 
 def pair_of(name: str, given: str | None, image: str) -> str | None:
-    """Return the path that an option gives for an image; "" if it says nothing of this image.
+    """Return the path that --labels or --mask gives for an image; "" if it says nothing of it.
 
-    Parameters
-    ----------
-    name : {"labels", "mask"}
-    given : str or None
-        The option: a path, with ``{input}``, ``{stem}`` and ``{name}``; ``OLD=NEW``; or a table of
-        pairs.
-    image : str
+    An option is a path, with ``{input}``, ``{stem}`` and ``{name}``; ``OLD=NEW``; or a table.
     """
     if given is None:
         return None
@@ -51,39 +45,28 @@ def _table(path: str, name: str) -> Mapping[str, str]:
         return {os.path.abspath(row["input"]): row[name] or "" for row in rows}  # noqa: PTH100
 
 
-def check_pairs(
-    images: Iterable[str],
-    arguments: argparse.Namespace,
-    names: Sequence[str] = ("labels", "mask"),
-) -> list[str]:
-    """Return the labels and masks of all images.
-
-    Raises
-    ------
-    InputFileError
-        If some are missing; it names the first of them.
-    """
-    images = list(images)
+def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
+    """Return the labels and masks of all images; raise an error that names some of the missing."""
     found: list[str] = []
-    for name in names:
+    for name in ("labels", "mask"):
         given = getattr(arguments, name, None)
-        if given is None:
+        if not isinstance(given, str):  # --labels of `ecc transform` has no value
             continue
         pairs = {image: pair_of(name, given, image) or "" for image in images}
-        missing = {image: path for image, path in pairs.items() if not (path and is_there(path))}
-        if missing:
-            raise InputFileError(_said(name, given, missing, len(images)))
+        words = [
+            f"{path}: no such file or folder"
+            if path
+            else f"{image}: --{name} {given} does not name it"
+            for image, path in pairs.items()
+            if not (path and is_there(path))
+        ]
+        if len(words) > 1:
+            some = ", ".join(words[:MOST_NAMED])
+            more = f", and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+            raise InputFileError(
+                f"no {name} for {len(words)} of {len(images)} images: {some}{more}"
+            )
+        if words:
+            raise InputFileError(words[0])
         found += pairs.values()
     return found
-
-
-def _said(name: str, given: str, missing: Mapping[str, str], count: int) -> str:
-    """Return in one line which labels or masks are missing."""
-    words = [
-        f"{path}: no such file or folder" if path else f"{image}: --{name} {given} does not name it"
-        for image, path in missing.items()
-    ]
-    if len(words) == 1:
-        return words[0]
-    more = f", and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
-    return f"no {name} for {len(words)} of {count} images: {', '.join(words[:MOST_NAMED])}{more}"

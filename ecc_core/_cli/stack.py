@@ -1,22 +1,13 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 
-from ecc_core._cli import options
-from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli import options, outputs
+from ecc_core._cli.blockwise import open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, add_facts, columns_of, described, plot
+from ecc_core._cli.curve_table import add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
-from ecc_core._cli.lengths import Lengths
-from ecc_core._cli.outputs import (
-    check_outputs,
-    check_together,
-    metadata_of,
-    needs_memory,
-    settings_of,
-    settle_estimator,
-)
-from ecc_core._cli.pairs import check_pairs
+from ecc_core._cli.inputs import Lengths
 from ecc_core._io.parts import Parts
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
@@ -30,8 +21,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "input")
     options.add(parser, "--out", required=True)
     options.add(parser, "--resume", "--plot")
@@ -43,42 +33,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(resources, "--scheduler", "--device")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the curve and write it."""
-    check_together(arguments)
-    whole = needs_memory(arguments)
-    if whole:
+def run(arguments: Namespace) -> None:
+    outputs.check_together(arguments)
+    if whole := outputs.needs_memory(arguments):
         raise InputFileError(
             f"{whole}, since the image is not in memory: use ecc curve or ecc batch"
         )
     path = arguments.input
-    check_outputs(arguments, [path, *check_pairs([path], arguments)])
-    settle_estimator(arguments)
+    outputs.check_curves(arguments, [path])
     lengths = Lengths(arguments)
     stack = open_stack(path, lengths, arguments)
-    at = thresholds_of(stack, arguments)
-    if stack.calibration:
-        lengths.keep(path, stack.calibration)
+    at = thresholds_of(stack)
+    lengths.keep(path, stack.calibration)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
     with parts.locked():
         if not arguments.resume:
             parts.clear()
         with blame(path):
-            curves = curves_of(stack, arguments, at, parts.folder)
-        _write(stack, curves, arguments)
+            curves = curves_of(stack, at, parts.folder)
+        columns = columns_of([curves], stack.selected.axes[: -stack.ndim].lower())
+        del columns["input"]
+        add_facts(columns, arguments, stack.unit or "")
+        settings = outputs.settings_of(arguments, thresholds=curves.thresholds)
+        metadata = outputs.metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
+        write_table(arguments.out, columns, metadata=metadata)
+        plot([curves], arguments, stack.unit)
         parts.clear()
-
-
-def _write(stack: Stack, curves: Curves, arguments: argparse.Namespace) -> None:
-    found = [(arguments.input, curves)]
-    columns = columns_of(found, stack.batch_axes)
-    del columns["input"]
-    add_facts(columns, arguments, stack.unit or "")
-    metadata = metadata_of(
-        settings_of(arguments, thresholds=curves.thresholds),
-        inputs=[stack.facts],
-        **described(curves, stack.batch, stack.result_facts),
-    )
-    write_table(arguments.out, columns, metadata=metadata)
-    if arguments.plot:
-        plot(arguments.plot, found, superlevel=arguments.superlevel, unit=stack.unit)

@@ -1,6 +1,6 @@
 """``ecc surface``: the Euler characteristic surface of two images or channels."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from ecc_core._cli import options
@@ -19,8 +19,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("first", metavar="FIRST", help="first image")
     parser.add_argument(
         "second", metavar="SECOND", help="second image of the same shape; may be the same file"
@@ -51,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(parser, "--nan")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the surface and write it."""
+def run(arguments: Namespace) -> None:
     paths = (arguments.first, arguments.second)
     check_outputs(arguments, paths)
     rule = "a surface is of single images"

@@ -1,6 +1,6 @@
 """``ecc transform``: the Euler characteristic transform of a mask or of labelled regions."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import open_single, single_path
-from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.inputs import Lengths, open_single, single_path
 from ecc_core._cli.outputs import check_outputs
-from ecc_core._cli.pairs import check_pairs
-from ecc_core._cli.values import number, output, positive
+from ecc_core._cli.values import output, positive
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
@@ -37,8 +35,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     kind = parser.add_mutually_exclusive_group()
@@ -50,12 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--weighted", action="store_true", help="use the values of the image as weights"
     )
-    kind.add_argument(
-        "--threshold",
-        type=number,
-        metavar="T",
-        help="the shape is the points whose value is at least T",
-    )
+    options.add(kind, "--threshold", help="the shape is the points whose value is at least T")
     suffixes = ", ".join(RESULT_SUFFIXES)
     options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot", after=f"; the first {MOST_PANELS} labels with --labels")
@@ -85,15 +77,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.refuse(parser, reason, "--superlevel", "--boundary", "--nan")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Compute the transform and write it."""
-    path = _checked_input(arguments)
+def run(arguments: Namespace) -> None:
+    if arguments.normalize and not arguments.labels:
+        raise InputFileError("--normalize needs --labels")
+    if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
+        raise InputFileError("--smooth needs --threshold or --weighted")
+    path = single_path(arguments.inputs, ONE)
+    check_outputs(arguments, [path])
     lengths = Lengths(arguments)
     blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
         image, *mask = blocks.held().whole()
         shape = _shape(image, mask[0] if mask else None, arguments)
-        result = _transform(shape, found.spacing, arguments)
+        common = {
+            "directions": arguments.directions,
+            "heights": arguments.heights,
+            "range": arguments.range,
+            "connectivity": arguments.connectivity,
+            "spacing": found.spacing,
+        }
+        result: EulerTransform | RegionTransforms = (
+            region_transforms(shape, normalize=arguments.normalize, **common)
+            if arguments.labels
+            else euler_transform(shape, weighted=arguments.weighted, **common)
+        )
     lengths.keep(path, found)
     # heights in radii have no unit
     result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
@@ -103,19 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments.plot, printable(Path(path).name), result, shape)
 
 
-def _checked_input(arguments: argparse.Namespace) -> str:
-    if arguments.normalize and not arguments.labels:
-        raise InputFileError("--normalize needs --labels")
-    if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
-        raise InputFileError("--smooth needs --threshold or --weighted")
-    path = single_path(arguments.inputs, ONE)
-    check_outputs(arguments, [path, *check_pairs([path], arguments, ("mask",))])
-    return path
-
-
-def _shape(
-    image: NDArray[Any], mask: NDArray[Any] | None, arguments: argparse.Namespace
-) -> NDArray[Any]:
+def _shape(image: NDArray[Any], mask: NDArray[Any] | None, arguments: Namespace) -> NDArray[Any]:
     """Return the shape, the weights or the labels."""
     if mask is not None:
         image = np.where(mask, image, image.dtype.type(0))
@@ -123,8 +118,9 @@ def _shape(
         return image
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
-    if arguments.threshold is not None:
-        shape = _at_least(arguments.threshold, image)
+    if arguments.threshold is not None:  # which is compared without rounding
+        least = round_to_levels(arguments.threshold, image.dtype.newbyteorder("="), True).values
+        shape: NDArray[np.bool_] = image >= least if least.size else np.zeros(image.shape, np.bool_)
         return shape if mask is None else shape & mask
     values = image[image != 0]
     if (values != values[:1]).any():
@@ -133,30 +129,6 @@ def _shape(
             "T, --labels each label, --weighted the values as weights"
         )
     return image
-
-
-def _transform(
-    shape: NDArray[Any], spacing: Any, arguments: argparse.Namespace
-) -> EulerTransform | RegionTransforms:
-    common = {
-        "directions": arguments.directions,
-        "heights": arguments.heights,
-        "range": arguments.range,
-        "connectivity": arguments.connectivity,
-        "spacing": spacing,
-    }
-    if arguments.labels:
-        return region_transforms(shape, normalize=arguments.normalize, **common)
-    return euler_transform(shape, weighted=arguments.weighted, **common)
-
-
-def _at_least(threshold: NDArray[Any], image: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where an image reaches a threshold, without rounding either."""
-    levels = round_to_levels(threshold, image.dtype.newbyteorder("="), True)
-    if levels.values.size == 0:
-        return np.zeros(image.shape, np.bool_)
-    reached: NDArray[np.bool_] = image >= levels.values
-    return reached
 
 
 def _plot(

@@ -42,13 +42,11 @@ def channel(text: str) -> int | str | slice:
 
 @_must_be("an index or a range such as 0:9")
 def index_or_range(text: str) -> int | slice:
-    """Return an index, or a range of them."""
     return int(text) if text.isdecimal() else _slice(text)
 
 
 @_must_be("ranges such as 0:64,:,100:")
 def roi(text: str) -> tuple[slice, ...]:
-    """Return ranges of indices."""
     return tuple(map(_slice, text.split(",")))
 
 
@@ -74,7 +72,6 @@ def thresholds(text: str) -> int | str | NDArray[Any]:
 
 @_must_be("two numbers lo,hi")
 def value_range(text: str) -> tuple[Any, Any]:
-    """Return the two ends of a range."""
     low, high = _numbers(text).tolist()
     return low, high
 
@@ -109,7 +106,6 @@ def sigma(text: str) -> list[float]:
 
 @_must_be("a number that is not negative")
 def persistence(text: str) -> int | float:
-    """Return a least difference of values."""
     value = _number(text)
     if not value >= 0:
         raise ValueError
@@ -125,7 +121,6 @@ def spacing(text: str) -> float | list[float]:
 
 @_must_be("numbers such as 1,0,0")
 def vector(text: str) -> NDArray[np.float64]:
-    """Return a number for each axis."""
     return np.array(_floats(text))
 
 
@@ -144,7 +139,6 @@ def unit(text: str) -> str:
 
 @_must_be("a positive number")
 def positive(text: str) -> int:
-    """Return a positive number."""
     if not re.fullmatch(r"0*[1-9]\d*", text):
         raise ValueError
     return int(text)

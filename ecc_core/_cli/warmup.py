@@ -1,7 +1,7 @@
 """``ecc warmup``: compile kernels ahead of time."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import kernels
@@ -13,11 +13,11 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Take no arguments of its own."""
 
 
-def run(_: argparse.Namespace) -> None:
+def run(_: Namespace) -> None:
     """Compile kernels, and print where they are."""
     tasks = list(steps())
     with progress_bar(len(tasks)) as start:

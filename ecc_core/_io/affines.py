@@ -24,24 +24,12 @@ ANATOMICAL = "right-anterior-superior"
 
 @dataclass(frozen=True)
 class Affine:
-    """The places of the points of an image.
+    """The places of the points of an image."""
 
-    Attributes
-    ----------
-    steps : mapping of str to (3,) array
-        From a point to the next along each axis Z, Y and X.
-    origin : (3,) array
-        Place of the first point.
-    space : str
-        Name of the coordinates; those of different spaces cannot be compared.
-    unit : str
-        Of the coordinates, "" if unknown.
-    """
-
-    steps: Mapping[str, NDArray[np.float64]]
-    origin: NDArray[np.float64]
-    space: str = ANATOMICAL
-    unit: str = ""
+    steps: Mapping[str, NDArray[np.float64]]  # from a point to the next along each axis Z, Y and X
+    origin: NDArray[np.float64]  # place of the first point
+    space: str = ANATOMICAL  # name of the coordinates; those of different ones cannot be compared
+    unit: str = ""  # of the coordinates, "" if unknown
 
     @classmethod
     def of_space(cls, steps: Mapping[str, Any], origin: Any, space: str) -> Self:
@@ -70,14 +58,7 @@ def check_place(
 ) -> None:
     """Raise ValueError if a region of an image lies elsewhere than the image of the same shape.
 
-    Parameters
-    ----------
-    name : str
-        Of the region, for the error.
-    region, image : Affine or None
-        None: nothing is known, so that nothing is compared.
-    shape : mapping of str to int
-        Number of points along each axis; others than Z, Y and X are ignored.
+    Where nothing is known, nothing is compared; axes other than Z, Y and X are ignored.
     """
     if region is None or image is None:
         return

@@ -19,25 +19,14 @@ TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter end
 
 
 class Fitted(NamedTuple):
-    """The labels or the mask of an image.
-
-    Attributes
-    ----------
-    view : View
-    axes : tuple of int
-        Which axes of the image it has; all of the spatial ones are among them.
-    """
+    """The labels or the mask of an image."""
 
     view: View
-    axes: tuple[int, ...]
+    axes: tuple[int, ...]  # which axes of the image it has; all of the spatial ones are among them
 
     def box(self, box: Box) -> Box:
         """Return the box along its own axes."""
         return tuple(box[axis] for axis in self.axes)
-
-    def held(self) -> "Fitted":
-        """Return the same in memory."""
-        return self._replace(view=_held(self.view))
 
     def read(self, box: Box) -> Array:
         """Return the values of the points of a box."""
@@ -52,17 +41,10 @@ class Smoothing(NamedTuple):
     Blocks have the same values as if the whole image had been smoothed, bit for bit: a block is
     smoothed together with all points that the filter reaches, and the filter adds them up in an
     order that does not depend on where the block begins.
-
-    Attributes
-    ----------
-    sigma : tuple of float
-        Standard deviation along each spatial axis, in points.
-    wraps : bool
-        Whether the opposite side lies behind the border. Otherwise it is the image's reflection.
     """
 
-    sigma: tuple[float, ...]
-    wraps: bool
+    sigma: tuple[float, ...]  # standard deviation along each spatial axis, in points
+    wraps: bool  # whether the opposite side lies behind the border, not the image's reflection
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -79,7 +61,7 @@ class Smoothing(NamedTuple):
         ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
         spans = self._spans(image, box)
         shape = [stop - start for start, stop in spans]
-        values = np.empty(shape, self.dtype(image.source.dtype))
+        values = np.empty(shape, self.dtype(image.dtype))
         for stored, place in self._parts(image, box):
             values[place] = image.read(stored)
         if not np.isfinite(values).all():
@@ -129,35 +111,21 @@ def _inside(start: int, stop: int, length: int) -> Iterator[tuple[slice, slice]]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Reads blocks of an image, with the labels or the mask of their points if there are any.
+    """Reads blocks of an image, with the labels or the mask of their points if there are any."""
 
-    Attributes
-    ----------
-    image : View
-        Its batch axes come first.
-    labels, mask : Fitted, optional
-        Points where the mask is 0 have no label.
-    smoothing : Smoothing, optional
-        What is done to the image.
-    direction : Direction, optional
-        What is then added to it.
-    device : {"cpu", "cuda"}
-        Where the blocks are to be.
-    """
-
-    image: View
+    image: View  # its batch axes come first
     labels: Fitted | None = None
-    mask: Fitted | None = None
-    smoothing: Smoothing | None = None
-    direction: Direction | None = None
-    device: str = "cpu"
+    mask: Fitted | None = None  # points where it is 0 have no label
+    smoothing: Smoothing | None = None  # what is done to the image
+    direction: Direction | None = None  # what is then added to it
+    device: str = "cpu"  # where the blocks are to be
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """That of the points of blocks."""
         if self.direction:
             return np.dtype(np.float64)
-        stored: np.dtype[Any] = self.image.source.dtype
+        stored: np.dtype[Any] = self.image.dtype
         return self.smoothing.dtype(stored) if self.smoothing else stored
 
     @property
@@ -168,14 +136,17 @@ class Blocks:
     @property
     def bytes_a_point(self) -> int:
         """Return the bytes per point in memory, including its label and its mask."""
-        total: int = sum(view.source.dtype.itemsize for view in self.views)
+        total: int = sum(view.dtype.itemsize for view in self.views)
         if self.smoothing:
-            total += self.smoothing.dtype(self.image.source.dtype).itemsize
+            total += self.smoothing.dtype(self.image.dtype).itemsize
         return total + self.dtype.itemsize * bool(self.direction)
 
     def held(self) -> "Blocks":
         """Return the same blocks of arrays in memory, which are read now."""
-        labels, mask = (fitted and fitted.held() for fitted in (self.labels, self.mask))
+        labels, mask = (
+            fitted and fitted._replace(view=_held(fitted.view))
+            for fitted in (self.labels, self.mask)
+        )
         return replace(self, image=_held(self.image), labels=labels, mask=mask)
 
     def whole(self) -> tuple[Array, ...]:
@@ -221,5 +192,4 @@ def _held(view: View) -> View:
     """Return a view of an array in memory with the values of another view."""
     values = view.read_all()
     opened = Opened(values, "?" * values.ndim)
-    source = StoredImage(view.source.path, Request(), opened, None)
-    return View(source, tuple(range(values.ndim)), (0,) * values.ndim, values.shape, {})
+    return View.all_of(StoredImage(view.source.path, Request(), opened, None))

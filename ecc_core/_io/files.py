@@ -2,11 +2,11 @@
 
 import glob
 import os
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
 
-from ecc_core._io.archives import names_in_archive
 from ecc_core._optional import import_optional
 
 Stamp = tuple[Any, ...] | None
@@ -15,6 +15,8 @@ Stamp = tuple[Any, ...] | None
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 # What file systems of fsspec call the version of a file, the best first.
 CHANGED = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+ARCHIVE_END = 22  # bytes of the record at the end of a ZIP archive, without the comment
+MANY_FILES = 0xFFFF  # in the record if the number of files does not fit
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
@@ -37,10 +39,20 @@ def matching_addresses(pattern: str) -> list[str]:
     return [filesystem.unstrip_protocol(found) for found in sorted(filesystem.glob(path))]
 
 
-def _ancestors(inside: str) -> list[str]:
-    """Yield each split of a path into the root of an image and the path inside it."""
-    parts = inside.split("/") if inside else []
-    return ["/".join(parts[:n]) for n in range(len(parts) + 1)]
+def names_in_archive(path: Path) -> set[str]:
+    """Return the names of the files in a ZIP archive, or raise an error if some are damaged.
+
+    zipfile does not compare all that would show that a file is missing.
+    """
+    with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
+        entries = archive.infolist()
+        stream.seek(-ARCHIVE_END - len(archive.comment), 2)
+        (count,) = struct.unpack("<10xH", stream.read(12))
+        if count not in (len(entries), MANY_FILES):
+            raise ValueError(f"damaged: {len(entries)} of the {count} files in it are found")
+        for entry in entries:  # a name stands in two places, which opening compares
+            archive.open(entry).close()
+        return {entry.filename for entry in entries}
 
 
 def stamp_of_file(file: str | os.PathLike[str]) -> Stamp:
@@ -82,7 +94,9 @@ class Files:
 
     def described(self, inside: str) -> list[str]:
         """Return the metadata files of the image and the array inside it, there or not."""
-        return [self.file(at, name) for at in _ancestors(inside) for name in METADATA]
+        parts = inside.split("/") if inside else []
+        groups = [parts[:n] for n in range(len(parts) + 1)]
+        return [self.file(*group, name) for group in groups for name in METADATA]
 
 
 class Archive(Files):

@@ -35,12 +35,9 @@ def is_in_use(path: Path) -> bool:
 
 @contextmanager
 def sole_run(path: Path, message: str) -> Iterator[None]:
-    """Let one process at a time enter the block. The lock file is removed at the end.
+    """Let one process at a time enter the block; raise BlockingIOError for another one.
 
-    Raises
-    ------
-    BlockingIOError
-        If another process is in the block; with the given message.
+    The lock file is removed at the end.
     """
     while True:
         with path.open("ab") as file:

@@ -4,24 +4,27 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._io.files import Address, Archive, Files, is_address
-from ecc_core._io.order import in_order
 from ecc_core._io.readers import (
     dicom,
     folders,
     hdf5,
     medical,
-    metaimage,
     microscopes,
     numpy_files,
     pictures,
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Opened, Request, StoredImage
+from ecc_core._io.stored import Opened, Request, StoredImage, rows_of
+from ecc_core._io.views import Box
 from ecc_core.errors import InputFileError
 
 _FILES: dict[str, Callable[..., Opened]] = {
@@ -32,7 +35,7 @@ _FILES: dict[str, Callable[..., Opened]] = {
     ".nii.gz": medical.open_nifti,
     ".nrrd": medical.open_nrrd,
     **dict.fromkeys(medical.MRC_SUFFIXES, medical.open_mrc),
-    **dict.fromkeys(metaimage.SUFFIXES, metaimage.open_metaimage),
+    **dict.fromkeys(medical.METAIMAGE_SUFFIXES, medical.open_metaimage),
     **dict.fromkeys(dicom.SUFFIXES, dicom.open_dicom),
     **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
@@ -46,6 +49,8 @@ _CONTAINERS: dict[str, Callable[..., Opened]] = {
 CONTAINER_SUFFIXES = tuple(_CONTAINERS)
 IMAGE_SUFFIXES = (*_FILES, *_CONTAINERS, ".zarr")
 """Suffixes of the files that can be read."""
+_LAST_AXES = "CZYXS"
+"""The axes that follow all others, in this order. Time is the first axis."""
 
 
 def open_image(
@@ -101,9 +106,9 @@ def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> S
     try:
         opened = read()
         _check(opened, request)
-        opened = in_order(opened)
+        opened = _in_order(opened)
         if request.axes:
-            opened = in_order(replace(opened, axes=request.axes.upper(), affine=None))
+            opened = _in_order(replace(opened, axes=request.axes.upper(), affine=None))
     except (ImportError, MemoryError, InputFileError):
         raise
     except Exception as error:  # readers raise whatever they like on damaged files
@@ -177,3 +182,37 @@ def _check(opened: Opened, request: Request) -> None:
     if request.series not in (None, *range(opened.series)):
         raise ValueError(f"`series` must be 0 to {opened.series - 1}, got {request.series}")
     request.pick_level(opened.levels)
+
+
+def _in_order(opened: Opened) -> Opened:
+    """Return an image with its axes in the order T, others, C, Z, Y, X, S; nothing is read."""
+    axes = opened.axes
+    if len(axes) != len(opened.array.shape):  # another one is requested
+        return opened
+    order = sorted(range(len(axes)), key=lambda i: (axes[i] != "T", _LAST_AXES.find(axes[i])))
+    if order == list(range(len(axes))):
+        return opened
+    array, file_of = opened.array, opened.file_of
+    ordered, as_stored = itemgetter(*order), itemgetter(*np.argsort(order))
+    return replace(
+        opened,
+        array=array.transpose(order) if isinstance(array, np.ndarray) else _View(array, order),
+        axes="".join(ordered(axes)),
+        chunks=ordered(opened.chunks or rows_of(array)),
+        parts=opened.parts and ordered(opened.parts),
+        file_of=file_of and (lambda chunk: file_of(as_stored(chunk))),
+    )
+
+
+class _View:
+    """An array with its axes in another order. Indexing reads only the requested part."""
+
+    def __init__(self, array: Any, order: list[int]) -> None:
+        self.array, self.order = array, order
+        self.shape = tuple(array.shape[i] for i in order)
+        self.dtype = array.dtype
+
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        parts = dict(zip(self.order, box, strict=True))
+        values: NDArray[Any] = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
+        return values.transpose(self.order)

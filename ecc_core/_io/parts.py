@@ -23,7 +23,6 @@ UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
-    """Return a hash of facts."""
     text = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -31,12 +30,8 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 class Parts:
     """A folder of arrays, each written completely or not at all, with a checksum.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Created when it is locked or the first part is kept. Other files in it are not touched.
-    job : str
-        Fingerprint of the computation; parts of other jobs are ignored.
+    The folder is created when it is locked or the first part is kept. Other files in it are not
+    touched, and parts of other jobs, which are fingerprints of computations, are ignored.
     """
 
     def __init__(self, folder: Path, job: str = "") -> None:
@@ -44,18 +39,11 @@ class Parts:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the parts against other runs; afterwards, remove the folder if it is empty.
-
-        Raises
-        ------
-        BlockingIOError
-            If another run has locked them.
-        """
+        """Lock the parts against other runs; afterwards, remove the folder if it is empty."""
         self.folder.mkdir(exist_ok=True)
+        message = f"{self.folder}: in use by another run for the same output"
         try:
-            with sole_run(
-                self.folder / "lock", f"{self.folder}: in use by another run for the same output"
-            ):
+            with sole_run(self.folder / "lock", message):
                 yield
         finally:
             with suppress(OSError):  # parts, or somebody else's files, stay

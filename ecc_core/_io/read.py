@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.open import open_image
-from ecc_core._io.select import channel_axis, choose, luminance, pick_channel
+from ecc_core._io.select import channel_axis, choose, pick_channel
+from ecc_core._io.views import luminance
 from ecc_core.errors import InputFileError
 
 

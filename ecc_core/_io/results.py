@@ -107,17 +107,10 @@ def write_result(
 
 
 def describe_result(result: Result[Any]) -> dict[str, Any]:
-    """Description of a result that its table does not contain, of types that JSON supports.
+    """Return what a table does not contain of a result, of types that JSON supports.
 
-    Parameters
-    ----------
-    result : as for :func:`write_result`
-
-    Returns
-    -------
-    dict
-        ``type``, ``facts``, ``dtypes`` and ``shapes`` of the arrays by name, and ``arrays``, the
-        arrays themselves if the table has no rows.
+    These are ``type``, ``facts``, ``dtypes`` and ``shapes`` of the arrays by name, and ``arrays``,
+    the arrays themselves if the table has no rows.
     """
     arrays = result._asdict()
     unlisted = {} if result.values.size else arrays

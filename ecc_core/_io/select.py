@@ -7,14 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.stored import StoredImage
-from ecc_core._io.views import Box, View
+from ecc_core._io.views import View, luminance
 from ecc_core._request.image import check_image_dtype
 
 Array = NDArray[Any]
 Part = int | slice
-
-LUMINANCE = (0.2125, 0.7154, 0.0721)
-"""Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 
 
 def select(
@@ -27,11 +24,7 @@ def select(
     """Return a part of an image, batch axes first, and a letter for each of its axes.
 
     Axes of channels and time of which no index is given are batch axes. A colour must be given.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the image has no such part, or its values are not real numbers.
+    TypeError or ValueError: the image has no such part, or its values are not real numbers.
     """
     check_image_dtype(image.dtype)
     if "?" in image.axes:
@@ -68,12 +61,13 @@ def _cut(
     required: str,
 ) -> tuple[View, str]:
     """Return a part of an image and the letters of its axes, which keep their order."""
-    source: Any = image
     parts: dict[int, Part] = {axis: slice(0, n) for axis, n in enumerate(image.shape)}
     which = pick_channel(image.axes, image.shape, channel, image.channels, required=required)
     axis = channel_axis(image.axes)
-    if axis is not None and which == "gray":
-        source, parts[axis] = Gray(image, axis), 0
+    gray = axis if which == "gray" else None
+    if gray is not None:
+        luminance(np.ones((3, 0), image.dtype))  # which other types do not have
+        parts[gray] = 0
     elif axis is not None and which is not None and not isinstance(which, str):
         parts[axis] = which
     if time is not None:
@@ -88,17 +82,17 @@ def _cut(
     fixed = {axis: part for axis, part in parts.items() if not isinstance(part, slice)}
     kept = {axis: part for axis, part in parts.items() if isinstance(part, slice)}
     view = View(
-        source,
+        image,
         order=tuple(kept),
         start=tuple(part.start for part in kept.values()),
         shape=tuple(part.stop - part.start for part in kept.values()),
         fixed=fixed,
+        gray=gray,
     )
     return view, "".join(image.axes[axis] for axis in kept)
 
 
 def _regions(image: StoredImage, roi: Sequence[slice]) -> dict[int, Part]:
-    """Return the range along each spatial axis."""
     spatial = [axis for axis, letter in enumerate(image.axes) if letter in "ZYX"]
     if len(roi) != len(spatial):
         named = "".join(image.axes[axis] for axis in spatial)
@@ -148,12 +142,7 @@ def pick_channel(
 ) -> Part | str | None:
     """Return the index or range of a channel, "gray", or None for all channels.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the channels, if they have names.
-    required : str
-        Kinds of axes along which one channel must be selected.
+    `required` are the kinds of axes along which one channel must be selected.
     """
     axis = channel_axis(axes)
     if axis is None:
@@ -181,48 +170,3 @@ def pick_channel(
     if isinstance(channel, str):
         raise ValueError(f"`channel` must be one of 0 to {count - 1}{words}, got {channel!r}")
     return _checked(channel, count, "channel", words)
-
-
-def luminance(channels: Array) -> Array:
-    """Return the luminance, from 0 to 1, of red, green, blue and maybe alpha on the first axis."""
-    if channels.dtype.kind not in "uf":
-        raise ValueError(f"gray needs colours of type uint or float, got {channels.dtype}")
-    opaque = np.iinfo(channels.dtype).max if channels.dtype.kind == "u" else 1
-    if len(channels) == 4 and np.any(channels[3] != opaque):
-        raise ValueError("gray is not defined where colours are transparent")
-    precision = channels.dtype if channels.dtype.kind == "f" else np.dtype(np.float64)
-    weights = np.array(LUMINANCE, precision) / precision.type(opaque)
-    values = weights[0] * channels[0]
-    for weight, channel in zip(weights[1:], channels[1:3], strict=True):
-        values += weight * channel  # a matrix product would round by the place in the block
-    return np.asarray(values)
-
-
-class Gray:
-    """Return the luminance of a colour image; the colour axis has length 1."""
-
-    def __init__(self, image: StoredImage, axis: int) -> None:
-        self.image, self.axis = image, axis
-        self.path, self.remote = image.path, image.remote
-        self.shape, self.chunks, self.parts = (
-            (*sizes[:axis], 1, *sizes[axis + 1 :])
-            for sizes in (image.shape, image.chunks, image.parts)
-        )
-        self.dtype = luminance(np.ones((3, 0), image.dtype)).dtype
-
-    def _colours(self, box: Box) -> Box:
-        every = slice(0, self.image.shape[self.axis])
-        return (*box[: self.axis], every, *box[self.axis + 1 :])
-
-    def read_box(self, box: Box) -> Array:
-        values = self.image.read_box(self._colours(box))
-        return np.expand_dims(luminance(np.moveaxis(values, self.axis, 0)), self.axis)
-
-    def reads_at_once(self, _: Box) -> bool:
-        return False  # the colours take more memory than their luminance
-
-    def stamps(self, box: Box) -> list[Any]:
-        return list(self.image.stamps(self._colours(box)))
-
-    def description(self) -> list[Any]:
-        return [*self.image.description(), "gray"]

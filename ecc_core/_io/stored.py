@@ -3,11 +3,11 @@
 import itertools
 import math
 import os
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.limits import check_memory
+from ecc_core._io.units import Distances
 from ecc_core._io.views import REQUESTS, Box, View
 from ecc_core.errors import InputFileError
 
 LONGEST_ROW = 4096
+ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
+CMYK = "channels are amounts of ink: cyan, magenta, yellow and black"
 AXIS_NAMES = {
     "T": "t time",
     "C": "c ch channel channels band bands",
@@ -52,7 +55,6 @@ class Request(NamedTuple):
         return self.series
 
     def pick_level(self, count: int) -> int:
-        """Return the requested resolution level."""
         if not 0 <= self.level < count:
             raise ValueError(f"has levels 0 to {count - 1}, got level {self.level}")
         return self.level
@@ -62,32 +64,19 @@ class Request(NamedTuple):
 class Opened:
     """What a reader returns."""
 
-    array: Any
-    """Has `shape` and `dtype` and can be indexed with ints and slices."""
-    axes: str
-    """A letter for each axis, ``?`` if unknown."""
-    chunks: tuple[int, ...] | None = None
-    """Shape of the parts that are efficient to read; a row by default."""
-    parts: tuple[int, ...] | None = None
-    """Shape of smaller parts that can be read; the chunks by default."""
-    at_once: bool = False
-    """Whether reading the whole array takes little more memory than the result."""
-    spacing: Mapping[str, float] = field(default_factory=dict)
-    """Distance between neighbouring points by axis, as far as the file gives it."""
-    unit: str = ""
-    """Of the spacing, as `ecc_core._io.units.calibrated` names it."""
-    affine: Affine | None = None
-    """Where the points lie, in the same unit, whatever the affine says of its unit."""
-    channels: Sequence[str] = ()
-    """Their names, if the file gives them."""
-    notes: Sequence[str] = ()
-    """What users should know of the values, such as that 0 is white."""
+    array: Any  # has `shape` and `dtype` and can be indexed with ints and slices
+    axes: str  # a letter for each axis, ? if unknown
+    chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
+    parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
+    at_once: bool = False  # whether reading the whole takes little more memory than the result
+    distances: Distances = MappingProxyType({}), ""
+    affine: Affine | None = None  # in the same unit, whatever the affine says of its unit
+    channels: Sequence[str] = ()  # their names, if the file gives them
+    notes: Sequence[str] = ()  # what users should know of the values, such as that 0 is white
     series: int = 1
     levels: int = 1
-    described: Sequence[str] = ()
-    """Files with the metadata; by default the file itself."""
-    file_of: Callable[[tuple[int, ...]], str] | None = None
-    """Returns the file of a chunk, if each chunk has a file of its own."""
+    described: Sequence[str] = ()  # files with the metadata; by default the file itself
+    file_of: Callable[[tuple[int, ...]], str] | None = None  # if each chunk has a file of its own
     stamp: Callable[[str], Stamp] = stamp_of_file
 
 
@@ -133,15 +122,16 @@ class StoredImage:
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
-        self.channels = _distinct(opened.channels, self.axes, self.shape)
+        names, count = (
+            tuple(opened.channels),
+            dict(zip(self.axes, self.shape, strict=True)).get("C"),
+        )
+        self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.notes = tuple(opened.notes)
         self.described = opened.described
-        self.spacing = {
-            letter: float(opened.spacing[letter])
-            for letter in "ZYX"
-            if letter in self.axes and 0 < opened.spacing.get(letter, 0) < math.inf
-        }
-        self.unit = opened.unit if self.spacing else ""
+        steps, unit = opened.distances
+        self.spacing = {letter: step for letter, step in steps.items() if letter in self.axes}
+        self.unit = unit if self.spacing else ""
         self.affine = opened.affine and replace(opened.affine, unit=self.unit)
 
     def __reduce__(self) -> Any:
@@ -165,8 +155,9 @@ class StoredImage:
             check_memory(size * self.dtype.itemsize, self.path)
         try:
             if self.file_of is not None and not self.remote:
-                for chunk in self._chunks_of(box):
-                    _refuse_folder(self.file_of(chunk))
+                for file in map(self.file_of, self._chunks_of(box)):
+                    if Path(file).is_dir():  # which zarr takes for a missing chunk
+                        raise IsADirectoryError(f"{file} is a folder")
             return np.asanyarray(self.array[box])
         except (MemoryError, InputFileError):
             raise
@@ -178,8 +169,7 @@ class StoredImage:
 
     def read(self) -> Array:
         """Read the whole image."""
-        axes = tuple(range(len(self.shape)))
-        return View(self, axes, (0,) * len(axes), self.shape, {}).read_all()
+        return View.all_of(self).read_all()
 
     def reads_at_once(self, box: Box) -> bool:
         """Whether reading a box takes little more memory than its values."""
@@ -244,20 +234,11 @@ def _span(indices: int | range) -> slice:
     return slice(ends[0], ends[1] + 1)
 
 
-def _distinct(names: Sequence[str], axes: str, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of channels if there is a different one for each."""
-    count = dict(zip(axes, shape, strict=True)).get("C")
-    return tuple(names) if len(names) == count and len({*names} - {""}) == count else ()
-
-
-def _refuse_folder(file: str) -> None:
-    """Raise an error if a chunk's path is a folder, which zarr takes for a missing chunk."""
-    try:
-        mode = os.stat(file).st_mode  # noqa: PTH116
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"{file} is a folder")
+def orientation_notes(orientation: int) -> list[str]:
+    """Return what to say of an orientation tag of EXIF or TIFF, 1 to 8."""
+    if orientation in (0, 1):
+        return []
+    return [f"rows and columns are as stored; its orientation tag {orientation} is not applied"]
 
 
 def rows_of(array: Any) -> tuple[int, ...]:

@@ -24,17 +24,11 @@ if TYPE_CHECKING:
 
 Measure = Literal["euler", "betti", "minkowski", "components"]
 
-FACTS = {
-    "connectivity": "connectivity",
-    "superlevel": "superlevel",
-    "boundary": "boundary",
-    "direction": "direction",
-    "direction_scale": "direction_scale",
-    "estimator": "estimator",
-    "density": "density",
-    "unit": "spacing_units",
-}
-"""Columns that tell how curves were computed, and what results call these facts."""
+FACTS = (
+    *("connectivity", "superlevel", "boundary", "direction", "direction_scale"),
+    *("estimator", "density", "unit"),
+)
+"""Columns that tell how curves were computed."""
 FUNCTIONALS = [names[:-1] for names in MEASURES.values()]
 COLUMNS = "|".join(
     itertools.chain(*(one.columns for name, one in STATISTICS.items() if name != "euler"))
@@ -134,7 +128,7 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise ValueError(f"{path}: type not supported, must be one of {', '.join(TABLE_SUFFIXES)}")
     try:
-        frame, metadata = _read_csv(path) if path.suffix.lower() == ".csv" else _read(path)
+        frame, metadata = _read(path)
         return _table(frame, measure, _recorded(metadata))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -174,24 +168,14 @@ def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTa
     return _table(frame, measure, {})
 
 
-def _read_csv(path: Path) -> tuple[DataFrame, dict[str, Any]]:
-    pandas = import_optional("pandas", extra="features", purpose="reading tables")
-    frame = pandas.read_csv(path, keep_default_na=False, na_values=["nan"])
-    for name in frame.select_dtypes(["object", "string"]):
-        frame[name] = [_without_apostrophe(cell) for cell in frame[name]]
-    return frame, {}
-
-
-def _without_apostrophe(cell: Any) -> Any:
-    marked = isinstance(cell, str) and cell.startswith("'") and FORMULA.match(cell[1:])
-    return cell[1:] if marked else cell
-
-
 def _read(path: Path) -> tuple[DataFrame, dict[str, Any]]:
-    """Read a JSON file, in which infinity and NaN are text, or a Parquet file."""
+    """Return a table without the apostrophes that precede formulas, and its metadata."""
     pandas = import_optional("pandas", extra="features", purpose="reading tables")
+    if path.suffix.lower() == ".csv":
+        frame = pandas.read_csv(path, keep_default_na=False, na_values=["nan"])
+        return frame.replace(f"^'(?={FORMULA.pattern})", "", regex=True), {}
     columns, metadata = (read_json if path.suffix.lower() == ".json" else read_parquet)(path)
-    cells = {
+    cells = {  # in JSON, infinity and NaN are text
         name: [float(c) if c in ("inf", "-inf", "nan") else c for c in column]
         for name, column in columns.items()
     }
@@ -211,12 +195,13 @@ def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) -> CurveTable:
     frame = frame.reset_index(drop=True)
-    facts = recorded | {
-        fact: _only(frame, column) for column, fact in FACTS.items() if column in frame
-    }
-    frame = frame.drop(columns=[column for column in FACTS if column in frame])
+    columns = [column for column in FACTS if column in frame]
+    facts = recorded | {column: _only(frame, column) for column in columns}
+    if "unit" in columns:
+        facts["spacing_units"] = facts.pop("unit")
+    frame = frame.drop(columns=columns)
     found, metadata = _from_rows(frame) if "threshold" in frame else _from_columns(frame)
-    return CurveTable(_result(*found, measure, facts), metadata)
+    return CurveTable(result_of(*found, measure, facts), metadata)
 
 
 def _only(frame: DataFrame, column: str) -> Any:
@@ -255,18 +240,17 @@ def _from_rows(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]
 
 def _from_columns(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
     """Return the same of a table with a row for each curve."""
-    parts = {name: HEADER.fullmatch(str(name)) for name in frame}
-    columns: dict[str, list[str]] = {}
-    for name, part in parts.items():
-        if part:
-            columns.setdefault(part[1] or "euler_number", []).append(name)
-    texts = [[parts[name][2] for name in names] for names in columns.values()]  # type: ignore[index]
+    columns: dict[str, dict[str, str]] = {}
+    for name in frame:
+        if part := HEADER.fullmatch(str(name)):
+            columns.setdefault(part[1] or "euler_number", {})[name] = part[2]
+    texts = [[*own.values()] for own in columns.values()]
     if any(text != texts[0] for text in texts):
         raise ValueError(
             "all measures must have the same thresholds, got columns of different ones"
         )
-    values = {name: frame[own].to_numpy() for name, own in columns.items()}
-    metadata = frame.drop(columns=[name for name, part in parts.items() if part])
+    values = {name: frame[[*own]].to_numpy() for name, own in columns.items()}
+    metadata = frame.drop(columns=list(itertools.chain(*columns.values())))
     return (np.array([_number(text) for text in (texts or [[]])[0]]), values), metadata
 
 
@@ -276,10 +260,10 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
-def _result(
+def result_of(
     thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
 ) -> CurveResult[Any]:
-    """Return the curves of one measure."""
+    """Return the curves of one measure, from those of all by the names of their columns."""
     held: dict[str, Any] = {
         name: tuple(column for column in one.columns if column in values)
         for name, one in STATISTICS.items()
@@ -303,5 +287,5 @@ def _result(
     if measure != "euler":
         facts = facts | {"ndim": len(names) - more}
     known = {field.name for field in fields(kind)}
-    array = parts[0] if measure == "euler" else np.stack(parts, axis=1)
+    array = parts[0] if measure == "euler" else np.stack(parts, axis=-2)
     return kind(thresholds, array, **{k: v for k, v in facts.items() if k in known})  # type: ignore[no-any-return]

@@ -25,6 +25,9 @@ NAMES = {name: unit for unit, (_, names) in UNITS.items() for name in (unit, *na
 UNKNOWN = ("", "unknown", "none", "null", "pixel", "pixels", "px", "voxel", "reference frame")
 DIGITS = 12
 
+Distances = tuple[Mapping[str, float], str]
+"""Positive distances of points along those of the axes Z, Y and X where it is known; their unit."""
+
 
 def unit_named(name: str) -> str:
     """Return the usual name of a unit; "" for none, and an unusual name as it is."""
@@ -32,26 +35,12 @@ def unit_named(name: str) -> str:
     return "" if word in UNKNOWN else NAMES.get(word, name.strip())
 
 
-def calibrated(
-    steps: Mapping[str, Any], units: Mapping[str, str] | str
-) -> tuple[dict[str, float], str]:
+def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Distances:
     """Return the distances of points along the axes Z, Y and X, and their unit.
 
-    If the axes have different units, distances are converted to that of the last axis. Axes whose
-    unit is unknown are then left out.
-
-    Parameters
-    ----------
-    steps : mapping of str to number
-        Distance by axis. What is not a positive number is ignored.
-    units : mapping of str to str, or str
-        The unit of each axis, or of all.
-
-    Returns
-    -------
-    spacing : dict of str to float
-    unit : str
-        Empty if unknown.
+    `units` are those of each axis, or that of all. If the axes have different ones, distances are
+    converted to that of the last axis, and axes whose unit is unknown are left out. What is not a
+    positive number is ignored.
     """
     found = {axis: _number(steps[axis]) for axis in "ZYX" if axis in steps}
     found = {axis: step for axis, step in found.items() if 0 < step < math.inf}

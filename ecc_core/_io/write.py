@@ -219,9 +219,15 @@ def write_table(
     shapes = {array.shape for array in arrays.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise ValueError(f"`columns` must be 1-D and of the same length, got shapes {shapes}")
-    writer = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}
     with atomic_file(path) as file:
-        writer[path.suffix.lower()](file, arrays, dict(metadata or {}))
+        if path.suffix.lower() == ".csv":
+            stream = TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")
+            write_csv(stream, arrays)
+            stream.detach()
+        elif path.suffix.lower() == ".json":
+            file.write(json_of(arrays, metadata or {}).encode())
+        else:
+            _write_parquet(file, arrays, metadata or {})
 
 
 def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
@@ -270,12 +276,6 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _write_csv(file: IO[bytes], columns: Mapping[str, NDArray[Any]], _: dict[str, Any]) -> None:
-    stream = TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")
-    write_csv(stream, columns)
-    stream.detach()
-
-
 def json_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> str:
     """Return a table as the text of a JSON file."""
     lists = {
@@ -285,14 +285,8 @@ def json_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) ->
     return json.dumps({"metadata": metadata, "columns": lists}, allow_nan=False) + "\n"
 
 
-def _write_json(
-    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
-) -> None:
-    file.write(json_of(columns, metadata).encode())
-
-
 def _write_parquet(
-    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
+    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]
 ) -> None:
     pyarrow = import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
     parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="writing Parquet files")

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
-from ecc_core._io.notes import ZERO_IS_WHITE
-from ecc_core._io.readers.planes import Planes
-from ecc_core._io.stored import Opened, Request
+from ecc_core._io.readers.folders import Planes
+from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
@@ -23,16 +22,13 @@ PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 
 def slices_in(folder: Path) -> list[Path]:
     """Return the DICOM files of a folder, which may have no suffix."""
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in (*SUFFIXES, "") and file.is_file() and _is_dicom(file)
-    )
-
-
-def _is_dicom(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(132)[128:] == b"DICM"
+    found = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix.lower() in (*SUFFIXES, "") and file.is_file():
+            with file.open("rb") as stream:
+                if stream.read(132)[128:] == b"DICM":
+                    found.append(file)
+    return found
 
 
 def open_dicom(path: Path, _: Request) -> Opened:
@@ -42,8 +38,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
     frames = _Frames([dataset], count)
     if count == 1:
         opened = _with_spacing(frames.first, frames.axes[1:], dataset, 0)
-        placed = "ImagePositionPatient" in dataset
-        return replace(opened, affine=_affine([dataset, dataset], 1) if placed else None)
+        return replace(opened, affine=_affine([dataset, dataset], 1))
     return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
 
 
@@ -57,8 +52,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
         f"{len(series)} slices, {getattr(series[0], 'SeriesDescription', '')}".rstrip(", ")
         for series in held.values()
     ]
-    number = request.pick_series(described, "series")
-    slices = list(held.values())[number]
+    slices = list(held.values())[request.pick_series(described, "series")]
     places = [_place(dataset) for dataset in slices]
     order = np.argsort(places, kind="stable")
     gaps = np.diff(np.array(places)[order])
@@ -68,7 +62,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     measured = "ImagePositionPatient" in slices[0]
     distance = gaps.mean() if measured and gaps.size else 0
     opened = _with_spacing(frames, frames.axes, slices[0], distance)
-    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices)) if measured else None
+    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices))
     return replace(opened, affine=affine, described=list(map(str, files)), series=len(held))
 
 
@@ -157,7 +151,9 @@ def _scaled_dtype(
 
 
 def _affine(ends: Sequence[Any], count: int) -> Affine | None:
-    """Return the affine of a series from its first and last slice."""
+    """Return the affine of a series from its first and last slice, if it is known."""
+    if "ImagePositionPatient" not in ends[0]:
+        return None
     first, last = (np.array(dataset.ImagePositionPatient, float) for dataset in ends)
     across, down = np.array(ends[0].ImageOrientationPatient, float).reshape(2, 3)
     row, column = map(float, getattr(ends[0], "PixelSpacing", (0, 0)))
@@ -170,9 +166,8 @@ def _affine(ends: Sequence[Any], count: int) -> Affine | None:
 
 def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
-    steps = {"Z": distance, "Y": row, "X": column}
-    spacing, unit = calibrated(steps, "mm")
+    distances = calibrated({"Z": distance, "Y": row, "X": column}, "mm")
     chunks = (1, *values.shape[1:]) if isinstance(values, _Frames) else None
     white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
     notes = [ZERO_IS_WHITE] if white else []
-    return Opened(values, axes, chunks, spacing=spacing, unit=unit, notes=notes)
+    return Opened(values, axes, chunks, distances=distances, notes=notes)

@@ -2,13 +2,50 @@
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from ecc_core._io.readers.planes import Planes
+import numpy as np
+from numpy.typing import NDArray
+
 from ecc_core._io.stored import Opened, StoredImage
+from ecc_core._io.views import Box
 
 Opener = Callable[[Path], StoredImage]
+
+
+class Planes:
+    """An array whose first axis numbers planes, which are read as they are needed.
+
+    `names` are those of their files, `read` yields the planes of some numbers, and `same` are the
+    attributes that all planes share with the first one.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        read: Callable[[Sequence[int]], Iterable[Any]],
+        same: Sequence[str] = ("shape", "dtype"),
+    ) -> None:
+        self.names, self.read, self.same = names, read, same
+        (self.first,) = read([0])
+        self.shape, self.dtype = (len(names), *self.first.shape), self.first.dtype
+
+    def __getitem__(self, box: Box) -> NDArray[Any]:
+        at, *rest = box
+        numbers = range(at.start, at.stop)
+        parts = []
+        for number, plane in zip(numbers, self.read(numbers), strict=True):
+            for what in self.same:
+                self.compare(number, what, getattr(plane, what), getattr(self.first, what))
+            parts.append(plane[tuple(rest)])
+        return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
+
+    def compare(self, number: int, what: str, here: Any, there: Any) -> None:
+        """Raise an error if a plane differs from the first one."""
+        if here != there:
+            raise ValueError(f"{self.names[number]} has {what} {here}, {self.names[0]} {there}")
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -46,8 +83,7 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         slices,
         axes + first.axes,
         (1, *first.shape),
-        spacing=first.spacing,
-        unit=first.unit,
+        distances=(first.spacing, first.unit),
         notes=first.notes,
         described=names,
         file_of=lambda chunk: names[chunk[0]],

@@ -42,12 +42,17 @@ def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
         raise ValueError(f"the values of {name} lie in other files, which are not read")
     if array.ndim == 0:
         raise ValueError(f"the dataset {name} is a single value")
-    axes = named_axes(_axis_names(array))
+    tags = array.attrs.get("axistags")  # of ilastik
+    if isinstance(tags, str | bytes):
+        names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
+    else:
+        names_of_axes = [dim.label for dim in array.dims]
     # written by ilastik's and PlantSeg's exporters, in micrometers
     steps = np.ravel(array.attrs.get("element_size_um", ()))
     known = steps.size == 3 and steps.dtype.kind == "f"
-    spacing, unit = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
-    return Opened(array, axes, array.chunks, spacing=spacing, unit=unit)
+    distances = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
+    axes = named_axes(names_of_axes)
+    return Opened(array, axes, array.chunks, distances=distances)
 
 
 def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
@@ -68,11 +73,3 @@ def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
         else:
             return False
     return False
-
-
-def _axis_names(array: Any) -> list[str]:
-    """Return the labels of the axes, or what ilastik calls them."""
-    tags = array.attrs.get("axistags")
-    if isinstance(tags, str | bytes):
-        return [axis["key"] for axis in json.loads(tags)["axes"]]
-    return [dim.label for dim in array.dims]

@@ -5,7 +5,7 @@ import os
 import re
 import struct
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ def open_microscope(path: Path, request: Request) -> Opened:
     image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
-    spacing, unit = calibrated(steps, "um")
     lengths = dict(zip(image.dims.order, image.shape, strict=True))
     axes = "".join(a for a, n in lengths.items() if a in "YX" or n > 1)
     array = _Planes(image.get_image_dask_data(axes))
@@ -44,8 +43,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
         array,
         axes,
         array.chunks,
-        spacing=spacing,
-        unit=unit,
+        distances=calibrated(steps, "um"),
         channels=image.channel_names or (),
         series=len(image.scenes),
     )
@@ -89,32 +87,25 @@ def _check_nd2(path: Path) -> None:
     length = ND2_STAMP + described.heightPx * described.widthBytes
     with path.open("rb") as stream:
         stream.seek(-8, os.SEEK_END)
-        table = _nd2_chunk(stream, *struct.unpack("<Q", stream.read(8)))
-        places = stream.read(table.length)
+        _, size = _nd2_chunk(stream, *struct.unpack("<Q", stream.read(8)))
+        places = stream.read(size)
         frames = list(re.finditer(rb"ImageDataSeq\|(\d+)!", places))
         if {int(frame[1]) for frame in frames} != set(range(count)):
             raise ValueError(f"damaged, or aborted: {count} frames are described, not those found")
         for frame in frames:
-            found = _nd2_chunk(stream, *struct.unpack_from("<Q", places, frame.end()))
-            if found.name != frame[0] or (found.length != length and not compressed):
+            name, there = _nd2_chunk(stream, *struct.unpack_from("<Q", places, frame.end()))
+            if name != frame[0] or (there != length and not compressed):
                 raise ValueError(f"damaged: frame {int(frame[1])} is not where it should be")
 
 
-class _Chunk(NamedTuple):
-    """A part of an ND2 file."""
-
-    name: bytes
-    length: int
-
-
-def _nd2_chunk(stream: Any, place: int) -> _Chunk:
-    """Read the header of a chunk, up to its content, which must lie in the file."""
+def _nd2_chunk(stream: Any, place: int) -> tuple[bytes, int]:
+    """Read the name and the length of a chunk, up to its content, which must lie in the file."""
     stream.seek(place)
     magic, room, length = struct.unpack("<IIQ", stream.read(16))
     name = stream.read(room).rstrip(b"\0")
     if magic != ND2_MAGIC or stream.tell() + length > os.fstat(stream.fileno()).st_size:
         raise ValueError("truncated or damaged")
-    return _Chunk(name, length)
+    return name, length
 
 
 class _Planes:

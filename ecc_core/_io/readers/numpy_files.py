@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ecc_core._io.archives import names_in_archive
+from ecc_core._io.files import names_in_archive
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 

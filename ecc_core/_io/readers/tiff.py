@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.notes import CMYK, ZERO_IS_WHITE, orientation_notes
-from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import calibrated
+from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
+from ecc_core._io.units import Distances, calibrated
 from ecc_core._io.views import Box
 from ecc_core._optional import import_optional
 
@@ -49,7 +48,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         level = series.levels[request.pick_level(len(series.levels))]
         _check_segments(tiff, level)
         samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
-        spacing, unit = _calibration(tiff, number) if level is series else ({}, "")
+        distances = _calibration(tiff, number) if level is series else ({}, "")
         array = _Series(tiff, level)
     except BaseException:
         tiff.close()
@@ -60,8 +59,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         _letters(level.axes).replace("S", samples),
         array.chunks,
         at_once=True,
-        spacing=spacing,
-        unit=unit,
+        distances=distances,
         series=len(tiff.series),
         levels=len(series.levels),
         channels=_channels(tiff, number),
@@ -92,9 +90,11 @@ class _Series:
         self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
         page = level.keyframe
         lead = len(self.shape) - len(page.shape)
-        self.chunks = None
+        self.chunks: Any = None
         if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
-            self.chunks = (*(1 for _ in range(lead)), *_segment(page))
+            ones = (1,) * (len(self.shape) - len(page.chunks))
+            sizes = zip((*ones, *page.chunks), self.shape, strict=True)
+            self.chunks = tuple(max(1, min(c, n)) for c, n in sizes)
         self.parts: Any = None
 
     def __getitem__(self, box: Box) -> NDArray[Any]:
@@ -106,14 +106,6 @@ class _Series:
             self.parts = zarr.open(store, mode="r")
             weakref.finalize(self.parts, store.close)
         return np.asarray(self.parts[box])
-
-
-def _segment(page: Any) -> tuple[int, ...]:
-    """Return the shape of a strip or tile along the axes of its page."""
-    planes = (1,) * (len(page.shape) - len(page.chunks))  # of samples, if they are stored apart
-    return tuple(
-        max(1, min(c, n)) for c, n in zip((*planes, *page.chunks), page.shape, strict=True)
-    )
 
 
 def _letters(axes: str) -> str:
@@ -152,9 +144,8 @@ def _check_neighbours(tiff: Any) -> None:
 
 def _check_kind(tiff: Any, series: Any) -> None:
     """Check that the description fits the pages; otherwise tifffile ignores it."""
-    for kind, described in (("ome", tiff.is_ome), ("imagej", tiff.is_imagej)):
-        if described and series.kind != kind:
-            name = {"ome": "OME", "imagej": "ImageJ"}[kind]
+    for kind, name in (("ome", "OME"), ("imagej", "ImageJ")):
+        if getattr(tiff, f"is_{kind}") and series.kind != kind:
             raise ValueError(f"truncated or damaged: its {name} description does not fit its pages")
 
 
@@ -183,7 +174,7 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
-def _calibration(tiff: Any, number: int) -> tuple[dict[str, float], str]:
+def _calibration(tiff: Any, number: int) -> Distances:
     """Return the spacing by axis and its unit, as far as the metadata or tags give them."""
     if tiff.is_ome:
         found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)

@@ -1,20 +1,22 @@
-"""Zarr and OME-Zarr, in folders, in ZIP archives and behind addresses."""
+"""Zarr, OME-Zarr and its plates, in folders, in ZIP archives and behind addresses."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from ecc_core._io.files import METADATA, Files
+from ecc_core._io.files import METADATA, Address, Files, is_address
 from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
 KINDS = {"channel": "C", "time": "T"}
+PLACES = ("plate", "well", "row", "column", "field")
 Metadata = dict[str, Any]
 
 
@@ -23,9 +25,28 @@ def is_zarr(files: Files) -> bool:
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
 
 
-def attributes_of(files: Files, inside: str = "") -> Metadata:
-    """Return the OME attributes of a group."""
-    return _attributes(_metadata(files, _join("", inside)))
+def images_of_plate(path: str) -> dict[str, dict[str, str]]:
+    """Return the paths of the fields of all wells, and their `PLACES`; {} if it is not a plate.
+
+    Raises ValueError or KeyError if the description of the plate or of a well is damaged.
+    """
+    if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
+        return {}
+    files = Address(path) if is_address(path) else Files(Path(path))
+    plate = _attributes(_metadata(files, "")).get("plate") if is_zarr(files) else None
+    if plate is None:
+        return {}
+    name = str(plate.get("name") or Path(path).name.partition(".")[0])
+    images = {}
+    for described in plate["wells"]:
+        inside = str(described["path"])
+        row, _, column = inside.partition("/")
+        for field in _attributes(_metadata(files, _join("", inside)))["well"]["images"]:
+            number = str(field["path"])
+            place = "/".join((path.rstrip("/"), inside, number))
+            values = name, row + column, row, column, number
+            images[place] = dict(zip(PLACES, values, strict=True))
+    return images
 
 
 def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
@@ -60,10 +81,10 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     path = PurePosixPath(str(level["path"]))
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"the path of level {request.level} leaves the image: {path}")
-    opened = _open_array(files, _join(inside, str(path)))
+    opened = replace(_open_array(files, _join(inside, str(path))), levels=len(image["datasets"]))
     axes = [{"name": a} if isinstance(a, str) else a for a in image.get("axes", [])]
     if not axes:
-        return replace(opened, levels=len(image["datasets"]))
+        return opened
     letters = "".join(KINDS.get(a.get("type", ""), a["name"][:1].upper()) for a in axes)
     if len(letters) != len(opened.array.shape) or len(set(letters)) < len(letters):
         raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
@@ -75,8 +96,8 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     ]
     steps = np.prod(scales, axis=0).tolist() if scales else ()
     units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
-    spacing, unit = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
-    return replace(opened, axes=letters, spacing=spacing, unit=unit, levels=len(image["datasets"]))
+    distances = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
+    return replace(opened, axes=letters, distances=distances)
 
 
 def _open_array(files: Files, inside: str) -> Opened:
