@@ -33,8 +33,7 @@ class _Measured(CurveResult[ArrayT]):
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the functionals, in their order in `values`."""
-        values: Any = self.values
-        return MEASURES[values.shape[-2] - 1]
+        return MEASURES[self.values.shape[-2] - 1]
 
     @property
     def measure_units(self) -> tuple[str, ...]:
@@ -46,8 +45,7 @@ class _Measured(CurveResult[ArrayT]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "values" or name not in self.measures:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        values: Any = self.values
-        found = values[..., self.measures.index(name), :]
+        found = self.values[..., self.measures.index(name), :]
         counts = name == "euler" and not vars(self).get("density")
         return adapter_of(found).as_integers(found) if counts else found
 
@@ -131,7 +129,6 @@ class MinkowskiCurves(_Measured[ArrayT]):
     window: float | None = None
     density: bool = False
     spacing_units: str | None = None
-    _fields: ClassVar = ("thresholds", "values")
 
     def densities(self) -> Self:
         """The functionals per unit of length, area or volume of the image.
@@ -153,8 +150,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
                 "densities() needs the size of the window, which is "
                 f"{'unknown with a mask' if self.window is None else self.window}"
             )
-        values: Any = self.values
-        return replace(self, values=values / self.window, window=1.0, density=True)
+        return replace(self, values=self.values / self.window, window=1.0, density=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
