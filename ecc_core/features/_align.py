@@ -130,8 +130,9 @@ def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]
 def _quantity(curve: Any, functional: str | None) -> tuple[str, str | None, str]:
     if not isinstance(curve, CurveResult):
         return EULER, None, "threshold"
-    labels, names = [*curve._quantities()], functionals_of(curve)
-    chosen = "relative size" if functional == "all" else labels[names.index(functional or names[0])]
+    names, chosen = functionals_of(curve), "relative size"
+    if functional != "all":
+        chosen = curve._labels[names.index(functional or names[0])]
     return chosen, curve.facts.get("units"), "threshold"
 
 

@@ -12,12 +12,10 @@ from ecc_core._arrays import adapter_of
 from ecc_core._optional import import_optional
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.results._base import ArrayT, plain
-from ecc_core.results._curves import CurveResult, each_quantity
+from ecc_core.results._curves import CurveResult
 from ecc_core.results._topology import DiagramResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pandas import DataFrame
 
 
@@ -104,10 +102,10 @@ class ComponentCurves(CurveResult[ArrayT]):
         axes = range(self.values.shape[-2] - 2)
         return ("points", "largest", *(f"spanning_{axis}" for axis in axes))
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+    @property
+    def _labels(self) -> tuple[str, ...]:
         axes = range(len(self._functionals) - 2)
-        names = "points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes)
-        return each_quantity(self, names)
+        return ("points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes))
 
     plot = plot_minkowski_curves  # type: ignore[assignment]
 

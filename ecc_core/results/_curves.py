@@ -23,7 +23,8 @@ class CurveResult(Result[ArrayT]):
 
     thresholds: ArrayT
     superlevel: bool
-    _fields: ClassVar = ("thresholds", "values")
+    units: str | None
+    _fields: ClassVar[tuple[str, ...]] = ("thresholds", "values")
 
     def __post_init__(self) -> None:
         plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
@@ -39,9 +40,19 @@ class CurveResult(Result[ArrayT]):
         rows = values.reshape((-1, *one))[:MOST_DRAWN]
         return replace(self, values=rows)  # type: ignore[type-var]
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
-        """Return the curve of each functional by its label in figures."""
-        return {EULER: self}
+    @property
+    def _labels(self) -> Sequence[str]:
+        """What the functionals are called in figures."""
+        return (EULER,)
+
+    def _quantities(self) -> dict[str, CurveResult[Any]]:
+        """Return the curve of each functional by its label."""
+        if self._functionals == ("euler",):
+            return {EULER: self}
+        at, values = on_host(self.thresholds), on_host(self.values)
+        facts: dict[str, Any] = {"superlevel": self.superlevel, "units": self.units}
+        each = enumerate(self._labels)
+        return {label: EulerCurve(at, values[..., k, :], **facts) for k, label in each}
 
     def by_name(self) -> dict[str, Any]:
         """Return the curves by the names that columns of tables have.
@@ -208,15 +219,6 @@ class LocalCurves(CurveResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-
-
-def each_quantity(curves: Any, labels: Sequence[str]) -> dict[str, CurveResult[Any]]:
-    """Return the curves along the last axis but one of the values by their labels in figures."""
-    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
-    facts = {"superlevel": curves.superlevel, "units": curves.units}
-    return {
-        label: EulerCurve(thresholds, values[..., k, :], **facts) for k, label in enumerate(labels)
-    }
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:

@@ -10,11 +10,9 @@ from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import ArrayT, as_floats, plain
-from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts, each_quantity
+from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ecc_core._request.estimator import Estimator
     from ecc_core._request.filtration import Filtration
 
@@ -56,14 +54,14 @@ class _Measured(CurveResult[ArrayT]):
     def _functionals(self) -> tuple[str, ...]:
         return self.measures
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+    @property
+    def _labels(self) -> list[str]:
         what = "\ndensity" if vars(self).get("density") else ""
         names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
-        labels = [
+        return [
             name + what + (f"\n({unit})" if unit else "")
             for name, unit in zip(names, self.measure_units, strict=True)
         ]
-        return each_quantity(self, labels)
 
     plot = plot_minkowski_curves  # type: ignore[assignment]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,12 @@ from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
 from ecc_core.results._base import ArrayT, Result, plain
-from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult, each_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult
 
 
 class BettiResult(CurveResult[ArrayT]):
     """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
 
-    units: str | None
     _quantity: ClassVar = "betti_number"
 
     @property
@@ -43,8 +39,9 @@ class BettiResult(CurveResult[ArrayT]):
     def _functionals(self) -> tuple[str, ...]:
         return tuple(f"b{k}" for k in range(self.values.shape[-2]))
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
-        return each_quantity(self, [f"$b_{k}$" for k in range(len(self._functionals))])
+    @property
+    def _labels(self) -> list[str]:
+        return [f"$b_{k}$" for k in range(len(self._functionals))]
 
     plot = plot_betti_curves
 
