@@ -14,6 +14,14 @@ def noise(*shape, dtype=torch.float32, seed=0):
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
+def draw(*shape, dtype=torch.float32):
+    return noise(*shape, dtype=dtype, seed=sum(shape))
+
+
+def draw_normal(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
 def curve_layer(n_spatial=2, **options):
     start = {"range": (0, 1), "directions": 2, "direction_scale": 0.1, "n_spatial": n_spatial}
     return EulerCurveLayer(5, **{**start, **ALL_CURVE, **options})

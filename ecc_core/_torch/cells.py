@@ -18,17 +18,10 @@ POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
 def filtration(
     image: Tensor, direction_terms: Tensor | None, mask: Tensor | None, superlevel: bool
 ) -> Tensor:
-    """Convert images to the values whose sublevel sets form the filtration.
+    """Convert images (batch, *spatial) to the values whose sublevel sets form the filtration.
 
-    Parameters
-    ----------
-    image : (batch, *spatial) tensor
-    direction_terms : (sum of the spatial shape,) tensor, optional
-        The terms that a direction adds along each axis, one axis after another.
-    mask : (batch or 1, *spatial) tensor of bool, optional
-        Points where it is False become infinite, so they never enter.
-    superlevel : bool
-        Negate the values.
+    Arguments are as in :class:`ecc_core._backends.soft.SoftImages`. Points where the mask is False
+    become infinite, so they never enter.
     """
     if direction_terms is not None:
         image = image + spread(direction_terms, image.shape[1:])

@@ -122,7 +122,8 @@ def _values(images: SoftImages) -> Array:
 
 def _sums(values: Array, weights: Array, levels: Floats, sharpness: float) -> Sums:
     """Sums over the points of images (batch, *spatial) with these coefficients."""
-    return Sums(_points(values), weights, levels, sharpness, threads(), _is_exact(values))
+    exact = values.dtype == np.float64
+    return Sums(_points(values), weights, levels, sharpness, threads(), exact)
 
 
 def _points(values: Array) -> Array:
@@ -160,10 +161,6 @@ def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
     if not 0 < slope < math.inf:
         raise ValueError(f"`sharpness` must be positive and finite, got {slope:g}")
     return slope
-
-
-def _is_exact(values: Array) -> bool:
-    return values.dtype == np.float64
 
 
 def threads() -> int:

@@ -27,25 +27,17 @@ __all__ = [
 ]
 
 
-def arguments(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    connectivity: int,
-    superlevel: bool,
-    fill: bool = False,
-) -> Arguments:
+def arguments(images: SoftImages, fill: bool = False) -> Arguments:
     """Arguments of the kernels; with `fill`, points that the mask hides are infinite instead."""
+    image, levels, sharpness, terms, mask, connectivity, superlevel = images
     fill = fill or image.dtype == torch.float64
-    values, shown = soft.values(image, direction_terms, mask, superlevel, fill)
-    return Arguments(values, shown, thresholds.contiguous(), sharpness, connectivity, superlevel)
+    values, shown = soft.values(image, terms, mask, superlevel, fill)
+    return Arguments(values, shown, levels.contiguous(), sharpness, connectivity, superlevel)
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves, their derivatives by thresholds and sharpness, and coefficients."""
-    given = arguments(*images)
+    given = arguments(images)
     values, thresholds = given.values, given.thresholds
     kept = values.new_empty((len(values), given.points if keep else 0), dtype=torch.int8)
     shape = values.shape[0], thresholds.numel()
@@ -71,7 +63,7 @@ def gradient(
     double: bool,
 ) -> Tensor:
     """Gradient of the images, in `dtype`."""
-    given = arguments(*images, fill=split)
+    given = arguments(images, fill=split)
     values = given.values
     if split:
         weights = _split_weights(given)

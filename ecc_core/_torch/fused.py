@@ -16,7 +16,9 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
+from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cuda import arguments
+from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.operators import is_plain
 
 
@@ -63,8 +65,6 @@ class _Fused(torch.autograd.Function):
             gradient = gradient.reshape(image.shape[0], thresholds.numel())
         needed = ctx.needs_input_grad
         if not is_plain(gradient):
-            from ecc_core._torch.curve import gradients_of
-
             saved = (*_views(kept, ctx.sizes, image), *args)
             by_image, *others = gradients_of(needed, saved, ctx.options, gradient)
             return by_image if by_image is None else by_image.reshape(ctx.shape), *others[:5]
@@ -80,8 +80,6 @@ class _Fused(torch.autograd.Function):
         forward = _forward(0, kept, ctx.sizes)
         soft.gradients(given, forward, gradient, by_image, by_thresholds, by_sharpness)
         if terms is not None and needed[3]:
-            from ecc_core._torch.curve import by_direction_terms
-
             by_terms = by_direction_terms(by_image.view(image.shape), terms.dtype)
             by_image = by_image.to(image.dtype) if needed[0] else None
         return by_image, by_thresholds, by_sharpness, by_terms, None, None
@@ -95,7 +93,7 @@ def _compute(
     batch, flat = image.shape[:-n_spatial], image
     if len(batch) != 1:
         flat = image.reshape(math.prod(batch), *image.shape[-n_spatial:])
-    given = arguments(flat, *others, *flags)
+    given = arguments(SoftImages(flat, *others, *flags))
     levels, device = given.thresholds.shape[0], image.device
     curve = torch.empty((*batch, levels), dtype=torch.float32, device=device)
     if not keeps:

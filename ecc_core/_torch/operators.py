@@ -32,21 +32,11 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as an operator of torch, and return what calls it.
 
-    Parameters
-    ----------
-    fake : callable
-        Takes the arguments and returns empty results.
-    stacked : tuple of int
-        Positions of the arguments with a leading batch axis, which all results have.
-    backward : callable, optional
-        Takes the context and the gradients of the results, and returns those of the arguments.
-    push : callable, optional
-        Takes the context and the tangents of the arguments, and returns those of the results. By
-        default `backward`, which raises an error.
-    setup : callable, optional
-        Takes the context, the arguments and the result, and saves tensors for both.
-    plain : callable, optional
-        The same in operators of torch, for models that are exported to ONNX.
+    `fake` returns empty results, and `plain` the same results in operators of torch, for models
+    that are exported to ONNX. `stacked` are the positions of the arguments with a leading batch
+    axis, which all results have. `setup` saves tensors for `backward`, which takes the gradients of
+    the results, and `push`, which takes the tangents of the arguments; without `push`, `backward`
+    raises an error for both.
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,7 +68,7 @@ def no_second_derivatives(kind: str) -> Callable[..., Any]:
 def _differentiable(
     operator: Callable[..., Any],
     implementation: Callable[..., Any],
-    backward: Callable[..., Any],
+    pull: Callable[..., Any],
     push: Callable[..., Any],
     setup: Callable[..., Any],
     plain: Callable[..., Any],
@@ -102,27 +92,19 @@ def _differentiable(
 
     class Transformable(torch.autograd.Function):
         generate_vmap_rule = True
+        forward = staticmethod(operator)
         setup_context = staticmethod(setup)
+        backward = staticmethod(pull)
         jvp = staticmethod(push)
 
-        @staticmethod
-        def forward(*args: Any) -> Any:
-            return operator(*args)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return backward(ctx, *gradients)
-
     class Direct(torch.autograd.Function):
+        backward = staticmethod(pull)
+
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             output = run(*args)
             setup(ctx, args, output)
             return output
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
         if bypasses_torch(args):

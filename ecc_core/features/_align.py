@@ -63,21 +63,10 @@ def align(
     *,
     single: bool = False,
 ) -> Aligned:
-    """Check that curves can be compared, and align them.
+    """Check that curves, by the names of arguments, can be compared, and align them.
 
-    Parameters
-    ----------
-    given : mapping of str to curves
-        By the names of arguments.
-    superlevel, functional, metric
-        As for :func:`ecc_core.features.distance_matrix`.
-    single : bool
-        Whether each argument must be one curve.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`ecc_core.features.curve_distance`.
+    With `single` each argument must be one curve. The others are as for
+    :func:`ecc_core.features.distance_matrix`.
     """
     if metric not in ("L1", "L2", "W1"):
         raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
@@ -141,8 +130,9 @@ def _in_rows(groups: list[Floats], widths: Floats) -> tuple[Floats, list[Floats]
 def _quantity(curve: Any, functional: str | None) -> tuple[str, str | None, str]:
     if not isinstance(curve, CurveResult):
         return EULER, None, "threshold"
-    labels, names = [*curve._quantities()], functionals_of(curve)
-    chosen = "relative size" if functional == "all" else labels[names.index(functional or names[0])]
+    names, chosen = functionals_of(curve), "relative size"
+    if functional != "all":
+        chosen = curve._labels[names.index(functional or names[0])]
     return chosen, curve.facts.get("units"), "threshold"
 
 

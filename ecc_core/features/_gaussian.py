@@ -27,14 +27,7 @@ NEGATIVE = 1e-3  # largest share of the variance that a torus may lose
 
 
 class Field:
-    """A stationary field of mean 0 on a grid.
-
-    Attributes
-    ----------
-    variance : float
-    correlation : (2**d, 2**d) array
-        Of the field at the corners of a cell.
-    """
+    """A stationary field of mean 0 on a grid; `correlation` is that of the corners of a cell."""
 
     def __init__(
         self, covariance: Any, shape: tuple[int, ...], spacing: Any, boundary: Boundary
@@ -152,13 +145,8 @@ def count_cells(
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
     closed = check_boundary(boundary, "expected curves").is_closed
     pairs = [n - 1 if closed else n - boundary.missing for n in shape]
-    if cubes:  # faces between two cubes; cubes, and outer faces of a closed image
-        one, two = [2 - n if closed else -m for n, m in zip(shape, pairs, strict=True)], pairs
-    else:
-        one, two = (
-            [n if closed else m for n, m in zip(shape, pairs, strict=True)],
-            [-m for m in pairs],
-        )
+    sign = -1 if cubes else 1  # of cubes, faces between two count, and outer ones if closed
+    one, two = [sign * n + closed for n in pairs], [-sign * n for n in pairs]
     return {
         axes: math.prod(b if many else a for many, a, b in zip(axes, one, two, strict=True))
         for axes in kinds

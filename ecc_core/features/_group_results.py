@@ -71,8 +71,7 @@ class CurveBand(Result[Floats]):
         -------
         matplotlib.axes.Axes
         """
-        if ax is None:
-            ax = new_panel(self.coordinate, f"mean {self.quantity}", self.units)
+        ax = ax or new_panel(self.coordinate, f"mean {self.quantity}", self.units)
         return draw_band(ax, self.thresholds, self.mean, self.lower, self.upper, **line)
 
 
@@ -161,9 +160,8 @@ class PermutationTest(NamedTuple):
         -------
         matplotlib.axes.Axes
         """
-        if ax is None:
-            what = f"difference of means\n{self.quantity}"
-            ax = new_panel(self.coordinate, what, self.threshold_units)
+        what = f"difference of means\n{self.quantity}"
+        ax = ax or new_panel(self.coordinate, what, self.threshold_units)
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         ax.plot(self.thresholds, self.difference.T, **line)
         where = self._where(level)

@@ -49,6 +49,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Whether images can have negative values."""
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
+    thresholds_: NDArray[Any]
 
     def _set(self, images: Iterable[Any]) -> None:
         """Set what features are computed at: thresholds, or directions and heights."""
@@ -56,7 +57,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _at(self) -> tuple[NDArray[Any], ...]:
         """Return the same."""
-        raise NotImplementedError
+        return (self.thresholds_,)
 
     def _result(self, image: Any, *at: Any) -> Any:
         """Return the curves or the transform of an image; `at` ends with a range."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core.features._align import from_table
 from ecc_core.features._steps import Curve, Floats, as_steps
 from ecc_core.results import CurveResult, TransformResult, agreed_superlevel, check_agreement
+from ecc_core.results._views import axes_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -209,13 +209,10 @@ def _index_of(curves: Curve, pandas: Any) -> Any:
     """Return the index of the rows of a batch, named as in :meth:`Result.to_pandas`."""
     if not isinstance(curves, CurveResult | TransformResult):
         return None
-    axes = {name: on_host(at) for name, at in curves._axes().items()}
-    axes.popitem()  # thresholds or heights
-    axes = {name: at if at.ndim == 1 else np.arange(len(at)) for name, at in axes.items()}
-    if not axes:
+    if len(curves._axes()) == 1:  # thresholds or heights
         return None
-    batch = np.shape(curves.values)[: -1 - len(axes)]
-    axes = {f"batch_{i}": np.arange(n) for i, n in enumerate(batch)} | axes
+    axes = {n: at if at.ndim == 1 else np.arange(len(at)) for n, at in axes_of(curves).items()}
+    axes.popitem()
     if len(axes) > 1:
         return pandas.MultiIndex.from_product(axes.values(), names=[*axes])
     ((name, at),) = axes.items()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Filtration, check_spacing, filtration_of
+from ecc_core._request.filtration import check_spacing, filtration_of
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import check_threshold_array
 from ecc_core._types import AnyBoundary
@@ -100,7 +100,7 @@ class ExpectedCurve(CurveResult[Any]):
             If curves that :func:`ecc_core.plotting.plot_curve` has drawn on the axes are of the
             other direction (sublevel or superlevel sets), connectivity or boundary.
         """
-        ax = new_panel("threshold", EULER, self.units) if ax is None else ax
+        ax = ax or new_panel("threshold", EULER, self.units)
         drawn = (getattr(there, "ecc_meaning", {}) for there in ax.lines)
         agree(
             {"the expected curve": meaning(self)}
@@ -280,24 +280,13 @@ def expected_gaussian_curve(
         return ExpectedCurve(at, expected, error, **facts)
     count, inside = _check_replicas(replicas), check_level(0.95 if level is None else level)
     squares = np.zeros(at.size)
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
+    options |= {"axis": range(len(sizes)), "boundary": boundary, "mask": kept}
     for image in field.simulate(count, generator):
-        squares += (_curve(image + centre, at, filtration, kept) - expected) ** 2
+        squares += (euler_curve(image + centre, at, **options).values - expected) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     reach = special.stdtrit(count, (1 + inside) / 2) * np.sqrt(squares / count)
     return ExpectedCurve(at, expected, error, expected - reach, expected + reach, **facts)
-
-
-def _curve(image: Floats, at: Floats, filtration: Filtration, mask: Any) -> Any:
-    boundary: Any = filtration.boundary.name
-    return euler_curve(
-        image,
-        at,
-        connectivity=filtration.connectivity,
-        superlevel=filtration.superlevel,
-        axis=range(image.ndim),
-        boundary=boundary,
-        mask=mask,
-    ).values
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:

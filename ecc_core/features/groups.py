@@ -117,15 +117,11 @@ def mean_band(
         shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
         deviation = np.abs(shares @ (values - mean)) / scale
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
-    q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
+    normal = np.quantile(np.concatenate(deviations), level, axis=0)
+    special = import_optional("scipy.special", extra="features", purpose="mean_band")
+    q = -special.stdtrit(count - 1, special.ndtr(-normal))  # of Student's distribution
     parts: Any = *aligned.restored(mean, mean - q * spread, mean + q * spread), *aligned.quantity
     return CurveBand(*parts)
-
-
-def _student(normal: Floats, degrees: int) -> Floats:
-    """Return quantiles of Student's t distribution with the probabilities of normal quantiles."""
-    special = import_optional("scipy.special", extra="features", purpose="mean_band")
-    return -np.asarray(special.stdtrit(degrees, special.ndtr(-normal)))
 
 
 def permutation_test(

@@ -132,9 +132,6 @@ class RegionCurvesTransformer(ImageTransformer):
         self.thresholds_ = region_curves(nowhere, nowhere, self.thresholds, range=bounds).thresholds
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
 
-    def _at(self) -> tuple[NDArray[Any], ...]:
-        return (self.thresholds_,)
-
     def _result(self, image: Any, *at: Any) -> RegionCurves:
         image, labels = _read(image)
         return region_curves(

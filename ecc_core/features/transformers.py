@@ -104,9 +104,6 @@ class EulerCurveTransformer(ImageTransformer):
         point = first[(slice(1),) * first.ndim]
         self.thresholds_ = self._result(point, self.thresholds, bounds).thresholds
 
-    def _at(self) -> tuple[NDArray[Any], ...]:
-        return (self.thresholds_,)
-
     def _result(self, image: Any, *at: Any) -> EulerCurve:
         thresholds, bounds = at
         return euler_curve(

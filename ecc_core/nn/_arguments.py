@@ -140,8 +140,7 @@ def _real(number: Any, name: str) -> float:
 
 def unit(given: Tensor) -> Tensor:
     """Normalize vectors to unit length."""
-    found: Tensor = given / torch.linalg.vector_norm(given, dim=-1, keepdim=True)
-    return found
+    return given.div(torch.linalg.vector_norm(given, dim=-1, keepdim=True))
 
 
 def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:

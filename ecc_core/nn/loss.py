@@ -210,8 +210,9 @@ class EulerCurveLoss(SegmentationLoss):
                 "flatten the first axes"
             )
         axis = len(shape) - self.n_spatial - 1
-        classes = shape[axis] if axis >= 0 else 1
-        if classes == 1 and axis > 0 and given == shape[:axis] + shape[axis + 1 :]:
+        classes, without = shape[axis] if axis >= 0 else 1, shape[:axis] + shape[axis + 1 :]
+        real = target.is_floating_point() or target.dtype == torch.bool
+        if classes == 1 and axis > 0 and given == without:
             target = target.unsqueeze(axis)
             given = shape
         if classes > 1 and axis > 0 and given == (*shape[:axis], 1, *shape[axis + 1 :]):
@@ -219,21 +220,20 @@ class EulerCurveLoss(SegmentationLoss):
             given = tuple(target.shape)
         shown = None
         if self.ignore_index is not None:
-            if target.is_floating_point() or target.dtype == torch.bool:
+            if real:
                 raise TypeError(
                     f"`target` must be integers with `ignore_index`, got {target.dtype}"
                 )
             shown = target != self.ignore_index
         if shape == given:
-            real = target.is_floating_point() or target.dtype == torch.bool
             masks = target if real else target != 0
             return masks.to(input.dtype), shown
-        if given != shape[:axis] + shape[axis + 1 :]:
+        if given != without:
             raise ValueError(
                 f"`target` must have the shape of `input`, {shape}, or for class indices that "
                 f"shape without the class axis, got {given}"
             )
-        if target.is_floating_point() or target.dtype == torch.bool:
+        if real:
             raise TypeError(
                 f"`target` must be integers if it holds class indices, got {target.dtype}"
             )

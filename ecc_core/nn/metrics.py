@@ -108,21 +108,17 @@ class BettiError:
         if not self.from_logits:
             self._check_probabilities(prediction, "prediction", "from_logits=True takes logits")
         self._check_probabilities(target, "target", "as `threshold` is")
-        steps = self.window or spatial
-        starts = itertools.product(*(range(0, n, w) for n, w in zip(spatial, steps, strict=True)))
-        errors = [
-            self._error(prediction, target, (..., *map(slice, start, np.add(start, steps))))
-            for start in starts
-        ]
-        return sum(errors[1:], errors[0]) / len(errors)
-
-    def _error(self, prediction: Any, target: Any, part: Any) -> Any:
-        """Errors of one window in each image."""
         least = self.threshold
         if self.from_logits:
             least = math.log(least / (1 - least))
-        first = self._numbers(prediction[part], least)
-        return abs(first - self._numbers(target[part], self.threshold)).sum(-1)
+        steps = self.window or spatial
+        errors = []
+        for start in itertools.product(*map(range, [0] * self.n_spatial, spatial, steps)):
+            part: Any = (..., *map(slice, start, np.add(start, steps)))
+            first = self._numbers(prediction[part], least)
+            second = self._numbers(target[part], self.threshold)
+            errors.append(abs(first - second).sum(-1))
+        return sum(errors[1:], errors[0]) / len(errors)
 
     def _check_probabilities(self, image: Any, name: str, advice: str) -> None:
         """Refuse logits, and masks of 0 and 255 as floats."""

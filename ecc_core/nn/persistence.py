@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -137,19 +137,12 @@ class PersistenceLoss(SegmentationLoss):
         return images.new_zeros(count).index_add(0, image, errors)
 
 
-class _Pairs(NamedTuple):
+def _pairs(images: Tensor, connectivity: int) -> tuple[Any, Any, Any]:
     """Numbers of image and dimension, and flat indices of the points of birth and death.
 
-    A class that never dies has the index after the last one for its death.
+    All images are computed at once, side by side with points between them that never enter. A class
+    that never dies has the index after the last one for its death.
     """
-
-    groups: Any
-    births: Any
-    deaths: Any
-
-
-def _pairs(images: Tensor, connectivity: int) -> _Pairs:
-    """Pairs of all images at once, side by side with points between them that never enter."""
     count, *spatial = images.shape
     side = spatial[-1]
     given = images.detach().cpu()
@@ -165,4 +158,4 @@ def _pairs(images: Tensor, connectivity: int) -> _Pairs:
         for points in (pairs.birth_points, np.maximum(pairs.death_points, 0))
     )
     deaths[pairs.essential] = images.numel()
-    return _Pairs(len(spatial) * image + pairs.dimensions, births, deaths)
+    return len(spatial) * image + pairs.dimensions, births, deaths

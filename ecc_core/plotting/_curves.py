@@ -73,8 +73,7 @@ def plot_curve(
     ('threshold', 'Euler characteristic')
     """
     own = ax is None
-    if ax is None:
-        ax = new_axes(2.4)
+    ax = ax or new_axes(2.4)
     label_axes(ax, curve)
     known = meaning_of(curve, superlevel)
     thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
@@ -163,7 +162,7 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     ['$b_0$', '$b_1$']
     """
     own = ax is None
-    ax = new_axes(2.4) if ax is None else ax
+    ax = ax or new_axes(2.4)
     for k, (label, curve) in enumerate(curves._quantities().items()):
         plot_curve(curve, ax, label="_", **{"color": f"C{k}", **line})
         ax.lines[-1].set_label(label)

@@ -77,8 +77,7 @@ def plot_persistence(
     """
     least = getattr(pairs, "min_persistence", 0) if min_persistence is None else min_persistence
     least = check_persistence(least)
-    if ax is None:
-        ax = new_axes(COLUMN)
+    ax = ax or new_axes(COLUMN)
     low, high = _extent(pairs)
     ax.plot([low, high], [low, high], color=FAINT, linewidth=0.6, zorder=0)
     if least > 0:
@@ -121,8 +120,7 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
     >>> ax.get_xlabel(), len(ax.collections[0].get_segments())
     ('threshold', 3)
     """
-    if ax is None:
-        ax = new_axes(COLUMN)
+    ax = ax or new_axes(COLUMN)
     row = 0
     for found in _by_dimension(pairs):
         order = np.argsort(np.abs(found.ends - found.births), kind="stable")[::-1][:MOST_BARS]

@@ -68,8 +68,7 @@ def plot_surface(
     heights = values[np.ix_(*drawn)].T
     if heights.size == 0:
         raise ValueError("`surface` must have finite thresholds, got none")
-    if ax is None:
-        ax = new_axes(2.8)
+    ax = ax or new_axes(2.8)
     colours = diverging_colours(heights, mesh)
     image = ax.pcolormesh(x, y, heights, shading="nearest", **colours)
     if contours and min(heights.shape) > 1 and heights.min() < heights.max():
@@ -77,6 +76,5 @@ def plot_surface(
     ax.set_xlabel(named("first threshold", surface.units_first))
     ax.set_ylabel(named("second threshold", surface.units_second))
     if colorbar:
-        bar = ax.figure.colorbar(image, ax=ax, extend="both")
-        bar.set_label(EULER)
+        ax.figure.colorbar(image, ax=ax, extend="both").set_label(EULER)
     return ax

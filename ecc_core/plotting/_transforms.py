@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core.plotting._figures import (
-    EULER,
-    FAINT,
-    diverging_colours,
-    named,
-    new_axes,
-    new_figure,
-)
+from ecc_core.plotting._figures import EULER, FAINT, diverging_colours, named, new_axes, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +54,7 @@ def plot_transform(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('direction (degrees)', 'height')
     """
-    if ax is None:
-        ax = new_axes(2.6)
+    ax = ax or new_axes(2.6)
     transform = transform.to_numpy()
     heights, values = _finite(transform)
     angles = _angles(transform.directions)

@@ -5,7 +5,6 @@ connectivity and the other arguments that its meaning depends on, so that nothin
 twice when it is plotted, described, compared or saved.
 """
 
-from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning
 from ecc_core.results._base import Result
 from ecc_core.results._components import ComponentCurves, PersistentRegions
 from ecc_core.results._curves import (
@@ -13,23 +12,18 @@ from ecc_core.results._curves import (
     EulerCurve,
     LocalCurves,
     RegionCurves,
+    agree,
     agreed_superlevel,
+    check_agreement,
     curve_facts,
+    functionals_of,
+    meaning,
 )
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
 from ecc_core.results._statistics import STATISTICS
 from ecc_core.results._surface import EulerSurface, surface_facts
-from ecc_core.results._topology import (
-    BettiCurves,
-    BettiResult,
-    PersistencePairs,
-    RegionBettiCurves,
-)
-from ecc_core.results._transforms import (
-    EulerTransform,
-    RegionTransforms,
-    TransformResult,
-)
+from ecc_core.results._topology import BettiCurves, BettiResult, PersistencePairs, RegionBettiCurves
+from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
 from ecc_core.results._views import columns
 
 __all__ = [

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
+from ecc_core._optional import import_optional
 from ecc_core.results import _views
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
     from xarray import DataArray
 
-    ArrayT = TypeVar("ArrayT", default=NDArray[Any])
+    ArrayT = TypeVar("ArrayT", bound=Any, default=NDArray[Any])
     OneT = TypeVar("OneT")
 else:
     from typing import TypeVar
@@ -145,7 +146,10 @@ class Result(Sequence[ArrayT]):
         ImportError
             If pandas is not installed.
         """
-        return _views.to_pandas(self)
+        pandas = import_optional("pandas", extra="features", purpose="to_pandas")
+        table: DataFrame = pandas.DataFrame(_views.columns(self))
+        table.attrs.update(self.facts)
+        return table
 
     def to_xarray(self) -> DataArray:
         """Return a labelled array, with the facts in its ``attrs``.
@@ -195,11 +199,10 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         KeyError
             If there is no such label.
         """
-        values: Any = self.values
         (rows,) = np.nonzero(on_host(self.labels) == label)
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
-        parts = {**self._asdict(), **self.facts, "values": values[int(rows[0])]}
+        parts = {**self._asdict(), **self.facts, "values": self.values[int(rows[0])]}
         known = {field.name for field in fields(self._one)}
         found: OneT = self._one(**{name: part for name, part in parts.items() if name in known})
         return found

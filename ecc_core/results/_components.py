@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,12 +12,10 @@ from ecc_core._arrays import adapter_of
 from ecc_core._optional import import_optional
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.results._base import ArrayT, plain
-from ecc_core.results._curves import CurveResult, each_quantity
+from ecc_core.results._curves import CurveResult
 from ecc_core.results._topology import DiagramResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pandas import DataFrame
 
 
@@ -61,7 +59,6 @@ class ComponentCurves(CurveResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     spacing_units: str | None = None
-    _fields: ClassVar = ("thresholds", "values")
     _quantity: ClassVar = "count"
 
     def __post_init__(self) -> None:
@@ -71,22 +68,25 @@ class ComponentCurves(CurveResult[ArrayT]):
     @property
     def points(self) -> ArrayT:
         """Points of the set at each threshold: (..., n) int64 array."""
-        return self._part(0)
+        found: ArrayT = self.values[..., 0, :]
+        return found
 
     @property
     def largest(self) -> ArrayT:
         """Points of its largest component: (..., n) int64 array."""
-        return self._part(1)
+        found: ArrayT = self.values[..., 1, :]
+        return found
 
     @property
     def spanning(self) -> ArrayT:
         """Components that touch both ends of each axis of the image: (..., d, n) int64 array."""
-        return self._part(slice(2, None))
+        found: ArrayT = self.values[..., 2:, :]
+        return found
 
     @property
     def porosity(self) -> ArrayT:
         """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
-        points: Any = self.points
+        points = self.points
         kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
         fraction: ArrayT = points / adapter_of(points).wrap(kept, points)
         return fraction
@@ -94,22 +94,18 @@ class ComponentCurves(CurveResult[ArrayT]):
     @property
     def volume(self) -> ArrayT:
         """Length, area or volume of the set, in units of `spacing`: (..., n) float64 array."""
-        points: Any = self.points
-        return cast("ArrayT", points * math.prod(self.spacing or (1.0,)))
-
-    def _part(self, rows: int | slice) -> ArrayT:
-        values: Any = self.values
-        return cast("ArrayT", values[..., rows, :])
+        found: ArrayT = self.points * math.prod(self.spacing or (1.0,))
+        return found
 
     @property
     def _functionals(self) -> tuple[str, ...]:
-        values: Any = self.values
-        return ("points", "largest", *(f"spanning_{axis}" for axis in range(values.shape[-2] - 2)))
+        axes = range(self.values.shape[-2] - 2)
+        return ("points", "largest", *(f"spanning_{axis}" for axis in axes))
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+    @property
+    def _labels(self) -> tuple[str, ...]:
         axes = range(len(self._functionals) - 2)
-        names = "points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes)
-        return each_quantity(self, names)
+        return ("points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes))
 
     plot = plot_minkowski_curves  # type: ignore[assignment]
 
@@ -154,13 +150,11 @@ class PersistentRegions(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each component never dies: (k,) bool array."""
-        elders: Any = self.merged_into
-        found: ArrayT = elders == 0
+        found: ArrayT = self.merged_into == 0
         return found
 
     def _axes(self) -> dict[str, Any]:
-        births: Any = self.births
-        return {"label": np.arange(1, len(births) + 1), "event": np.array(["birth", "death"])}
+        return {"label": np.arange(1, len(self.births) + 1), "event": np.array(["birth", "death"])}
 
     def to_pandas(self) -> DataFrame:
         """Return a table with one row for each label; the facts are in its ``attrs``.
@@ -177,7 +171,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
             If pandas is not installed.
         """
         pandas = import_optional("pandas", extra="features", purpose="to_pandas")
-        host: Any = self.to_numpy()
+        host = self.to_numpy()
         table: DataFrame = pandas.DataFrame(
             {
                 "label": np.arange(1, len(host.births) + 1),

@@ -1,4 +1,4 @@
-"""Results of curves over thresholds."""
+"""Results of curves over thresholds, and whether they can be compared with each other."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import numpy as np
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_curve
 from ecc_core.plotting._figures import EULER
-from ecc_core.results._base import (
-    MOST_DRAWN,
-    ArrayT,
-    OneT,
-    RegionResult,
-    Result,
-    as_floats,
-    plain,
-)
+from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result, as_floats, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +23,8 @@ class CurveResult(Result[ArrayT]):
 
     thresholds: ArrayT
     superlevel: bool
+    units: str | None
+    _fields: ClassVar[tuple[str, ...]] = ("thresholds", "values")
 
     def __post_init__(self) -> None:
         plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
@@ -41,14 +35,24 @@ class CurveResult(Result[ArrayT]):
         return {**axis, "threshold": self.thresholds}
 
     def _preview(self) -> Self:
-        values: Any = self.values
+        values = self.values
         one = values.shape[values.ndim - len(self._axes()) :]
         rows = values.reshape((-1, *one))[:MOST_DRAWN]
         return replace(self, values=rows)  # type: ignore[type-var]
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
-        """Return the curve of each functional by its label in figures."""
-        return {EULER: self}
+    @property
+    def _labels(self) -> Sequence[str]:
+        """What the functionals are called in figures."""
+        return (EULER,)
+
+    def _quantities(self) -> dict[str, CurveResult[Any]]:
+        """Return the curve of each functional by its label."""
+        if self._functionals == ("euler",):
+            return {EULER: self}
+        at, values = on_host(self.thresholds), on_host(self.values)
+        facts: dict[str, Any] = {"superlevel": self.superlevel, "units": self.units}
+        each = enumerate(self._labels)
+        return {label: EulerCurve(at, values[..., k, :], **facts) for k, label in each}
 
     def by_name(self) -> dict[str, Any]:
         """Return the curves by the names that columns of tables have.
@@ -65,7 +69,7 @@ class CurveResult(Result[ArrayT]):
         >>> {name: values.tolist() for name, values in curves.by_name().items()}
         {'euler_number': [2, 1], 'b0': [2, 1], 'b1': [0, 0]}
         """
-        values: Any = self.values
+        values = self.values
         names = [name for name in self._functionals if name != "euler"]
         several = {name: values[..., k, :] for k, name in enumerate(names)}
         euler = getattr(self, "euler", None if several else values)
@@ -177,7 +181,6 @@ class EulerCurve(CurveResult[ArrayT]):
     boundary: str = "closed"
     spacing_units: str | None = None
     density: bool = False
-    _fields: ClassVar = ("thresholds", "values")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,26 +219,10 @@ class LocalCurves(CurveResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-    _fields: ClassVar = ("thresholds", "values")
-
-
-def each_quantity(curves: Any, labels: Sequence[str]) -> dict[str, CurveResult[Any]]:
-    """Return the curves along the last axis but one of the values by their labels in figures."""
-    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
-    facts = {"superlevel": curves.superlevel, "units": curves.units}
-    return {
-        label: EulerCurve(thresholds, values[..., k, :], **facts) for k, label in enumerate(labels)
-    }
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:
-    """Return whether a curve is that of superlevel sets, from the curve or as given for a pair.
-
-    Raises
-    ------
-    ValueError
-        If the curve says something else than what is given.
-    """
+    """Return whether a curve is that of superlevel sets, from the curve or as given for a pair."""
     if not isinstance(curve, CurveResult):
         return bool(given)
     if given is not None and bool(given) != curve.superlevel:
@@ -244,6 +231,53 @@ def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bo
             f"got {given!r}"
         )
     return curve.superlevel
+
+
+def functionals_of(curve: Any) -> tuple[str, ...]:
+    """Return the names of what a result has along the last axis but one; "euler" without one."""
+    return curve._functionals if isinstance(curve, Result) else ("euler",)
+
+
+def meaning(curve: Any, functional: str | None = None) -> dict[str, Any]:
+    """Return the facts in which a result must agree with others; none of a pair of arrays."""
+    return curve._meaning(functional) if isinstance(curve, Result) else {}
+
+
+def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that what is known of curves, by their names, agrees."""
+    first: dict[str, tuple[str, Any]] = {}
+    for name, known in meanings.items():
+        for fact, value in known.items():
+            other, expected = first.setdefault(fact, (name, value))
+            if value != expected:
+                raise ValueError(
+                    f"curves must agree in `{fact}` to be compared, "
+                    f"got {expected!r} in `{other}` and {value!r} in `{name}`"
+                )
+
+
+def check_agreement(
+    superlevel: bool | None = None, functional: str | None = None, /, **given: Any
+) -> bool:
+    """Check that curves can be compared, and return whether they are those of superlevel sets.
+
+    Curves, transforms or lists of these are given by name. Pairs of arrays know nothing of
+    themselves and agree with everything; `superlevel` says what they are. With a functional only
+    that of Minkowski or Betti curves is compared.
+    """
+    named: dict[str, Any] = {}
+    for name, curves in given.items():
+        several = isinstance(curves, list)
+        named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
+    orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
+    if len(set(orders.values())) > 1:
+        first, other = (next(n for n, o in orders.items() if o is order) for order in (False, True))
+        raise ValueError(
+            "curves must all be of sublevel or all of superlevel sets, "
+            f"got sublevel sets in `{first}` and superlevel sets in `{other}`"
+        )
+    agree({name: meaning(curve, functional) for name, curve in named.items()})
+    return any(orders.values())
 
 
 def curve_facts(filtration: Filtration) -> dict[str, Any]:

@@ -10,11 +10,9 @@ from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import ArrayT, as_floats, plain
-from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts, each_quantity
+from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ecc_core._request.estimator import Estimator
     from ecc_core._request.filtration import Filtration
 
@@ -33,8 +31,7 @@ class _Measured(CurveResult[ArrayT]):
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the functionals, in their order in `values`."""
-        values: Any = self.values
-        return MEASURES[values.shape[-2] - 1]
+        return MEASURES[self.values.shape[-2] - 1]
 
     @property
     def measure_units(self) -> tuple[str, ...]:
@@ -46,8 +43,7 @@ class _Measured(CurveResult[ArrayT]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "values" or name not in self.measures:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        values: Any = self.values
-        found = values[..., self.measures.index(name), :]
+        found = self.values[..., self.measures.index(name), :]
         counts = name == "euler" and not vars(self).get("density")
         return adapter_of(found).as_integers(found) if counts else found
 
@@ -58,14 +54,14 @@ class _Measured(CurveResult[ArrayT]):
     def _functionals(self) -> tuple[str, ...]:
         return self.measures
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+    @property
+    def _labels(self) -> list[str]:
         what = "\ndensity" if vars(self).get("density") else ""
         names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
-        labels = [
+        return [
             name + what + (f"\n({unit})" if unit else "")
             for name, unit in zip(names, self.measure_units, strict=True)
         ]
-        return each_quantity(self, labels)
 
     plot = plot_minkowski_curves  # type: ignore[assignment]
 
@@ -131,7 +127,6 @@ class MinkowskiCurves(_Measured[ArrayT]):
     window: float | None = None
     density: bool = False
     spacing_units: str | None = None
-    _fields: ClassVar = ("thresholds", "values")
 
     def densities(self) -> Self:
         """The functionals per unit of length, area or volume of the image.
@@ -153,8 +148,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
                 "densities() needs the size of the window, which is "
                 f"{'unknown with a mask' if self.window is None else self.window}"
             )
-        values: Any = self.values
-        return replace(self, values=values / self.window, window=1.0, density=True)
+        return replace(self, values=self.values / self.window, window=1.0, density=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -66,7 +66,7 @@ connectivity=2)
         }
 
     def _preview(self) -> Self:
-        values: Any = self.values
+        values = self.values
         return replace(self, values=values.reshape((-1, *values.shape[-2:]))[0])
 
     plot = plot_surface

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +17,18 @@ from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
 from ecc_core.results._base import ArrayT, Result, plain
-from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult, each_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult
 
 
 class BettiResult(CurveResult[ArrayT]):
     """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
 
-    units: str | None
     _quantity: ClassVar = "betti_number"
 
     @property
     def euler(self) -> ArrayT:
         """Euler characteristic at each threshold, (..., n) int64: the alternating sum."""
-        values: Any = self.values
+        values = self.values
         total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
         return total
 
@@ -41,11 +37,11 @@ class BettiResult(CurveResult[ArrayT]):
 
     @property
     def _functionals(self) -> tuple[str, ...]:
-        values: Any = self.values
-        return tuple(f"b{k}" for k in range(values.shape[-2]))
+        return tuple(f"b{k}" for k in range(self.values.shape[-2]))
 
-    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
-        return each_quantity(self, [f"$b_{k}$" for k in range(len(self._functionals))])
+    @property
+    def _labels(self) -> list[str]:
+        return [f"$b_{k}$" for k in range(len(self._functionals))]
 
     plot = plot_betti_curves
 
@@ -91,7 +87,6 @@ class BettiCurves(BettiResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     boundary: str = "closed"
-    _fields: ClassVar = ("thresholds", "values")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,8 +184,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         plain(self, counts=tuple)
 
     def _axes(self) -> dict[str, Any]:
-        births: Any = self.births
-        return {"class": np.arange(len(births)), "event": np.array(["birth", "death"])}
+        return {"class": np.arange(len(self.births)), "event": np.array(["birth", "death"])}
 
     def _more_columns(self) -> dict[str, Any]:
         """Return the dimensions, and the indices of the points along each axis of the image."""
@@ -202,18 +196,16 @@ class PersistencePairs(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each class never dies: (k,) bool array."""
-        points: Any = self.death_points
-        found: ArrayT = points[:, 0] < 0
+        found: ArrayT = self.death_points[:, 0] < 0
         return found
 
     @property
     def dimensions(self) -> ArrayT:
         """Dimension of each class: (k,) int64 array."""
-        points: Any = self.birth_points
-        found = points[:, 0] * 0
+        found: ArrayT = self.birth_points[:, 0] * 0
         for k, rows in self._rows().items():
             found[rows] = k
-        return cast("ArrayT", found)
+        return found
 
     def _rows(self) -> dict[int, slice]:
         """Return the classes of each dimension, which follow each other."""
@@ -241,8 +233,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         rows = self._rows()
         if dimension not in rows:
             raise KeyError(f"there is no dimension {dimension!r}, only {', '.join(map(str, rows))}")
-        pairs: Any = self
-        parts = {name: part[rows[dimension]] for name, part in pairs._asdict().items()}
+        parts = {name: part[rows[dimension]] for name, part in self._asdict().items()}
         return replace(self, **parts, dimension=int(dimension), counts=None)
 
     def betti_curves(
@@ -279,7 +270,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         >>> pairs.betti_curves([0, 1, 2, 3, 8], min_persistence=2).values
         array([[2, 2, 2, 1, 1]])
         """
-        host: Any = self.to_numpy()
+        host = self.to_numpy()
         rows = host._rows()
         needed = (self.ndim or 0) + check_boundary(self.boundary, "betti").wraps
         if self.ndim is not None and len(rows) < needed:
@@ -349,7 +340,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
             a class that never dies. For superlevel sets both are those of the negative image, as
             these libraries know sublevel sets only.
         """
-        host: Any = self.to_numpy()
+        host = self.to_numpy()
         sign = -1.0 if self.superlevel else 1.0
         births = sign * np.asarray(host.births, np.float64)
         deaths = sign * np.asarray(host.deaths, np.float64)

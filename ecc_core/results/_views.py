@@ -71,14 +71,18 @@ def _picture(result: Result[Any]) -> str:
     return f'<img width="336" alt="{type(result).__name__}" src="data:image/png;base64,{data}">'
 
 
+def axes_of(result: Result[Any]) -> dict[str, NDArray[Any]]:
+    """Return the name and the coordinates of each axis of the values, those of a batch first."""
+    known = {name: on_host(array) for name, array in result._axes().items()}
+    batch = np.shape(result.values)[: -len(known)]
+    return {f"batch_{i}": np.arange(n) for i, n in enumerate(batch)} | known
+
+
 def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
     """Return the columns of a table with one row for each value, in C order."""
     values = on_host(result.values)
-    coordinates = {name: on_host(array) for name, array in result._axes().items()}
-    lead = values.ndim - len(coordinates)
-    axes = {f"batch_{i}": np.arange(n) for i, n in enumerate(values.shape[:lead])}
     found: dict[str, NDArray[Any]] = {}
-    for place, (name, array) in enumerate({**axes, **coordinates}.items()):
+    for place, (name, array) in enumerate(axes_of(result).items()):
         shape = [1] * values.ndim
         shape[place] = len(array)
         for column, part in _parts(name, array).items():
@@ -94,27 +98,18 @@ def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: np.arange(len(array)), **components}
 
 
-def to_pandas(result: Result[Any]) -> Any:
-    pandas = import_optional("pandas", extra="features", purpose="to_pandas")
-    table = pandas.DataFrame(columns(result))
-    table.attrs.update(result.facts)
-    return table
-
-
 def to_xarray(result: Result[Any]) -> Any:
     xarray = import_optional("xarray", extra="xarray", purpose="to_xarray")
     values = result.values
     if not is_lazy(values) and not hasattr(values, "__array_function__"):
         values = on_host(values)  # of a library that xarray does not hold
-    coordinates = {name: on_host(array) for name, array in result._axes().items()}
-    lead = values.ndim - len(coordinates)
-    dims = (*(f"batch_{i}" for i in range(lead)), *coordinates)
+    axes = axes_of(result)
     facts = {name: value for name, value in result.facts.items() if value is not None}
     coords: dict[str, Any] = {}
-    for name, array in coordinates.items():
-        for column, part in _parts(name, array).items():
-            coords[column] = name, part
+    for name in result._axes():
+        array = axes[name]
+        coords |= {column: (name, part) for column, part in _parts(name, array).items()}
         fact = UNITS_OF.get(name)
         if fact in facts:
             coords[name] = name, array, {"units": facts.pop(fact)}
-    return xarray.DataArray(values, coords, dims, name=result._quantity, attrs=facts)
+    return xarray.DataArray(values, coords, [*axes], name=result._quantity, attrs=facts)

@@ -1,6 +1,5 @@
 """Exact comparison of results: values, dtype, shape, array library and device."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,10 +68,14 @@ def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) ->
     np.testing.assert_array_equal(found, desired)
 
 
-def _assert_fields(actual: Any, names: Sequence[str]) -> None:
+def _assert_fields(actual: Any, like: Any, **desired: ArrayLike | None) -> None:
+    """Raise AssertionError unless a result has exactly these arrays; any values for None."""
     fields = getattr(type(actual), "_fields", None)
-    if fields != tuple(names):
-        raise AssertionError(f"result has the fields {fields}, must have {tuple(names)}")
+    if fields != tuple(desired):
+        raise AssertionError(f"result has the fields {fields}, must have {tuple(desired)}")
+    for name, array in desired.items():
+        found = getattr(actual, name)
+        assert_arrays_equal(found, to_numpy(found) if array is None else array, like=like)
 
 
 def assert_curves_equal(
@@ -101,12 +104,8 @@ def assert_curves_equal(
     ...     values: np.ndarray
     >>> assert_curves_equal(EulerCurve(np.array([0.0, 0.5]), np.array([1, 2])), [1, 2])
     """
-    _assert_fields(actual, ("thresholds", "values"))
     desired = np.asarray(values, dtype=np.int64)
-    assert_arrays_equal(actual.values, desired, like=like)
-    if thresholds is None:
-        thresholds = to_numpy(actual.thresholds)
-    assert_arrays_equal(actual.thresholds, thresholds, like=like)
+    _assert_fields(actual, like, thresholds=thresholds, values=desired)
     if tuple(actual.thresholds.shape) != desired.shape[-1:]:
         raise AssertionError(
             f"thresholds have shape {actual.thresholds.shape}, must have {desired.shape[-1:]}"
@@ -136,9 +135,5 @@ def assert_regions_equal(
     like : array, optional
         All arrays must be of this array's library and on its device. NumPy by default.
     """
-    _assert_fields(actual, ("labels", "thresholds", "values"))
-    assert_arrays_equal(actual.labels, labels, like=like)
-    assert_arrays_equal(actual.values, np.asarray(values, dtype=np.int64), like=like)
-    if thresholds is None:
-        thresholds = to_numpy(actual.thresholds)
-    assert_arrays_equal(actual.thresholds, thresholds, like=like)
+    desired = np.asarray(values, dtype=np.int64)
+    _assert_fields(actual, like, labels=labels, thresholds=thresholds, values=desired)

@@ -45,10 +45,6 @@ def _cube_frame(side: int) -> Image:
     return np.asarray(np.sum(at_end, axis=0) >= 2)
 
 
-def _diamond() -> Image:
-    return np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
-
-
 def _plate(*shape: int, holes: int) -> Image:
     """Return a plate with that many holes of one point in a row, two apart."""
     plate = np.ones(shape, dtype=bool)
@@ -91,7 +87,7 @@ def known_shapes() -> list[KnownShape]:
         KnownShape("disk in annulus", (disk <= 9) | ((disk <= 81) & (disk >= 36)), 1, 1),
         KnownShape("plate with 7 holes", _plate(5, 17, holes=7), -6, -6),
         KnownShape("two squares at a corner", corner_2d, 2, 1),
-        KnownShape("diamond", _diamond(), 4, 0),
+        KnownShape("diamond", np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool), 4, 0),
         # 13 points; as closed squares they enclose the 4 inner ones of the other colour
         KnownShape("checkerboard 5 x 5", _checkerboard(5, 5), 13, -3),
         KnownShape("checkerboard 8 x 8", _checkerboard(8, 8), 32, 1 - 18),

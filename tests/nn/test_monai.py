@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("monai", reason="MONAI is not installed")
+from nn_helpers import draw_normal as draw  # noqa: E402
 from oracles.betti import error_of, mean_error  # noqa: E402
 from torch.nn.functional import one_hot  # noqa: E402
 
@@ -16,10 +17,6 @@ from ecc_core.nn.monai import BettiErrorMetric, EulerCurveLoss  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 BLOCK = re.compile(r"^```\{code-block\} python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def draw(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def test_the_guide(capsys):

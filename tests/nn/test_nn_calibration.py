@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from nn_helpers import draw_normal as draw
 
 from ecc_core.nn import (
     EulerCurveLayer,
@@ -12,10 +13,6 @@ from ecc_core.nn import (
     EulerTransformLayer,
     parameter_groups,
 )
-
-
-def draw(*shape):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def test_the_first_batch_calibrates():

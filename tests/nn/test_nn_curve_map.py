@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from nn_helpers import noise  # noqa: E402
+
 from ecc_core.nn import EulerCurveLayer, EulerCurveMap  # noqa: E402
 
 SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
-
-
-def noise(*shape, dtype=torch.float64, seed=0):
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
 @pytest.mark.parametrize("n_spatial", [1, 2, 3])
 @pytest.mark.parametrize(("side", "stride"), [(8, 4), (9, 4), (5, 7)])
 def test_any_window_and_stride(n_spatial, side, stride):
     shape = SHAPES[n_spatial]
-    image, mask = noise(2, *shape), noise(2, *shape, seed=1) > 0.1
+    image, mask = noise(2, *shape, dtype=torch.float64), noise(2, *shape, seed=1) > 0.1
     levels = noise(4, seed=2).sort().values
     options = {"sharpness": 20.0, "n_spatial": n_spatial, "dtype": torch.float64}
     layer = EulerCurveMap(levels, window=side, stride=stride, padding=0, **options)
@@ -34,7 +32,7 @@ def test_any_window_and_stride(n_spatial, side, stride):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit.script. is")
 def test_jacobians():
-    image = noise(1, 21, 21)
+    image = noise(1, 21, 21, dtype=torch.float64)
     layer = EulerCurveMap([0.2, 0.6], window=14, stride=7, padding=0, dtype=torch.float64)
     expected = torch.autograd.functional.jacobian(layer, image)
     torch.testing.assert_close(torch.func.jacrev(layer)(image), expected)
@@ -49,7 +47,7 @@ def test_jacobians():
 
 
 def test_order_of_features_and_centres_of_scales():
-    image, levels = noise(2, 3, 20, 18, dtype=torch.float32), [0.2, 0.5, 0.9]
+    image, levels = noise(2, 3, 20, 18), [0.2, 0.5, 0.9]
     layer = EulerCurveMap(levels, window=(4, 8), stride=4, padding=0)
     single = EulerCurveLayer(levels)
     found = layer(image)
@@ -65,7 +63,7 @@ def test_order_of_features_and_centres_of_scales():
 
 
 def test_same_padding():
-    image, levels = noise(1, 9, 10, dtype=torch.float32), [0.2, 0.5, 0.9]
+    image, levels = noise(1, 9, 10), [0.2, 0.5, 0.9]
     found = EulerCurveMap(levels, window=6, stride=3)(image)
     assert found.shape == (3, 3, 4)
     single = EulerCurveLayer(levels)
@@ -79,7 +77,7 @@ def test_same_padding():
 
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_masks_and_padding_never_enter(superlevel):
-    image, mask = noise(2, 1, 12, 12, dtype=torch.float32), noise(12, 12, seed=5) > 0.3
+    image, mask = noise(2, 1, 12, 12), noise(12, 12, seed=5) > 0.3
     layer = EulerCurveMap([0.3, 0.6], window=8, stride=4, padding=2, superlevel=superlevel)
     single = EulerCurveLayer([0.3, 0.6], superlevel=superlevel)
     found = layer(image, mask)
@@ -90,7 +88,7 @@ def test_masks_and_padding_never_enter(superlevel):
 
 
 def test_normalization_and_calibration():
-    image = 10 + 5 * noise(4, 2, 24, 24, dtype=torch.float32)
+    image = 10 + 5 * noise(4, 2, 24, 24)
     layer = EulerCurveMap(6, window=(4, 8), normalize="batch")
     maps = layer(image)
     assert layer.thresholds[0].item() == pytest.approx(10.05, abs=0.03)
@@ -106,14 +104,14 @@ def test_normalization_and_calibration():
 
 def test_parameters_learn():
     layer = EulerCurveMap(5, window=8, range=(0, 1), learn_sharpness=True)
-    layer(noise(2, 3, 16, 16, dtype=torch.float32)).square().sum().backward()
+    layer(noise(2, 3, 16, 16)).square().sum().backward()
     for name, parameter in layer.named_parameters():
         assert parameter.grad.abs().max() > 0, name
 
 
 def test_vmap():
     layer = EulerCurveMap([0.2, 0.6], window=16, stride=8)
-    image = noise(2, 1, 24, 24, dtype=torch.float32)
+    image = noise(2, 1, 24, 24)
     torch.testing.assert_close(torch.vmap(layer)(image), layer(image))
 
 

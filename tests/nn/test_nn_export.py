@@ -6,6 +6,8 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from nn_helpers import noise  # noqa: E402
+
 from ecc_core.nn import (  # noqa: E402
     EulerCurveLayer,
     EulerCurveLoss,
@@ -21,10 +23,6 @@ LAYERS = {
     "transform": lambda: EulerTransformLayer(3, 6, range=(-20, 20)),
 }
 EACH = pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
-
-
-def noise(*shape, seed=0):
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
 
 @EACH

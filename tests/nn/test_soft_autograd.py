@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from nn_helpers import draw
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
@@ -13,14 +14,7 @@ from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 
 THRESHOLDS = torch.linspace(0.1, 0.9, 5)
-
-
-def draw(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
-
-
 MASK = draw(6, 7) < 0.9
-
 
 MODULES = {
     "curves": EulerCurveLayer(THRESHOLDS, sharpness=4.0),

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from nn_helpers import curve_layer, transform_layer
+from nn_helpers import curve_layer, draw, transform_layer
 from torch import Tensor
 
 from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap
@@ -17,10 +17,6 @@ COMPILE = {"fullgraph": True, "backend": "aot_eager"}
 def forget_graphs():
     yield
     torch.compiler.reset()
-
-
-def draw(*shape: int) -> Tensor:
-    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 MODULES = {

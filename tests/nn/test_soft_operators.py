@@ -9,16 +9,13 @@ import pytest
 import torch
 import torch.distributed
 import torch.multiprocessing
+from nn_helpers import draw
 from torch import Tensor
 
 from ecc_core.nn import EulerCurveLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 THRESHOLDS = torch.linspace(0.1, 0.9, 5)
-
-
-def draw(*shape: int) -> Tensor:
-    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def scalar(number: float) -> Tensor:

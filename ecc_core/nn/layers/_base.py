@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core._torch.levels import increasing
 from ecc_core.nn import _arguments, _parameters
 from ecc_core.transforms import unit_vectors
 
@@ -74,7 +73,7 @@ class EulerLayer(nn.Module):
         fixed: Tensor | None = getattr(self, f"fixed_{name}", None)
         if fixed is not None:
             return fixed
-        return increasing(getattr(self, f"free_{name}"), getattr(self, f"{name}_step"))
+        return _parameters.increasing(getattr(self, f"free_{name}"), getattr(self, f"{name}_step"))
 
     def _add_sharpness(self, sharpness: float | None, gap: float | None, learn: bool) -> None:
         if sharpness is None:
