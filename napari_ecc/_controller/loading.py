@@ -33,7 +33,6 @@ class Level(NamedTuple):
     """One resolution of a selection."""
 
     array: Any  # maybe lazy
-    number: int  # 0 is the finest
     spacing: NDArray[np.float64]  # distance of its points in world units
     note: str  # what the user should know of it, or ""
 
@@ -54,8 +53,7 @@ def fitting_level(selection: Selection, name: str) -> Level:
         if can_be_held(array):
             spacing = selection.spacing * np.array(full) / np.array(shape)
             coarse = f"level {number}, {describe(shape)} of {describe(full)}"
-            note = coarse if number else ""
-            return Level(array, number, spacing, note)
+            return Level(array, spacing, coarse if number else "")
     raise ValueError(
         f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
         f"got {describe(full)}. Choose a slice, or crop it."
