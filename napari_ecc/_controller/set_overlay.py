@@ -1,4 +1,4 @@
-"""The set at a threshold, on top of the image."""
+"""The set at a threshold, on top of the image, and its outline."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
+from vispy.visuals import ImageVisual
+from vispy.visuals.shaders import Function
 
-from napari_ecc._controller.contour import Contour
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
     Selection,
@@ -23,6 +24,25 @@ from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_se
 
 MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
+
+OUTLINE_WIDTH = 2.0
+"""In pixels of the screen."""
+
+LAST = 9
+"""Place among what is done with a point: after it got its opacity, that of a line is twice it."""
+
+OUTLINE_CODE = """
+void keep_outline(vec2 at) {
+    vec2 across = $width * dFdx(at), down = $width * dFdy(at);
+    bool within = $width > 0.0;
+    for (int i = -1; i <= 1; i++)
+        for (int j = -1; j <= 1; j++)
+            if ($colour(texture2D($texture, at + float(i) * across + float(j) * down)).a == 0.0)
+                within = false;
+    if (within) discard;
+    gl_FragColor.a = $width > 0.0 ? min(1.0, 2.0 * gl_FragColor.a) : gl_FragColor.a;
+}
+"""
 
 
 class SetOverlay(Overlay):
@@ -143,6 +163,36 @@ class SetOverlay(Overlay):
             upper = _upper_single(t, self._superlevel)
             step = float(np.spacing(np.float32(abs(upper))))
         return upper - 256 * step, upper + 255 * step
+
+
+class Contour:
+    """The outline of a set, found by the graphics card while it draws.
+
+    It leaves out what an image shows, but for what is near points that its colormap does not show.
+
+    napari's `Labels.contour` searches the whole array in memory, which is too slow while the
+    threshold is dragged: of 2048 x 2048 pixels a frame takes 2.7 times as long as one of a contrast
+    drag.
+    """
+
+    def __init__(self, node: ImageVisual) -> None:
+        self.node = node
+        self._outline = outline = Function(OUTLINE_CODE)
+        outline["texture"], outline["width"] = node._texture, 0.0
+        build = node._build_color_transform
+
+        def build_and_share() -> Any:
+            outline["colour"] = colour = build()
+            return colour
+
+        node._build_color_transform = build_and_share
+        node._need_colortransform_update = True
+        node._get_hook("frag", "post").add(outline("v_texcoord"), position=LAST)
+
+    def show(self, *, outline: bool) -> None:
+        """Show the outline, or all points."""
+        self._outline["width"] = OUTLINE_WIDTH if outline else 0.0
+        self.node.update()
 
 
 def _upper_single(t: float, superlevel: bool) -> float:
