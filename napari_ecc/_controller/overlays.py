@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ class Overlay:
         if self.layer not in layers or self._described not in layers:
             return
         now, place = layers.index(self.layer), layers.index(self._described) + 1
-        while place < len(layers) and _rank(layers[place]) <= self.rank:
+        while place < len(layers) and layers[place].metadata.get(PLUGIN_KEY, inf) <= self.rank:
             if place == now:
                 return
             place += 1
@@ -181,11 +181,6 @@ class Overlay:
         return layer
 
 
-def _rank(layer: Any) -> float:
-    """Return the rank of an overlay, and infinity for other layers."""
-    return float(layer.metadata.get(PLUGIN_KEY, math.inf))
-
-
 def _is_same(name: str, known: Any, wanted: Any) -> bool:
     """Whether an attribute of a layer has a value already; data are compared by identity."""
     if name == "data":
@@ -230,7 +225,7 @@ class LabelsOverlay(Overlay):
         job: Job,
         layer: Any,
         selection: Selection,
-        spacing: ArrayLike,
+        spacing: ArrayLike | None = None,
     ) -> None:
         """Show what a job finds: where a bool array begins, see `embedded`, and the array.
 
@@ -287,13 +282,6 @@ class LabelsOverlay(Overlay):
             camera.zoom = min(zoom, camera.zoom)
 
 
-def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the colours of critical points by how much they change the Euler characteristic."""
-    place = np.clip(np.abs(effects), 1, 3) - 1
-    colours: NDArray[Any] = np.where(effects > 0, np.array(RAISES)[place], np.array(LOWERS)[place])
-    return colours
-
-
 class PointsOverlay(Overlay):
     """Critical points, coloured by whether they raise or lower the Euler characteristic."""
 
@@ -303,11 +291,14 @@ class PointsOverlay(Overlay):
         for axis, at in enumerate(selection.where):
             points[:, axis] = 0 if isinstance(at, slice) else at
         points[:, list(selection.axes)] = found.points
+        effects, size = found.effects, np.minimum(np.abs(found.effects), 4)
+        strength = np.clip(size, 1, 3) - 1
+        colours = np.where(effects > 0, np.array(RAISES)[strength], np.array(LOWERS)[strength])
         content = {
             "data": points,
-            "features": {"effect": found.effects, "value": found.values},
-            "face_color": colours_of_effects(found.effects) if len(points) else RAISES[0],
-            "size": 2.0 + np.minimum(np.abs(found.effects), 4),
+            "features": {"effect": effects, "value": found.values},
+            "face_color": colours if len(points) else RAISES[0],
+            "size": 2.0 + size,
             **placement(image),
         }
         self._show(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves
-from napari_ecc._model.levels import stepped
 from napari_ecc._model.persistence import Classes
 
 Scope = Literal["slice", "volume"]
@@ -67,10 +66,6 @@ class Curve:
     def index_of(self, threshold: float) -> int:
         """Index of the nearest of the curve's thresholds."""
         return int(np.argmin(np.abs(self.thresholds - threshold)))
-
-    def nearest(self, threshold: float) -> float:
-        """The nearest of the curve's thresholds."""
-        return stepped(self.thresholds, threshold)
 
 
 class Counts(NamedTuple):
