@@ -263,11 +263,7 @@ def _facts_of(layer: Any) -> dict[str, Any]:
     return {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
 
 
-class _Name:
+class _Name(str):
     """The name of a variable in the script."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
+    __repr__ = str.__str__

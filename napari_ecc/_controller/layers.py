@@ -30,11 +30,6 @@ class Selection(NamedTuple):
         return self.levels[-1]
 
 
-def layer_named(viewer: Any, name: str) -> Any | None:
-    """Return the layer of this name, or None."""
-    return viewer.layers[name] if name and name in viewer.layers else None
-
-
 def names_of(viewer: Any, *kinds: Any) -> list[str]:
     """Return the names of the layers of some classes, except those made by the plugin."""
     return [
