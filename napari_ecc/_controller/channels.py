@@ -22,7 +22,7 @@ from napari_ecc._controller.loading import WORKERS, describe, fitting_level, loa
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Job, Step
 
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
@@ -62,8 +62,8 @@ def surface_job(
     def compute() -> Iterator[Step]:
         images = (yield from load(level.array)), (yield from load(other.array))
         levels = (
-            even_levels(*value_range(Field(image, None)), thresholds, whole=has_integers(image))
-            for image in images
+            even_levels(*value_range(Field(at, None)), thresholds, whole=at.dtype.kind in "biu")
+            for at in images
         )
         surface = ecc.euler_surface(
             *images,
@@ -182,12 +182,8 @@ class ChannelController(DockController):
             self._set.clear()
             return
         layer, surface = shown[:2]
-        self._set.find(
-            lambda: iter([Step((0, surface.both(place)))]),
-            layer,
-            surface.selection,
-            surface.spacing,
-        )
+        selection, spacing = surface.selection, surface.spacing
+        self._set.find(lambda: iter([Step((0, surface.both(place)))]), layer, selection, spacing)
 
     def _clear(self) -> None:
         self._shown = self.model.surface = self.model.place = None

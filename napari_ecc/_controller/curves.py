@@ -30,11 +30,11 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.loading import as_completed, to_device, to_host
+from napari_ecc._controller.loading import as_completed, to_device
 from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
@@ -317,15 +317,15 @@ def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)
-    values = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options).values
-    return Curve(levels, to_host(values), request.superlevel, stage)
+    found = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options)
+    return Curve(levels, found.to_numpy().values, request.superlevel, stage)
 
 
 def _levels(field: Field, request: Request) -> NDArray[np.float64]:
     if not isinstance(request.thresholds, int):
         return request.thresholds
     low, high = request.bounds or value_range(field)
-    return even_levels(low, high, request.thresholds, whole=has_integers(field.data))
+    return even_levels(low, high, request.thresholds, whole=field.data.dtype.kind in "biu")
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:

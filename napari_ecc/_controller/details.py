@@ -26,12 +26,7 @@ from napari_ecc._controller.fields import (
 from napari_ecc._controller.layers import Selection, part_in_words
 from napari_ecc._controller.loading import can_be_held, describe, device_name
 from napari_ecc._controller.overlays import PointsOverlay
-from napari_ecc._controller.persistence import (
-    Objects,
-    can_be_paired,
-    find_classes,
-    find_objects,
-)
+from napari_ecc._controller.persistence import Objects, can_be_paired, find_classes, find_objects
 from napari_ecc._controller.session import read_settings
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import ExplorerModel

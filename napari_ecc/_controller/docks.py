@@ -68,7 +68,7 @@ class DockController:
         self._links.add(self._on_failed, self.runner.failed)
         self._links.add(self._on_display, dims.ndisplay)
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
-        self._links.add(self._on_names, self.images.names_changed)
+        self._links.add(lambda: self.show_part(*self._shown_part), self.images.names_changed)
         self._shown_part: tuple[Any, Part, str] = (None, (), "")
         if viewer.dims.ndisplay == 3:
             self._on_display()
@@ -210,10 +210,6 @@ class DockController:
     def _on_part(self) -> None:
         """Handle a change of the part in view."""
         self.request()
-
-    def _on_names(self) -> None:
-        """Follow the names of layers."""
-        self.show_part(*self._shown_part)
 
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""

@@ -145,8 +145,3 @@ def to_device(array: NDArray[Any]) -> Any:
     import cupy
 
     return cupy.asarray(array)
-
-
-def to_host(array: Any) -> NDArray[Any]:
-    """Return the array as a NumPy array."""
-    return array if isinstance(array, np.ndarray) else np.asarray(array.get())

@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
-from napari_ecc._controller.layers import (
-    PLUGIN_KEY,
-    Selection,
-    placement,
-    shown_axes,
-)
+from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
 from napari_ecc._workers import Job, Runner, Step
@@ -221,11 +216,7 @@ class LabelsOverlay(Overlay):
         self.remove_soon()
 
     def find(
-        self,
-        job: Job,
-        layer: Any,
-        selection: Selection,
-        spacing: ArrayLike | None = None,
+        self, job: Job, layer: Any, selection: Selection, spacing: ArrayLike | None = None
     ) -> None:
         """Show what a job finds: where a bool array begins, see `embedded`, and the array.
 

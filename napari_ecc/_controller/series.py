@@ -23,7 +23,6 @@ from napari_ecc._controller.layers import (
     selection_of,
 )
 from napari_ecc._controller.loading import describe, device_name
-from napari_ecc._model.levels import has_integers
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
@@ -92,7 +91,7 @@ class SeriesController(DockController):
             return []
         options = {
             "axis": model.axis,
-            "part": self._frame,
+            "part": self._part_at(model.index),
             "thresholds": model.n_thresholds,
             "range": model.range,
             "superlevel": model.superlevel,
@@ -114,11 +113,6 @@ class SeriesController(DockController):
     def _frame_ndim(self) -> int:
         return 2 if self.model.scope == "slice" else 3
 
-    @property
-    def _frame(self) -> Part:
-        """The frame in view."""
-        return self._part_at(self.model.index)
-
     def _part_at(self, frame: Index) -> Part:
         return (*frame, *(slice(None),) * self._frame_ndim)
 
@@ -134,7 +128,7 @@ class SeriesController(DockController):
 
     def _show_frame_in_view(self) -> None:
         state = f"{self._known()} known" if self.model.missing() else "complete"
-        self.show_part(self._layer, self._frame, state)
+        self.show_part(self._layer, self._part_at(self.model.index), state)
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message
@@ -164,7 +158,7 @@ class SeriesController(DockController):
             )
         full = levels_of(layer)[0]
         shape = tuple(full.shape[: -self._frame_ndim])
-        model.whole = has_integers(full)
+        model.whole = full.dtype.kind in "biu"
         if shape != model.shape:
             with model.events.blocked():
                 model.shape, model.axis = shape, min(model.axis, len(shape) - 1)

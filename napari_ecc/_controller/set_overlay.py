@@ -13,13 +13,7 @@ from vispy.visuals import ImageVisual
 from vispy.visuals.shaders import Function
 
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.layers import (
-    Selection,
-    levels_of,
-    placement,
-    selection_of,
-    shown_axes,
-)
+from napari_ecc._controller.layers import Selection, levels_of, placement, selection_of, shown_axes
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 
 MOST_DRAWN = 1 << 23

@@ -85,7 +85,10 @@ class Counts(NamedTuple):
         `colours` of the terms, as ``#rrggbb``, make it rich text.
         """
         names = BETTI_NAMES[len(self.numbers)]
-        terms = [_of(number, *name) for number, name in zip(self.numbers, names, strict=True)]
+        terms = [
+            f"{number:,} {one if number == 1 else many}"
+            for number, (one, many) in zip(self.numbers, names, strict=True)
+        ]
         if colours:
             pairs = zip(terms, colours, strict=False)
             terms = [f"<span style='color: {colour}'>{term}</span>" for term, colour in pairs]
@@ -100,10 +103,6 @@ class Histogram:
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
     otsu: float  # Otsu's threshold
-
-
-def _of(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 @dataclass

@@ -30,7 +30,7 @@ from napari_ecc._controller.layers import (
     selection_of,
 )
 from napari_ecc._controller.persistence import find_classes
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def frame_curves(
     part = checked_part(layer, part or planes)
     low, high = range or contrast_limits(layer)
     sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
-    levels = even_levels(low, high, thresholds, whole=has_integers(levels_of(layer)[0]))
+    levels = even_levels(low, high, thresholds, whole=levels_of(layer)[0].dtype.kind in "biu")
     wanted = {
         name: request_of(layer, selection_of(layer, frame), thresholds=levels, **sets)
         for name, frame in frames_of(layer, part, axis).items()
