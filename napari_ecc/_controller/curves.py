@@ -190,10 +190,9 @@ def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
     for name, request in wanted.items():
         for step in compute_curve(request):
             curve, _ = step.value
-            if not curve.complete:
-                yield Step(dict(found), len(found), len(wanted))
-        found[name] = result_of(curve, request)
-        yield Step(dict(found), len(found), len(wanted))
+            if curve.complete:
+                found[name] = result_of(curve, request)
+            yield Step(dict(found), len(found), len(wanted))
 
 
 def images_in(folder: Path) -> dict[str, Path]:

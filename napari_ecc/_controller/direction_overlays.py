@@ -45,11 +45,7 @@ class DirectionArrow(Overlay):
         self._shown: tuple[Any, Selection, Floats, Floats, float] | None = None
         """What `show` was called with, the foot in the layer's points, and the length."""
         viewer.mouse_drag_callbacks.append(self._on_press)
-
-    def close(self) -> None:
-        """Remove the arrow and disconnect."""
-        self._viewer.mouse_drag_callbacks.remove(self._on_press)
-        super().close()
+        self._links.callback(viewer.mouse_drag_callbacks.remove, self._on_press)
 
     def remove(self) -> None:
         """Remove the arrow."""

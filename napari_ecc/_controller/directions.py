@@ -73,6 +73,7 @@ class DirectionController(DockController):
         self.marker = HeightMarker(viewer, partial(setattr, model, "height", math.nan))
         self._set = SetOverlay(viewer, partial(setattr, explorer, "show_set", False))
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
+        self._links.callback(self._place_arrow.cancel)
         self._cache: Cache = {}
         self._version = 0
         self._layer: Any = None
@@ -88,11 +89,6 @@ class DirectionController(DockController):
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(lambda: self._place_arrow(), model.events.height)
         self._change_layer()
-
-    def close(self) -> None:
-        """Stop, disconnect from the viewer, and remove the overlays."""
-        super().close()
-        self._place_arrow.cancel()
 
     def _start(self) -> None:
         layer, explorer, model = self.checked_layer(), self.session.explorer, self.model

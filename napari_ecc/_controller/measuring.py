@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,25 +54,18 @@ def _copied(level: Level) -> Level:
     return level._replace(array=snapshot(level.array))
 
 
-def _objects(level: Level, name: str) -> Generator[Step, None, NDArray[Any]]:
-    labels = yield from load(level.array)
+def _check_objects(labels: NDArray[Any], name: str) -> None:
     if not labels.any():
         raise ValueError(f"“{name}” has no objects here.")
-    return labels
 
 
-def object_curves_job(labels: Any, image: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
-    """Return the job of the `ecc_core.RegionCurves` of layers in their current state."""
-    objects, values = _levels(labels, image, part)
-    assert values is not None
-    name = labels.name
-
-    def compute() -> Iterator[Step]:
-        found = yield from _objects(objects, name)
-        loaded = yield from load(values.array)
-        yield Step(ecc.region_curves(loaded, found, thresholds, **sets))
-
-    return compute
+def curves_of_objects(
+    labels: Any, image: Any, part: Part, thresholds: int, **sets: Any
+) -> RegionCurves:
+    """Return the curves of the objects of a part of a layer."""
+    objects, values = (np.asarray(level.array) for level in _levels(labels, image, part) if level)
+    _check_objects(objects, labels.name)
+    return ecc.region_curves(values, objects, thresholds, **sets)
 
 
 def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
@@ -104,7 +97,8 @@ def measure_job(
 
     def compute() -> Iterator[Step]:
         yield from prepared("objects", objects.array if values is None else values.array)
-        found = yield from _objects(objects, name)
+        found = yield from load(objects.array)
+        _check_objects(found, name)
         curves, of_image, levels = None, found != 0, np.ones(1)
         sets: Any = {"superlevel": superlevel or values is None, "connectivity": connectivity}
         if values is not None:

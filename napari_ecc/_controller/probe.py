@@ -31,16 +31,15 @@ class ObjectProbe:
         self.runners = [self._outline.runner]
         self._links = Links()
         events = model.events
-        changes = events.threshold, events.min_persistence, events.classes
-        self._links.add(self._forget, *changes)
+        self._links.add(self._forget, events.threshold, events.min_persistence, events.classes)
         viewer.mouse_move_callbacks.append(self._on_move)
+        self._links.callback(viewer.mouse_move_callbacks.remove, self._on_move)
         self._replace(double_click_to_zoom, self._on_double_click)
+        self._links.callback(self._replace, self._on_double_click, double_click_to_zoom)
 
     def close(self) -> None:
         """Disconnect from the viewer."""
         self._links.close()
-        self._viewer.mouse_move_callbacks.remove(self._on_move)
-        self._replace(self._on_double_click, double_click_to_zoom)
         self._outline.close()
 
     def _replace(self, old: Any, new: Any) -> None:

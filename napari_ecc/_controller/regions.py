@@ -82,12 +82,8 @@ class RegionController(DockController):
         self._links.add(self._select_in_layer, events.selected)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         viewer.mouse_drag_callbacks.append(self._on_press)
+        self._links.callback(viewer.mouse_drag_callbacks.remove, self._on_press)
         self._on_other_layer()
-
-    def close(self) -> None:
-        """Stop, disconnect from the viewer, and remove the overlays."""
-        self.viewer.mouse_drag_callbacks.remove(self._on_press)
-        super().close()
 
     @property
     def layer(self) -> Any | None:

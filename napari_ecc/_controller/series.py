@@ -62,11 +62,10 @@ class SeriesController(DockController):
         model = self.model
         self._reshape()
         wanted = {model.key(index): self._request(index) for index in model.missing()}
-        if not wanted:
+        if wanted:
+            self.runner.submit(partial(compute_curves, wanted), self._on_step)
+        else:
             self.runner.cancel()
-            self._tell()
-            return
-        self.runner.submit(partial(compute_curves, wanted), self._on_step)
         self._tell()
 
     def _on_step(self, step: Step) -> None:
