@@ -19,7 +19,7 @@ from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import Field, chunked, value_range
+from napari_ecc._controller.fields import BLOCK, Field, chunked, value_range
 from napari_ecc._controller.layers import (
     Part,
     Selection,
@@ -39,9 +39,6 @@ from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
-
-BLOCK = 1 << 24
-"""Points per slab of a larger array in memory."""
 
 PREVIEW = 1 << 24
 """Largest number of points of a coarsest level that is loaded for a preview."""

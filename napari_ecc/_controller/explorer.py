@@ -105,15 +105,9 @@ class ExplorerController(DockController):
         self._wanted = self.model.curve = None
 
     def _start(self) -> None:
-        layer, model = self.checked_layer(), self.model
+        layer = self.checked_layer()
         selection = selection_of(layer, self.part_in_view(layer))
-        options: dict[str, Any] = {
-            "region": self.regions.layer,
-            "thresholds": model.bins,
-            "connectivity": model.connectivity,
-            "superlevel": model.superlevel,
-            "smoothing": model.sigma,
-        }
+        options = {"region": self.regions.layer, **self.model.options}
         request = request_of(layer, selection, **options)
         self._wanted = Source(layer, selection, options, request, Progress())
         self._part = selection.where
@@ -138,18 +132,16 @@ class ExplorerController(DockController):
 
     def _on_curve(self, source: Source, step: Step) -> None:
         curve, field = step.value
-        layer, selection = source.layer, source.selection
-        self.details.examine(source, field)
         model = self.model
+        self.details.examine(source, field)
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
-            model.threshold = _first_threshold(curve, layer)
-        self.show_part(layer, selection.where, curve.in_words() or "complete")
+            model.threshold = _first_threshold(curve, source.layer)
+        self.show_part(source.layer, source.selection.where, curve.in_words() or "complete")
         if field is None:
             return
         model.status = source.in_words(field.data)
-        if model.show_set:
-            self._set.show(layer, selection, field, model)
+        self._on_show_set()
         self.details.look()
         self.details.show_histogram()
 

@@ -21,7 +21,7 @@ from napari_ecc._model.explorer import Curve, Histogram
 from napari_ecc._workers import Step
 
 BLOCK = 1 << 24
-"""Points per block of an image in memory, where critical points are found."""
+"""Points per block of a large image in memory."""
 
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""

@@ -98,27 +98,26 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
 
     def job() -> Iterator[Step]:
         with Callback(posttask=on_result):
-            yield Step(compute(wanted, scheduler="threads", num_workers=WORKERS))
+            (values,) = compute(wanted, scheduler="threads", num_workers=WORKERS)
+        for found in enumerate(values):  # some may have had no task of their own
+            results.put(found)
+        yield Step(None)
 
     work = Work(job)
     work.start()
     missing = set(range(len(wanted)))
     try:
         while missing:
-            ended = not work.is_alive()
             try:
-                found = results.get(timeout=POLL)
+                place, value = results.get(timeout=POLL)
             except Empty:
                 if work.error is not None:
                     raise work.error from None
-                if ended:  # these have had no task of their own
-                    step = work.take()
-                    yield from ((k, step.value[0][k]) for k in sorted(missing) if step)
-                    return
                 yield None
-            else:
-                missing.discard(found[0])
-                yield found
+                continue
+            if place in missing:
+                missing.remove(place)
+                yield place, value
     finally:
         work.cancelled.set()
         work.join()

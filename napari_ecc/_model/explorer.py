@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +142,16 @@ class ExplorerModel:
     status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `napari_ecc.actions.layer_curve`."""
+        return {
+            "thresholds": self.bins,
+            "superlevel": self.superlevel,
+            "connectivity": self.connectivity,
+            "smoothing": self.sigma,
+        }
 
     @property
     def counts(self) -> Counts | None:
