@@ -19,7 +19,7 @@ from napari_ecc._controller.fields import Field, value_range
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
 from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
 from napari_ecc._model.levels import even_levels
@@ -92,7 +92,7 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = LabelsOverlay(viewer, "both channels", look_of_sets)
+        self._set = LabelsOverlay(viewer, "both channels", outline=False)
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
         self._shown: tuple[Any, Surface, Callable[[], str]] | None = None

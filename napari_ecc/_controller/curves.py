@@ -274,7 +274,10 @@ def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field
     if len(levels) > 1:
         if math.prod(coarse.shape) > PREVIEW:
             return None
-        return Field(coarse, None if mask is None else _resampled(mask, coarse.shape))
+        if mask is not None:  # of the nearest neighbours
+            pairs = zip(coarse.shape, mask.shape, strict=True)
+            mask = mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
+        return Field(coarse, mask)
     if at_once or is_lazy(full):
         return None
     step = math.ceil((full.size / SAMPLE) ** (1 / full.ndim))
@@ -287,12 +290,6 @@ def _preview(coarse: Field, request: Request) -> Curve:
     factor = np.array(image.shape) / np.array(request.levels[-1].shape)
     sigma = tuple((np.array(request.sigma) * factor).tolist())
     return _whole(Field(_smoothed(image, sigma), coarse.mask), request, "preview")
-
-
-def _resampled(mask: Array, shape: tuple[int, ...]) -> Array:
-    """Resize a mask by nearest neighbours."""
-    pairs = zip(shape, mask.shape, strict=True)
-    return mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:

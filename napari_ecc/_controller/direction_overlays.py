@@ -62,7 +62,10 @@ class DirectionArrow(Overlay):
         ahead = centre.copy()
         ahead[axes] += length * direction / selection.spacing
         foot, tip = (np.asarray(layer.data_to_world(at)) for at in (centre, ahead))
-        scale = self._scale(layer)
+        # World units along displayed axes, to avoid distortion, and slider steps elsewhere: the
+        # steps of a slider in napari are the smallest ones of all layers
+        scale = np.array(layer.scale, dtype=np.float64)
+        scale[shown_axes(self._viewer, layer)] = 1.0
         self._show(
             layer,
             self._viewer.add_vectors,
@@ -77,15 +80,6 @@ class DirectionArrow(Overlay):
             axis_labels=layer.axis_labels,
         )
         self._shown = layer, selection, direction, centre, length
-
-    def _scale(self, layer: Any) -> Floats:
-        """Return world units along displayed axes, to avoid distortion, and slider steps elsewhere.
-
-        The steps of a slider in napari are the smallest ones of all layers.
-        """
-        scale = np.array(layer.scale, dtype=np.float64)
-        scale[shown_axes(self._viewer, layer)] = 1.0
-        return scale
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Turn the arrow while the mouse button is down."""

@@ -194,20 +194,15 @@ def look_of_sets() -> dict[str, Any]:
     return {name: settings.get(name, default) for name, default in defaults.items()}
 
 
-def look_of_outlines() -> dict[str, Any]:
-    """Return colour and opacity of outlines."""
-    return {"colour": OUTLINE, "opacity": 0.9}
-
-
 class LabelsOverlay(Overlay):
     """Points of a selection that a job finds, as a Labels layer of one colour.
 
-    `look` returns its colour and opacity: `look_of_sets` or `look_of_outlines`.
+    They are those of a set, or an `outline` of sets.
     """
 
-    def __init__(self, viewer: Any, name: str, look: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, viewer: Any, name: str, *, outline: bool) -> None:
         super().__init__(viewer)
-        self._name, self._look = name, look
+        self._name, self._outline = name, outline
         self.runner = Runner(name)
 
     def clear(self) -> None:
@@ -227,7 +222,7 @@ class LabelsOverlay(Overlay):
             if step.value is None:
                 return
             start, inside, *boxes = step.value
-            look = self._look()
+            look = {"colour": OUTLINE, "opacity": 0.9} if self._outline else look_of_sets()
             self._show(
                 layer,
                 self._viewer.add_labels,

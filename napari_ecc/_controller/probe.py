@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from napari_ecc._controller.details import Details
 from napari_ecc._controller.fields import Field, surroundings
 from napari_ecc._controller.links import Links
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.persistence import Objects, find_objects
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted
@@ -27,7 +27,7 @@ class ObjectProbe:
     def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
         self._viewer, self._model, self._details = viewer, model, details
         self._place: tuple[int, ...] | None = None
-        self._outline = LabelsOverlay(viewer, "chosen component", look_of_outlines)
+        self._outline = LabelsOverlay(viewer, "chosen component", outline=True)
         self.runners = [self._outline.runner]
         self._links = Links()
         events = model.events

@@ -28,7 +28,7 @@ from napari_ecc._controller.measuring import (
     placed,
     rows_of,
 )
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
@@ -71,7 +71,7 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._marker = LabelsOverlay(viewer, "selected objects", look_of_outlines)
+        self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}

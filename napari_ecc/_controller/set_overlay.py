@@ -63,10 +63,12 @@ class SetOverlay(Overlay):
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
         look = look_of_sets()
+        inside = transform_color(look["colour"])[0]
+        sides = [CLEAR, inside] if model.superlevel else [inside, CLEAR]
         content = {
             **self._data(image, selection, field, model),
             "name": self._name(image),
-            "colormap": _step(look["colour"], model.superlevel),
+            "colormap": Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1]),
             "rendering": "mip" if model.superlevel else "minip",
             "contrast_limits": self._limits(model.threshold),
         }
@@ -194,10 +196,3 @@ def _upper_single(t: float, superlevel: bool) -> float:
     single = np.float32(t)
     above = single >= t if superlevel else single > t
     return float(single if above else np.nextafter(single, np.float32(np.inf)))
-
-
-def _step(colour: str, superlevel: bool) -> Colormap:
-    """Return a colormap that is transparent on one side and coloured on the other."""
-    inside = transform_color(colour)[0]
-    sides = [CLEAR, inside] if superlevel else [inside, CLEAR]
-    return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])
