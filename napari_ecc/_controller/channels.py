@@ -35,7 +35,6 @@ class Surface(NamedTuple):
     values: EulerSurface
     images: tuple[NDArray[Any], NDArray[Any]]
     selection: Selection
-    spacing: NDArray[np.float64]
 
     def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
         """Return the points in both sets at a pair of thresholds."""
@@ -60,7 +59,7 @@ def surface_job(
     other = matching_level(first, selection, level, second)
 
     def compute() -> Iterator[Step]:
-        images = (yield from load(level.array)), (yield from load(other.array))
+        images = (yield from load(level.full)), (yield from load(other.full))
         levels = (
             even_levels(*value_range(Field(at, None)), thresholds, whole=at.dtype.kind in "biu")
             for at in images
@@ -74,7 +73,7 @@ def surface_job(
             axis=range(images[0].ndim),
             workers=WORKERS,
         )
-        yield Step(Surface(surface, images, selection, level.spacing))
+        yield Step(Surface(surface, images, level))
 
     return compute
 
@@ -164,7 +163,7 @@ class ChannelController(DockController):
     def _on_surface(self, layer: Any, code: Callable[[], str], step: Step) -> None:
         if step.value is None:
             return
-        surface, images, selection, _ = step.value
+        surface, images, selection = step.value
         self._shown = layer, step.value, code
         self.model.surface = surface
         levels = surface.thresholds_first, surface.thresholds_second
@@ -182,8 +181,7 @@ class ChannelController(DockController):
             self._set.clear()
             return
         layer, surface = shown[:2]
-        selection, spacing = surface.selection, surface.spacing
-        self._set.find(lambda: iter([Step((0, surface.both(place)))]), layer, selection, spacing)
+        self._set.find(lambda: iter([Step((0, surface.both(place)))]), layer, surface.selection)
 
     def _clear(self) -> None:
         self._shown = self.model.surface = self.model.place = None

@@ -13,7 +13,7 @@ import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
 from napari_ecc._controller.fields import Field, value_range
 from napari_ecc._controller.layers import Selection
-from napari_ecc._controller.loading import Level, load
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.warming import prepared
 from napari_ecc._workers import Step
 
@@ -28,7 +28,7 @@ class Sweep(NamedTuple):
 
     version: int  # of the data
     selection: Selection
-    level: Level  # the resolution of it that is swept
+    level: Selection  # the resolution of it that is swept
     threshold: float | None  # of the set; None: a plane is added to the image instead
     slope: float | None  # of that plane
     superlevel: bool
@@ -39,7 +39,7 @@ class Sweep(NamedTuple):
     def source(self) -> tuple[Any, ...]:
         """Return a key that is equal for sweeps of equal images."""
         where = tuple(at for at in self.selection.where if not isinstance(at, slice))
-        array, spacing = self.level.array, self.level.spacing
+        array, spacing = self.level.full, self.level.spacing
         return (self.version, self.selection.axes, where, *array.shape, *spacing)
 
     @property
@@ -106,11 +106,11 @@ def compute_sweep(
     The value of a step is a pair: the curve, and the rows, which are None unless there are new
     ones.
     """
-    yield from prepared("sweep", sweep.level.array)
+    yield from prepared("sweep", sweep.level.full)
     source = sweep.source
     if source not in cache:
         cache.clear()
-        cache[source] = Swept((yield from load(sweep.level.array)))
+        cache[source] = Swept((yield from load(sweep.level.full)))
     swept = cache[source]
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
     curve = EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)

@@ -199,8 +199,10 @@ class DirectionController(DockController):
         if self._sweep is None:
             return
         selection, level, missing = self._sweep.selection, self._sweep.level, self._missing()
-        size = level.note or describe(level.array.shape)
-        whole = f"{size}, {level.array.dtype} · CPU"
+        size, coarser = describe(level.full.shape), len(selection.levels) - len(level.levels)
+        if coarser:
+            size = f"level {coarser}, {size} of {describe(selection.full.shape)}"
+        whole = f"{size}, {level.full.dtype} · CPU"
         self.model.status = f"Partial: {self._known()} …" if missing else whole
         state = f"{missing} directions missing" if missing else "complete"
         self.show_part(self._layer, selection.where, state)

@@ -32,15 +32,8 @@ class DockController:
 
     A change of the layers, of the displayed part or of the settings calls `request`, which starts
     the job of the dock. The dock shows the results as they come, or nothing but the reason why
-    there are none.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    topic : str
-        Its name among the controllers of the session.
-    description : str
-        Of its work, for the progress bar.
+    there are none. `topic` is its name among the controllers of the session, `description` that of
+    its work, for the progress bar.
     """
 
     sample = "coins"

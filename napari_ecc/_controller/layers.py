@@ -23,10 +23,11 @@ class Selection(NamedTuple):
     axes: tuple[int, ...]  # the layer's axes that it keeps
     where: Part  # indexes the layer's data of full resolution
     spacing: Any  # distance of neighbouring points along `axes` in world units
+    step: Any  # the same in points of the layer: 1 at full resolution
 
     @property
     def full(self) -> Any:
-        """Return the selected part at full resolution."""
+        """Return the selected part at the finest resolution that it has."""
         return self.levels[-1]
 
 
@@ -139,7 +140,7 @@ def selection_of(layer: Any, part: Part) -> Selection:
         )
         parts.append(as_indexable(level)[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
-    return Selection(tuple(parts), axes, part, spacing)
+    return Selection(tuple(parts), axes, part, spacing, np.ones(len(axes)))
 
 
 def unit_of(layer: Any, part: Part) -> str:

@@ -28,19 +28,13 @@ LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
 
 
 def embedded(
-    array: NDArray[Any],
-    layer: Any,
-    selection: Selection,
-    spacing: ArrayLike | None = None,
-    start: ArrayLike = 0,
+    array: NDArray[Any], layer: Any, selection: Selection, start: ArrayLike = 0
 ) -> dict[str, Any]:
     """Return the arguments of a layer that is aligned with the selected part of another one.
 
-    `spacing` is the distance of the array's points in world units, that of the selection if it is
-    None; `start` is where the array begins, in its own points.
+    `start` is where the array begins, in its own points.
     """
-    axes = list(selection.axes)
-    step = 1 if spacing is None else np.asarray(spacing) / selection.spacing
+    axes, step = list(selection.axes), selection.step
     corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
     corner[axes] = np.multiply(start, step) + np.subtract(step, 1) / 2
     shape = np.ones(corner.size, int)
@@ -210,9 +204,7 @@ class LabelsOverlay(Overlay):
         self.runner.cancel()
         self.remove_soon()
 
-    def find(
-        self, job: Job, layer: Any, selection: Selection, spacing: ArrayLike | None = None
-    ) -> None:
+    def find(self, job: Job, layer: Any, selection: Selection) -> None:
         """Show what a job finds: where a bool array begins, see `embedded`, and the array.
 
         If boxes of its points follow, see `surroundings`, they are brought into view.
@@ -226,7 +218,7 @@ class LabelsOverlay(Overlay):
             self._show(
                 layer,
                 self._viewer.add_labels,
-                embedded(inside.astype(np.uint8), layer, selection, spacing, start),
+                embedded(inside.astype(np.uint8), layer, selection, start),
                 name=self._name,
                 opacity=look["opacity"],
                 blending="translucent_no_depth",

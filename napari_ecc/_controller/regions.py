@@ -17,8 +17,8 @@ from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, selection_of
-from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.layers import Part, Selection, selection_of
+from napari_ecc._controller.loading import fitting_level, load
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -51,9 +51,9 @@ SETTINGS = (
 )
 
 
-def outline(level: Level, labels: Sequence[int], fresh: int) -> Iterator[Step]:
+def outline(level: Selection, labels: Sequence[int], fresh: int) -> Iterator[Step]:
     """Find the points next to objects, and the boxes of the first ones; see `surroundings`."""
-    objects = yield from load(level.array)
+    objects = yield from load(level.full)
     numbers = np.arange(1, len(labels) + 1, dtype=np.int32)
     found = surroundings(map_array(objects, np.array(labels, objects.dtype), numbers))
     yield Step(found and (*found[:2], found[2][:fresh]))
@@ -266,12 +266,11 @@ class RegionController(DockController):
         if layer is None or not labels:
             self._marker.clear()
             return
-        selection = selection_of(layer, self.part_in_view(layer))
-        level = fitting_level(selection, layer.name)
+        level = fitting_level(selection_of(layer, self.part_in_view(layer)), layer.name)
         fresh = set(labels).difference(before)  # what is brought into view
         ordered = sorted(labels, key=fresh.__contains__, reverse=True)
         job = partial(outline, level, ordered, len(fresh))
-        self._marker.find(job, layer, selection, level.spacing)
+        self._marker.find(job, layer, level)
         layer.selected_label = labels[-1]
 
     def _on_selected_label(self, event: Any) -> None:

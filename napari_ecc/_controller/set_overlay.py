@@ -135,7 +135,7 @@ class SetOverlay(Overlay):
             values = values.astype(np.float32)
         if field.mask is not None:
             values = np.where(field.mask[some], values, np.nan)
-        return embedded(values, image, part, steps * part.spacing)
+        return embedded(values, image, part._replace(step=steps))
 
     def move(self, threshold: float) -> None:
         """Show the set at another threshold."""

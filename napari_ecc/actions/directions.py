@@ -85,6 +85,6 @@ def layer_transform(
         connectivity=connectivity,
         n_heights=heights,
     )
-    swept = Swept(np.asarray(sweep.level.array))
+    swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
     return found if slope is not None else replace(found, units=unit_of(layer, selection.where))
