@@ -22,7 +22,7 @@ from napari_ecc._controller.curves import (
     request_of,
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController
-from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
+from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
@@ -64,7 +64,7 @@ class CompareController(DockController):
         parts = [self.part_in_view(layer) for layer in layers]
         options = self.session.explorer.options
         wanted = {
-            layer.name: request_of(layer, selection_of(layer, part), **options)
+            layer.name: request_of(layer, part, **options)
             for layer, part in zip(layers, parts, strict=True)
         }
         features = {layer.name: {"layer": layer.name, **_facts_of(layer)} for layer in layers}
@@ -84,10 +84,8 @@ class CompareController(DockController):
             self.model.status = f"“{layer.name}” has no frames besides its {words}."
             return
         options = self.session.explorer.options
-        wanted = {
-            name: request_of(layer, selection_of(layer, at), **options)
-            for name, at in frames_of(layer, part).items()
-        }
+        frames = frames_of(layer, part)
+        wanted = {name: request_of(layer, at, **options) for name, at in frames.items()}
         features = {
             name: {"layer": layer.name, "frame": frame} for frame, name in enumerate(wanted)
         }

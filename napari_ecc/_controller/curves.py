@@ -22,7 +22,6 @@ from ecc_core.io import IMAGE_SUFFIXES, open_image
 from napari_ecc._controller.fields import BLOCK, Field, chunked, value_range
 from napari_ecc._controller.layers import (
     Part,
-    Selection,
     axis_name,
     is_lazy,
     levels_of,
@@ -86,7 +85,7 @@ class Request:
 
 def request_of(
     layer: Any,
-    selection: Selection,
+    part: Part,
     *,
     region: Any = None,
     thresholds: int | NDArray[np.float64] = 256,
@@ -95,11 +94,12 @@ def request_of(
     superlevel: bool = True,
     smoothing: float = 0.0,
 ) -> Request:
-    """Return the request for the curve of a layer in its current state.
+    """Return the request for the curve of a part of a layer in its current state.
 
     The objects of a Labels layer are taken together, as one set. Options are those of
     `napari_ecc.actions.layer_curve`; a ValueError says why a region does not fit.
     """
+    selection = selection_of(layer, part)
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
     return Request(
@@ -213,7 +213,7 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
     for done, (name, path) in enumerate(files.items(), 1):
         try:
             layer = _read_layer(path)
-            wanted = request_of(layer, selection_of(layer, (slice(None),) * layer.ndim), **options)
+            wanted = request_of(layer, (slice(None),) * layer.ndim, **options)
             for step in compute_curves({name: wanted}):
                 yield Step({**found, **step.value}, done - 1, len(files))
             found |= step.value

@@ -108,7 +108,7 @@ class ExplorerController(DockController):
         layer = self.checked_layer()
         selection = selection_of(layer, self.part_in_view(layer))
         options = {"region": self.regions.layer, **self.model.options}
-        request = request_of(layer, selection, **options)
+        request = request_of(layer, selection.where, **options)
         self._wanted = Source(layer, selection, options, request, Progress())
         self._part = selection.where
         self._submit(self._wanted)

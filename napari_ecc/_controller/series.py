@@ -20,7 +20,6 @@ from napari_ecc._controller.layers import (
     levels_of,
     nearest_point,
     problem_with,
-    selection_of,
 )
 from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._model.series import Index, SeriesModel
@@ -73,10 +72,9 @@ class SeriesController(DockController):
         self._tell()
 
     def _request(self, frame: Index) -> Request:
-        layer, model = self._layer, self.model
+        part, model = self._part_at(frame), self.model
         sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
-        selection = selection_of(layer, self._part_at(frame))
-        return request_of(layer, selection, thresholds=model.thresholds, range=model.range, **sets)
+        return request_of(self._layer, part, thresholds=model.thresholds, range=model.range, **sets)
 
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
