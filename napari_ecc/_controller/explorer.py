@@ -23,7 +23,7 @@ from napari_ecc._controller.persistence import Objects
 from napari_ecc._controller.probe import ObjectProbe
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
-from napari_ecc._model.explorer import Curve, ExplorerModel
+from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step
 
@@ -136,7 +136,11 @@ class ExplorerController(DockController):
         self.details.examine(source, field)
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
-            model.threshold = _first_threshold(curve, source.layer)
+            # The middle of the contrast limits divides the image visually; half-way between two
+            # thresholds it is the one with the smaller set
+            middle = sum(contrast_limits(source.layer)) / 2
+            upper = np.inf if curve.superlevel else -np.inf
+            model.threshold = stepped(curve.thresholds, np.nextafter(middle, upper))
         self.show_part(source.layer, source.selection.where, curve.in_words() or "complete")
         if field is None:
             return
@@ -251,13 +255,3 @@ class ExplorerController(DockController):
                 columns |= {f"{name}{k}": at[places] for k, at in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
         return columns
-
-
-def _first_threshold(curve: Curve, layer: Any) -> float:
-    """Return the middle of the contrast limits, which divides the image visually.
-
-    Half-way between two thresholds it is the one with the smaller set.
-    """
-    middle = sum(contrast_limits(layer)) / 2
-    upper = np.inf if curve.superlevel else -np.inf
-    return stepped(curve.thresholds, np.nextafter(middle, upper))

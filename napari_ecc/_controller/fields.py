@@ -129,11 +129,17 @@ def find_critical_points(
     effects = ecc.euler_coefficients(
         data, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
     )
-    find = delayed(_in_block, pure=False)
+
+    def in_block(values: Array, effects: Array, place: tuple[slice, ...]) -> CriticalPoints:
+        chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
+        points = np.argwhere(chosen) + [at.start for at in place]
+        return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
+
+    find = delayed(in_block, pure=False)
     # Unoptimized graphs share the tasks that read a block, so each block is read once
     arrays = (array.to_delayed(optimize_graph=False).ravel() for array in (data, effects))
     blocks = zip(*arrays, slices_from_chunks(data.chunks), strict=True)
-    parts = [find(values, changes, place, window) for values, changes, place in blocks]
+    parts = [find(*block) for block in blocks]
     none = np.zeros((0, field.data.ndim), np.int64)
     found = CriticalPoints(none, none[:, 0], np.zeros(0), 0)
     done = 0
@@ -142,18 +148,6 @@ def find_critical_points(
             done += 1
             found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
         yield Step(found, done, len(parts))
-
-
-def _in_block(
-    values: NDArray[Any],
-    effects: NDArray[np.int8],
-    place: tuple[slice, ...],
-    window: tuple[float, float],
-) -> CriticalPoints:
-    """Return the critical points of a block at a place of the image."""
-    chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
-    points = np.argwhere(chosen) + [at.start for at in place]
-    return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
 
 
 def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:
