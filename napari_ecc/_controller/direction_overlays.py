@@ -83,7 +83,7 @@ class DirectionArrow(Overlay):
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Turn the arrow while the mouse button is down."""
-        if self._shown is None or not self._near_tip(event):
+        if not self._near_tip(event):
             return
         camera = self._viewer.scene.camera
         camera.mouse_pan = False
@@ -94,7 +94,8 @@ class DirectionArrow(Overlay):
         camera.mouse_pan = True
 
     def _near_tip(self, event: Any) -> bool:
-        assert self.layer is not None
+        if self.layer is None:
+            return False
         tip = self.layer.data[0].sum(axis=0) * self.layer.scale
         shown = shown_axes(self._viewer, self.layer)
         gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
