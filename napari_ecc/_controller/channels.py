@@ -44,15 +44,7 @@ class Surface(NamedTuple):
         return result
 
 
-def surface_job(
-    first: Any,
-    second: Any,
-    *,
-    part: Part,
-    thresholds: int,
-    superlevel: tuple[bool, bool],
-    connectivity: int | None,
-) -> Job:
+def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
     """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
     selection = values_of(first, selection_of(first, part))
     level = fitting_level(selection, first.name)
@@ -67,11 +59,10 @@ def surface_job(
         surface = ecc.euler_surface(
             *images,
             *levels,
-            superlevel=superlevel,
-            connectivity=connectivity,
             nan="omit",
             axis=range(images[0].ndim),
             workers=WORKERS,
+            **sets,
         )
         yield Step(Surface(surface, images, level))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -74,23 +74,12 @@ def value_range(field: Field) -> tuple[float, float]:
     return float(data.min()), float(data.max())
 
 
-def count_all(
-    field: Field,
-    thresholds: NDArray[np.float64],
-    *,
-    superlevel: bool,
-    connectivity: int | None,
-) -> Generator[Step, None, None]:
+def count_all(field: Field, thresholds: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
     """Compute the Betti curves of a field, block by block if it is large or lazy.
 
     The value of the last step is the `ecc_core.BettiCurves`; before it is None.
     """
-    options: dict[str, Any] = {
-        "superlevel": superlevel,
-        "connectivity": connectivity,
-        "nan": "omit",
-        "axis": range(field.data.ndim),
-    }
+    options: dict[str, Any] = {**sets, "nan": "omit", "axis": range(field.data.ndim)}
     yield from prepared("counts", field.data)
     if isinstance(field.data, np.ndarray) and field.data.size <= COUNTED:
         options |= {"mask": field.mask, "workers": WORKERS}
@@ -113,12 +102,7 @@ class CriticalPoints(NamedTuple):
 
 
 def find_critical_points(
-    field: Field,
-    window: tuple[float, float],
-    *,
-    superlevel: bool,
-    connectivity: int | None,
-    most: int,
+    field: Field, window: tuple[float, float], *, most: int, **sets: Any
 ) -> Iterator[Step]:
     """Find the critical points with values in a window, block by block.
 
@@ -126,9 +110,7 @@ def find_critical_points(
     effect are kept, and of these the nearest to the middle of the window.
     """
     data, mask = field.blocks(BLOCK)
-    effects = ecc.euler_coefficients(
-        data, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
-    )
+    effects = ecc.euler_coefficients(data, mask=mask, nan="omit", **sets)
 
     def in_block(values: Array, effects: Array, place: tuple[slice, ...]) -> CriticalPoints:
         chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
