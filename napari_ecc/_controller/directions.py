@@ -142,13 +142,8 @@ class DirectionController(DockController):
             return Limits()
         low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
-        return Limits(
-            float(low),
-            float(high),
-            layer.dtype.kind in "iu",
-            float(np.linalg.norm(sides)),
-            str(layer.units[-1]),
-        )
+        whole, unit = layer.dtype.kind in "iu", str(layer.units[-1])
+        return Limits(float(low), float(high), whole, float(np.linalg.norm(sides)), unit)
 
     def _statements(self) -> list[str]:
         sweep, model = self._sweep, self.model
