@@ -19,10 +19,10 @@ from napari_ecc._controller.fields import Field, value_range
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
 from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Job, Step
 
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
@@ -35,7 +35,6 @@ class Surface(NamedTuple):
     values: EulerSurface
     images: tuple[NDArray[Any], NDArray[Any]]
     selection: Selection
-    spacing: NDArray[np.float64]
 
     def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
         """Return the points in both sets at a pair of thresholds."""
@@ -45,36 +44,27 @@ class Surface(NamedTuple):
         return result
 
 
-def surface_job(
-    first: Any,
-    second: Any,
-    *,
-    part: Part,
-    thresholds: int,
-    superlevel: tuple[bool, bool],
-    connectivity: int | None,
-) -> Job:
+def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
     """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
     selection = values_of(first, selection_of(first, part))
     level = fitting_level(selection, first.name)
     other = matching_level(first, selection, level, second)
 
     def compute() -> Iterator[Step]:
-        images = (yield from load(level.array)), (yield from load(other.array))
+        images = (yield from load(level.full)), (yield from load(other.full))
         levels = (
-            even_levels(*value_range(Field(image, None)), thresholds, whole=has_integers(image))
-            for image in images
+            even_levels(*value_range(Field(at, None)), thresholds, whole=at.dtype.kind in "biu")
+            for at in images
         )
         surface = ecc.euler_surface(
             *images,
             *levels,
-            superlevel=superlevel,
-            connectivity=connectivity,
             nan="omit",
             axis=range(images[0].ndim),
             workers=WORKERS,
+            **sets,
         )
-        yield Step(Surface(surface, images, selection, level.spacing))
+        yield Step(Surface(surface, images, level))
 
     return compute
 
@@ -92,7 +82,7 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = LabelsOverlay(viewer, "both channels", look_of_sets)
+        self._set = LabelsOverlay(viewer, "both channels", outline=False)
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
         self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
@@ -164,7 +154,7 @@ class ChannelController(DockController):
     def _on_surface(self, layer: Any, code: Callable[[], str], step: Step) -> None:
         if step.value is None:
             return
-        surface, images, selection, _ = step.value
+        surface, images, selection = step.value
         self._shown = layer, step.value, code
         self.model.surface = surface
         levels = surface.thresholds_first, surface.thresholds_second
@@ -182,12 +172,7 @@ class ChannelController(DockController):
             self._set.clear()
             return
         layer, surface = shown[:2]
-        self._set.find(
-            lambda: iter([Step((0, surface.both(place)))]),
-            layer,
-            surface.selection,
-            surface.spacing,
-        )
+        self._set.find(lambda: iter([Step((0, surface.both(place)))]), layer, surface.selection)
 
     def _clear(self) -> None:
         self._shown = self.model.surface = self.model.place = None

@@ -22,7 +22,7 @@ from napari_ecc._controller.curves import (
     request_of,
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController
-from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
+from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
@@ -62,12 +62,13 @@ class CompareController(DockController):
         layers = chosen if len(chosen) > 1 else [at for at in own if isinstance(at, Image)]
         layers = [layer for layer in layers if not problem_with(layer)]
         parts = [self.part_in_view(layer) for layer in layers]
+        options = self.session.explorer.options
         wanted = {
-            layer.name: request_of(layer, selection_of(layer, part), **self._options)
+            layer.name: request_of(layer, part, **options)
             for layer, part in zip(layers, parts, strict=True)
         }
         features = {layer.name: {"layer": layer.name, **_facts_of(layer)} for layer in layers}
-        code = call("curves", "layer_curves", layers, parts=parts, **self._options)
+        code = call("curves", "layer_curves", layers, parts=parts, **options)
         self._submit(compute_curves, wanted, features, code)
 
     def add_frames(self) -> None:
@@ -82,14 +83,13 @@ class CompareController(DockController):
             words = part_in_words(layer, part)
             self.model.status = f"“{layer.name}” has no frames besides its {words}."
             return
-        wanted = {
-            name: request_of(layer, selection_of(layer, at), **self._options)
-            for name, at in frames_of(layer, part).items()
-        }
+        options = self.session.explorer.options
+        frames = frames_of(layer, part)
+        wanted = {name: request_of(layer, at, **options) for name, at in frames.items()}
         features = {
             name: {"layer": layer.name, "frame": frame} for frame, name in enumerate(wanted)
         }
-        code = call("curves", "all_frames", layer, part=part, **self._options)
+        code = call("curves", "all_frames", layer, part=part, **options)
         self._submit(compute_curves, wanted, features, code)
 
     def add_folder(self, path: str) -> None:
@@ -102,10 +102,9 @@ class CompareController(DockController):
             self.model.status = f"There is no image in {path}."
             return
         features = {name: {"folder": str(PurePosixPath(name).parent)} for name in files}
-        compute = partial(compute_file_curves, **self._options)
-        self._submit(
-            compute, files, features, call("curves", "folder_curves", path, **self._options)
-        )
+        options = self.session.explorer.options
+        code = call("curves", "folder_curves", path, **options)
+        self._submit(partial(compute_file_curves, **options), files, features, code)
 
     def add_objects(self) -> None:
         """Add the curves of the objects that Objects shows, with their other features."""
@@ -192,17 +191,6 @@ class CompareController(DockController):
         unit = self.model.unit or "curve"
         return {**super().facts, "groups": groups, "unit": unit, "result": result, "state": state}
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        """The thresholds of the dock Threshold."""
-        explorer = self.session.explorer
-        return {
-            "thresholds": explorer.bins,
-            "superlevel": explorer.superlevel,
-            "connectivity": explorer.connectivity,
-            "smoothing": explorer.sigma,
-        }
-
     def _curves(self) -> Curves:
         if not self.model.curves:
             raise ValueError("There is no curve yet.")
@@ -263,11 +251,7 @@ def _facts_of(layer: Any) -> dict[str, Any]:
     return {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
 
 
-class _Name:
+class _Name(str):
     """The name of a variable in the script."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
+    __repr__ = str.__str__

@@ -19,10 +19,9 @@ from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import Field, chunked, value_range
+from napari_ecc._controller.fields import BLOCK, Field, chunked, value_range
 from napari_ecc._controller.layers import (
     Part,
-    Selection,
     axis_name,
     is_lazy,
     levels_of,
@@ -30,18 +29,15 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.loading import as_completed, to_device, to_host
+from napari_ecc._controller.loading import as_completed, to_device
 from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
-
-BLOCK = 1 << 24
-"""Points per slab of a larger array in memory."""
 
 PREVIEW = 1 << 24
 """Largest number of points of a coarsest level that is loaded for a preview."""
@@ -89,7 +85,7 @@ class Request:
 
 def request_of(
     layer: Any,
-    selection: Selection,
+    part: Part,
     *,
     region: Any = None,
     thresholds: int | NDArray[np.float64] = 256,
@@ -98,11 +94,12 @@ def request_of(
     superlevel: bool = True,
     smoothing: float = 0.0,
 ) -> Request:
-    """Return the request for the curve of a layer in its current state.
+    """Return the request for the curve of a part of a layer in its current state.
 
     The objects of a Labels layer are taken together, as one set. Options are those of
     `napari_ecc.actions.layer_curve`; a ValueError says why a region does not fit.
     """
+    selection = selection_of(layer, part)
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
     return Request(
@@ -190,10 +187,9 @@ def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
     for name, request in wanted.items():
         for step in compute_curve(request):
             curve, _ = step.value
-            if not curve.complete:
-                yield Step(dict(found), len(found), len(wanted))
-        found[name] = result_of(curve, request)
-        yield Step(dict(found), len(found), len(wanted))
+            if curve.complete:
+                found[name] = result_of(curve, request)
+            yield Step(dict(found), len(found), len(wanted))
 
 
 def images_in(folder: Path) -> dict[str, Path]:
@@ -217,7 +213,7 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
     for done, (name, path) in enumerate(files.items(), 1):
         try:
             layer = _read_layer(path)
-            wanted = request_of(layer, selection_of(layer, (slice(None),) * layer.ndim), **options)
+            wanted = request_of(layer, (slice(None),) * layer.ndim, **options)
             for step in compute_curves({name: wanted}):
                 yield Step({**found, **step.value}, done - 1, len(files))
             found |= step.value
@@ -278,7 +274,10 @@ def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field
     if len(levels) > 1:
         if math.prod(coarse.shape) > PREVIEW:
             return None
-        return Field(coarse, None if mask is None else _resampled(mask, coarse.shape))
+        if mask is not None:  # of the nearest neighbours
+            pairs = zip(coarse.shape, mask.shape, strict=True)
+            mask = mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
+        return Field(coarse, mask)
     if at_once or is_lazy(full):
         return None
     step = math.ceil((full.size / SAMPLE) ** (1 / full.ndim))
@@ -291,12 +290,6 @@ def _preview(coarse: Field, request: Request) -> Curve:
     factor = np.array(image.shape) / np.array(request.levels[-1].shape)
     sigma = tuple((np.array(request.sigma) * factor).tolist())
     return _whole(Field(_smoothed(image, sigma), coarse.mask), request, "preview")
-
-
-def _resampled(mask: Array, shape: tuple[int, ...]) -> Array:
-    """Resize a mask by nearest neighbours."""
-    pairs = zip(shape, mask.shape, strict=True)
-    return mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
@@ -317,15 +310,15 @@ def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)
-    values = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options).values
-    return Curve(levels, to_host(values), request.superlevel, stage)
+    found = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options)
+    return Curve(levels, found.to_numpy().values, request.superlevel, stage)
 
 
 def _levels(field: Field, request: Request) -> NDArray[np.float64]:
     if not isinstance(request.thresholds, int):
         return request.thresholds
     low, high = request.bounds or value_range(field)
-    return even_levels(low, high, request.thresholds, whole=has_integers(field.data))
+    return even_levels(low, high, request.thresholds, whole=field.data.dtype.kind in "biu")
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:

@@ -1,18 +1,21 @@
-"""Details of a complete curve: component counts, critical points and the histogram."""
+"""The request of a curve, and details of it: component counts, critical points, a histogram."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
 from ecc_core import BettiCurves
+from napari_ecc._controller.code import call
+from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.fields import (
     CriticalPoints,
     Field,
@@ -20,23 +23,56 @@ from napari_ecc._controller.fields import (
     count_all,
     find_critical_points,
 )
-from napari_ecc._controller.loading import can_be_held
+from napari_ecc._controller.layers import Selection, part_in_words
+from napari_ecc._controller.loading import can_be_held, describe, device_name
 from napari_ecc._controller.overlays import PointsOverlay
-from napari_ecc._controller.persistence import (
-    Objects,
-    can_be_paired,
-    find_classes,
-    find_objects,
-)
+from napari_ecc._controller.persistence import Objects, can_be_paired, find_classes, find_objects
 from napari_ecc._controller.session import read_settings
-from napari_ecc._controller.sources import Source
-from napari_ecc._model.explorer import ExplorerModel, Histogram
+from napari_ecc._controller.warming import prepared
+from napari_ecc._model.explorer import ExplorerModel
+from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Job, Runner, Step
 
 QUICK = 1 << 20
 """Points of a picture whose births and deaths are found about as quickly as classes are counted."""
 SETTLED = 0.12
 """Seconds after the last move of the threshold until details are computed."""
+
+
+class Source(NamedTuple):
+    """The request of a curve and its progress."""
+
+    layer: Any
+    selection: Selection
+    options: dict[str, Any]
+    """Keyword arguments of `napari_ecc.actions.layer_curve`."""
+    request: Request
+    progress: Progress
+
+    @property
+    def name(self) -> str:
+        """The layer and the part of it."""
+        return f"{self.layer.name}, {part_in_words(self.layer, self.selection.where)}"
+
+    def steps(self) -> Iterator[Step]:
+        """Compute the curve; `progress` has the time that it takes, without compiling kernels."""
+        yield from prepared("curve", self.request.levels[-1])
+        start = time.perf_counter()
+        with closing(compute_curve(self.request, self.progress)) as steps:
+            for step in steps:
+                self.progress.seconds = time.perf_counter() - start
+                yield step
+
+    def in_words(self, data: Any) -> str:
+        """Shape and dtype of what was computed, the time it took and the device."""
+        seconds = self.progress.seconds
+        spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+        return f"{describe(data.shape)}, {data.dtype} · {spent} · {device_name() or 'CPU'}"
+
+    def code(self, target: str, action: str, **options: Any) -> str:
+        """A statement that calls one of `napari_ecc.actions` on the same part."""
+        part = self.selection.where
+        return call(target, action, self.layer, **self.options, part=part, **options)
 
 
 class Details:
@@ -54,31 +90,26 @@ class Details:
         self._drawing, self._finding = Runner("Histogram"), Runner("Objects")
         self.runners = self._counting, self._locating, self._drawing, self._finding
         self.objects: Objects | None = None
-        self.source: Source | None = None
-        self.field: Field | None = None  # None before the curve is complete
+        self.source: Source | None = None  # None before there is a curve
+        self.field: Field | None = None  # None before it is complete
         self._counted = np.zeros(0)
         """Thresholds at which components are being counted."""
 
-    def set_field(self, source: Source, field: Field) -> None:
-        """Set what is examined."""
+    def examine(self, source: Source | None = None, field: Field | None = None) -> None:
+        """Stop, and set what is examined: nothing without arguments."""
         self.cancel()
+        self.forget_objects()
         self.source, self.field = source, field
         self._model.betti = self._model.classes = None
-        self.forget_objects()
+        if field is None:
+            self.points.remove_soon()
+            self._model.histogram = None
 
     def cancel(self) -> None:
         """Stop looking at the threshold."""
         self._counting.cancel()
         self._locating.cancel()
         self._counted = np.zeros(0)
-
-    def forget(self) -> None:
-        """Stop, and examine nothing."""
-        self.cancel()
-        self.forget_objects()
-        self.points.remove_soon()
-        self.source = self.field = None
-        self._model.betti = self._model.classes = self._model.histogram = None
 
     def look(self) -> None:
         """Count if necessary, and find the critical points if they are shown."""
@@ -168,35 +199,31 @@ class Details:
     def show_histogram(self) -> None:
         """Find the histogram of the values, if it is shown."""
         if self._model.show_histogram:
-            self._find_histogram(lambda _: None)
+            self._find_histogram()
         else:
             self._model.histogram = None
 
-    def find_otsu(self, found: Callable[[float], None]) -> None:
-        """Find Otsu's threshold of the values."""
+    def go_to_otsu(self) -> None:
+        """Move the threshold to the one that divides the values best into two classes."""
         if self.field is None:
             show_info("There is no complete curve yet.")
+        self._find_histogram(go_to_otsu=True)
 
-        def use(histogram: Histogram | None) -> None:
-            if histogram is None:
-                show_info("There is no histogram of data that are not in memory.")
-            else:
-                found(histogram.otsu)
-
-        self._find_histogram(use)
-
-    def _find_histogram(self, use: Callable[[Histogram | None], None]) -> None:
+    def _find_histogram(self, *, go_to_otsu: bool = False) -> None:
         field, curve, model = self.field, self._model.curve, self._model
-
-        def on_step(step: Step) -> None:
-            model.histogram = step.value if model.show_histogram else None
-            use(step.value)
-
         if field is None or curve is None:
             self._drawing.cancel()
             model.histogram = None
-        else:
-            self._drawing.submit(partial(compute_histogram, field, curve), on_step)
+            return
+
+        def on_step(step: Step) -> None:
+            model.histogram = step.value if model.show_histogram else None
+            if go_to_otsu and step.value is None:
+                show_info("There is no histogram of data that are not in memory.")
+            elif go_to_otsu:
+                model.threshold = stepped(curve.thresholds, step.value.otsu)
+
+        self._drawing.submit(partial(compute_histogram, field, curve), on_step)
 
 
 def _details(

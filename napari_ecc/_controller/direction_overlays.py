@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,26 +31,6 @@ HEIGHT_NAME = "Euler height"
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
-class _Place(NamedTuple):
-    """The position of an arrow."""
-
-    layer: Any
-    selection: Selection
-    centre: Floats
-    """In the layer's points, all axes."""
-    direction: Floats
-    """Along the selection's axes, in world units."""
-    length: float
-    """World units."""
-
-    def ends(self) -> Floats:
-        """Return the foot and the tip in world coordinates, (2, layer.ndim)."""
-        tip = self.centre.copy()
-        axes = list(self.selection.axes)
-        tip[axes] += self.length * self.direction / self.selection.spacing
-        return np.array([self.layer.data_to_world(p) for p in (self.centre, tip)])
-
-
 class DirectionArrow(Overlay):
     """A Vectors layer with one vector, from the middle of an image.
 
@@ -62,28 +42,30 @@ class DirectionArrow(Overlay):
     ) -> None:
         super().__init__(viewer, removed)
         self._moved = moved
-        self._place: _Place | None = None
+        self._shown: tuple[Any, Selection, Floats, Floats, float] | None = None
+        """What `show` was called with, the foot in the layer's points, and the length."""
         viewer.mouse_drag_callbacks.append(self._on_press)
-
-    def close(self) -> None:
-        """Remove the arrow and disconnect."""
-        self._viewer.mouse_drag_callbacks.remove(self._on_press)
-        super().close()
+        self._links.callback(viewer.mouse_drag_callbacks.remove, self._on_press)
 
     def remove(self) -> None:
         """Remove the arrow."""
-        self._place = None
+        self._shown = None
         super().remove()
 
     def show(self, layer: Any, selection: Selection, direction: Floats) -> None:
         """Draw the arrow on a layer."""
-        shape = np.array(selection.full.shape)
+        shape, axes = np.array(selection.full.shape), list(selection.axes)
         centre = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
-        centre[list(selection.axes)] = (shape - 1) / 2
+        centre[axes] = (shape - 1) / 2
         sides = shape * selection.spacing
-        place = _Place(layer, selection, centre, direction, LENGTH * sides[-2:].min())
-        foot, tip = place.ends()
-        scale = self._scale(layer)
+        length = LENGTH * sides[-2:].min()
+        ahead = centre.copy()
+        ahead[axes] += length * direction / selection.spacing
+        foot, tip = (np.asarray(layer.data_to_world(at)) for at in (centre, ahead))
+        # World units along displayed axes, to avoid distortion, and slider steps elsewhere: the
+        # steps of a slider in napari are the smallest ones of all layers
+        scale = np.array(layer.scale, dtype=np.float64)
+        scale[shown_axes(self._viewer, layer)] = 1.0
         self._show(
             layer,
             self._viewer.add_vectors,
@@ -97,20 +79,11 @@ class DirectionArrow(Overlay):
             units=layer.units,
             axis_labels=layer.axis_labels,
         )
-        self._place = place
-
-    def _scale(self, layer: Any) -> Floats:
-        """Return world units along displayed axes, to avoid distortion, and slider steps elsewhere.
-
-        The steps of a slider in napari are the smallest ones of all layers.
-        """
-        scale = np.array(layer.scale, dtype=np.float64)
-        scale[shown_axes(self._viewer, layer)] = 1.0
-        return scale
+        self._shown = layer, selection, direction, centre, length
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Turn the arrow while the mouse button is down."""
-        if self._place is None or not self._near_tip(event):
+        if not self._near_tip(event):
             return
         camera = self._viewer.scene.camera
         camera.mouse_pan = False
@@ -121,9 +94,10 @@ class DirectionArrow(Overlay):
         camera.mouse_pan = True
 
     def _near_tip(self, event: Any) -> bool:
-        assert self._place is not None
-        tip = self._place.ends()[1]
-        shown = shown_axes(self._viewer, self._place.layer)
+        if self.layer is None:
+            return False
+        tip = self.layer.data[0].sum(axis=0) * self.layer.scale
+        shown = shown_axes(self._viewer, self.layer)
         gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
         if event.view_direction is not None:
             ray = np.asarray(event.view_direction)[-tip.size :][shown]
@@ -132,9 +106,9 @@ class DirectionArrow(Overlay):
 
     def _follow(self, event: Any) -> None:
         """Point to the mouse; in 2-D, keep the component normal to the plane."""
-        if self._place is None:
+        if self._shown is None:
             return
-        layer, selection, centre, direction, length = self._place
+        layer, selection, direction, centre, length = self._shown
         axes, spacing = list(selection.axes), selection.spacing
         at = np.asarray(layer.world_to_data(event.position))
         offset = (at - centre)[axes] * spacing

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
 from napari_ecc._controller.fields import Field, value_range
-from napari_ecc._controller.loading import Level, load
+from napari_ecc._controller.layers import Selection
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.warming import prepared
-from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
 Floats = NDArray[np.float64]
@@ -26,21 +26,26 @@ POINTS_A_CALL = 2**30
 class Sweep(NamedTuple):
     """Everything that a curve or a transform depends on, except for the directions."""
 
-    source: tuple[Any, ...]
-    level: Level
-    filtration: Filtration
-    threshold: float
+    version: int  # of the data
+    selection: Selection
+    level: Selection  # the resolution of it that is swept
+    threshold: float | None  # of the set; None: a plane is added to the image instead
+    slope: float | None  # of that plane
     superlevel: bool
     connectivity: int | None
-    slope: float
     n_heights: int
+
+    @property
+    def source(self) -> tuple[Any, ...]:
+        """Return a key that is equal for sweeps of equal images."""
+        where = tuple(at for at in self.selection.where if not isinstance(at, slice))
+        array, spacing = self.level.full, self.level.spacing
+        return (self.version, self.selection.axes, where, *array.shape, *spacing)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Return a key that is equal for sweeps with equal results."""
-        of_filtration = self.threshold if self.filtration == "height" else self.slope
-        chosen = (self.filtration, of_filtration, self.superlevel, self.connectivity)
-        return (*self.source, *chosen, self.n_heights)
+        return (*self.source, *self[3:])
 
 
 class Swept:
@@ -63,7 +68,7 @@ Cache = dict[tuple[Any, ...], Swept]
 def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
     """Return the exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
-    if sweep.filtration == "height":
+    if sweep.threshold is not None:
         return ecc.euler_transform(
             swept.set_at(sweep.threshold, sweep.superlevel),
             directions,
@@ -71,8 +76,8 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
             connectivity=connectivity,
             spacing=spacing,
         )
-    image, (low, high) = swept.image, swept.range
-    reach = abs(sweep.slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
+    image, (low, high), slope = swept.image, swept.range, sweep.slope or 0.0
+    reach = abs(slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
     curves = [
         ecc.euler_curve(
             image,
@@ -83,7 +88,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
             nan="omit",
             axis=range(image.ndim),
             direction=direction,
-            direction_scale=sweep.slope,
+            direction_scale=slope,
             spacing=spacing,
         )
         for direction in directions
@@ -101,19 +106,19 @@ def compute_sweep(
     The value of a step is a pair: the curve, and the rows, which are None unless there are new
     ones.
     """
-    yield from prepared("sweep", sweep.level.array)
-    if sweep.source not in cache:
+    yield from prepared("sweep", sweep.level.full)
+    source = sweep.source
+    if source not in cache:
         cache.clear()
-        cache[sweep.source] = Swept((yield from load(sweep.level.array)))
-    swept = cache[sweep.source]
+        cache[source] = Swept((yield from load(sweep.level.full)))
+    swept = cache[source]
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
-    above = sweep.filtration == "plane" and sweep.superlevel
-    curve = EulerCurve(levels, values, superlevel=above)
+    curve = EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     known = rows.copy() if 0 < missing.size < len(rows) else None
     yield Step((curve, known), 0, missing.size)
     points = max(swept.image.size, 1)
-    at_once = max(1, POINTS_A_CALL // points) if sweep.filtration == "height" else 1
+    at_once = 1 if sweep.threshold is None else max(1, POINTS_A_CALL // points)
     for start in range(0, missing.size, at_once):
         part = missing[start : start + at_once]
         rows[part] = curves_along(sweep, swept, circle[part]).values

@@ -27,7 +27,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.loading import Level, describe, fitting_level
+from napari_ecc._controller.loading import describe, fitting_level
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel
@@ -73,10 +73,10 @@ class DirectionController(DockController):
         self.marker = HeightMarker(viewer, partial(setattr, model, "height", math.nan))
         self._set = SetOverlay(viewer, partial(setattr, explorer, "show_set", False))
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
+        self._links.callback(self._place_arrow.cancel)
         self._cache: Cache = {}
         self._version = 0
         self._layer: Any = None
-        self._selection: Selection | None = None
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
@@ -87,13 +87,8 @@ class DirectionController(DockController):
         self._links.add(self._change_layer, events.image)
         self._links.add(self.request, events.show_set, events.contour, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
-        self._links.add(self._on_height, model.events.height)
+        self._links.add(lambda: self._place_arrow(), model.events.height)
         self._change_layer()
-
-    def close(self) -> None:
-        """Stop, disconnect from the viewer, and remove the overlays."""
-        super().close()
-        self._place_arrow.cancel()
 
     def _start(self) -> None:
         layer, explorer, model = self.checked_layer(), self.session.explorer, self.model
@@ -104,9 +99,19 @@ class DirectionController(DockController):
                 middle = float(np.mean(contrast_limits(layer)))
                 explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
-        self._selection, self._part = selection, selection.where
+        self._part = selection.where
         model.ndim = len(selection.axes)
-        self._sweep = sweep = self._sweep_of(selection, level)
+        by_height = model.filtration == "height"
+        self._sweep = sweep = Sweep(
+            version=self._version,
+            selection=selection,
+            level=level,
+            threshold=explorer.threshold if by_height else None,
+            slope=None if by_height else model.slope,
+            superlevel=explorer.superlevel,
+            connectivity=explorer.connectivity,
+            n_heights=model.n_heights,
+        )
         circle = model.directions
         rows_key = (*sweep.key, *circle.ravel().tolist())
         if rows_key != self._rows_key:
@@ -137,24 +142,18 @@ class DirectionController(DockController):
             return Limits()
         low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
-        return Limits(
-            float(low),
-            float(high),
-            layer.dtype.kind in "iu",
-            float(np.linalg.norm(sides)),
-            str(layer.units[-1]),
-        )
+        whole, unit = layer.dtype.kind in "iu", str(layer.units[-1])
+        return Limits(float(low), float(high), whole, float(np.linalg.norm(sides)), unit)
 
     def _statements(self) -> list[str]:
-        sweep, selection, model = self._sweep, self._selection, self.model
-        if sweep is None or selection is None or model.curve is None:
+        sweep, model = self._sweep, self.model
+        if sweep is None or model.curve is None:
             return []
-        by_height = sweep.filtration == "height"
         options = {
             "heights": sweep.n_heights,
-            "part": selection.where,
-            "threshold": sweep.threshold if by_height else None,
-            "slope": None if by_height else sweep.slope,
+            "part": sweep.selection.where,
+            "threshold": sweep.threshold,
+            "slope": sweep.slope,
             "superlevel": sweep.superlevel,
             "connectivity": sweep.connectivity,
         }
@@ -184,20 +183,6 @@ class DirectionController(DockController):
     def _level(self) -> str:
         return "height" if self.model.filtration == "height" else "threshold"
 
-    def _sweep_of(self, selection: Selection, level: Level) -> Sweep:
-        explorer, model = self.session.explorer, self.model
-        where = tuple(i for i in selection.where if not isinstance(i, slice))
-        return Sweep(
-            source=(self._version, selection.axes, where, *level.array.shape, *level.spacing),
-            level=level,
-            filtration=model.filtration,
-            threshold=explorer.threshold,
-            superlevel=explorer.superlevel,
-            connectivity=explorer.connectivity,
-            slope=model.slope,
-            n_heights=model.n_heights,
-        )
-
     def _on_step(self, circle: Floats, step: Step) -> None:
         if step.value is None:
             return
@@ -206,18 +191,18 @@ class DirectionController(DockController):
         if rows is not None:
             self._rows = rows
             self.model.transform = EulerTransform(circle, curve.thresholds, rows)
-        if self._sweep is not None and self._selection is not None:
-            self.model.status = self._result_line(self._sweep.level)
-            state = f"{self._missing()} directions missing" if self._missing() else "complete"
-            self.show_part(self._layer, self._selection.where, state)
-            if not isinstance(self._selection.full, np.ndarray):
-                self._show_set(self._selection)
-
-    def _result_line(self, level: Level) -> str:
-        if self._missing():
-            return f"Partial: {self._known()} …"
-        size = level.note or describe(level.array.shape)
-        return f"{size}, {level.array.dtype} · CPU"
+        if self._sweep is None:
+            return
+        selection, level, missing = self._sweep.selection, self._sweep.level, self._missing()
+        size, coarser = describe(level.full.shape), len(selection.levels) - len(level.levels)
+        if coarser:
+            size = f"level {coarser}, {size} of {describe(selection.full.shape)}"
+        whole = f"{size}, {level.full.dtype} · CPU"
+        self.model.status = f"Partial: {self._known()} …" if missing else whole
+        state = f"{missing} directions missing" if missing else "complete"
+        self.show_part(self._layer, selection.where, state)
+        if not isinstance(selection.full, np.ndarray):
+            self._show_set(selection)
 
     def _missing(self) -> int:
         """Return the number of missing rows of the transform."""
@@ -227,7 +212,7 @@ class DirectionController(DockController):
         return f"{len(self._rows) - self._missing()} of {len(self._rows)} directions"
 
     def _clear(self) -> None:
-        self._sweep, self._selection, self._rows_key = None, None, ()
+        self._sweep, self._rows_key = None, ()
         self.arrow.remove()
         self.marker.remove()
         self._set.remove_soon(self.runner)
@@ -254,17 +239,14 @@ class DirectionController(DockController):
         self._place_arrow()
 
     def _draw_arrow(self) -> None:
-        if self._selection is None or self._sweep is None:
+        if self._sweep is None:
             return
-        model, place = self.model, (self._layer, self._selection, self.model.direction)
+        model, place = self.model, (self._layer, self._sweep.selection, self.model.direction)
         self.marker.show(*place, model.height if model.filtration == "height" else math.nan)
         if model.show_arrow:
             self.arrow.show(*place)
         else:
             self.arrow.remove()
-
-    def _on_height(self, *_: Any) -> None:
-        self._place_arrow()
 
     def mark(self, height: float) -> None:
         """Mark the nearest height of the curve."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -33,15 +32,8 @@ class DockController:
 
     A change of the layers, of the displayed part or of the settings calls `request`, which starts
     the job of the dock. The dock shows the results as they come, or nothing but the reason why
-    there are none.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    topic : str
-        Its name among the controllers of the session.
-    description : str
-        Of its work, for the progress bar.
+    there are none. `topic` is its name among the controllers of the session, `description` that of
+    its work, for the progress bar.
     """
 
     sample = "coins"
@@ -68,7 +60,7 @@ class DockController:
         self._links.add(self._on_failed, self.runner.failed)
         self._links.add(self._on_display, dims.ndisplay)
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
-        self._links.add(self._on_names, self.images.names_changed)
+        self._links.add(lambda: self.show_part(*self._shown_part), self.images.names_changed)
         self._shown_part: tuple[Any, Part, str] = (None, (), "")
         if viewer.dims.ndisplay == 3:
             self._on_display()
@@ -195,7 +187,32 @@ class DockController:
                 data = [emitters[name] for name in DATA_EVENTS if name in emitters]
                 self._of_layers.add(self.refresh, *data)
                 self._of_layers.add(self.request, *(emitters[name] for name in PLACE_EVENTS))
-                _on_refresh(self.viewer, layer, self._of_layers, self.refresh)
+                self._watch_drawing(layer)
+
+    def _watch_drawing(self, layer: Any) -> None:
+        """Notice ``layer.data[...] = ...; layer.refresh()``, napari's idiom for changes in place.
+
+        napari emits the same event when it draws another slice, another view, or other data; those
+        have events of their own. Data that are not in memory, or of several resolutions, are left
+        out: napari draws them whenever the camera moves, and to compute them again takes a while.
+        """
+        if getattr(layer, "multiscale", False) or is_lazy(layer.data) or problem_with(layer):
+            return
+
+        def state() -> tuple[Any, ...]:
+            dims = self.viewer.dims
+            place = part_of(self.viewer, layer, "slice"), dims.ndisplay, tuple(layer.scale)
+            return layer.data, place
+
+        drawn = state()
+
+        def on_drawn(_: Any) -> None:
+            nonlocal drawn
+            before, drawn = drawn, state()
+            if before[0] is drawn[0] and before[1] == drawn[1]:
+                self.refresh()
+
+        self._of_layers.add(on_drawn, layer.events.set_data)
 
     def _on_display(self, *_: Any) -> None:
         """Select what is displayed, the volume or a slice of it."""
@@ -211,10 +228,6 @@ class DockController:
         """Handle a change of the part in view."""
         self.request()
 
-    def _on_names(self) -> None:
-        """Follow the names of layers."""
-        self.show_part(*self._shown_part)
-
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""
         known = self._known()
@@ -223,28 +236,3 @@ class DockController:
     def _on_failed(self, message: str) -> None:
         """Show what went wrong."""
         self.show_nothing(message)
-
-
-def _on_refresh(viewer: Any, layer: Any, links: Links, changed: Callable[[], None]) -> None:
-    """Notice ``layer.data[...] = ...; layer.refresh()``, napari's idiom for changes in place.
-
-    napari emits the same event when it draws another slice, another view, or other data; those
-    have events of their own. Data that are not in memory, or of several resolutions, are left out:
-    napari draws them whenever the camera moves, and to compute them again takes a while.
-    """
-    if getattr(layer, "multiscale", False) or is_lazy(layer.data) or problem_with(layer):
-        return
-
-    def state() -> tuple[Any, ...]:
-        place = part_of(viewer, layer, "slice"), viewer.dims.ndisplay, tuple(layer.scale)
-        return layer.data, place
-
-    drawn = state()
-
-    def on_drawn(_: Any) -> None:
-        nonlocal drawn
-        before, drawn = drawn, state()
-        if before[0] is drawn[0] and before[1] == drawn[1]:
-            changed()
-
-    links.add(on_drawn, layer.events.set_data)

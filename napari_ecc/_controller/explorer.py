@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ecc_core import EulerCurve
 from napari_ecc._controller.curves import Progress, request_of, result_of
-from napari_ecc._controller.details import Details
+from napari_ecc._controller.details import Details, Source
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
@@ -22,9 +22,8 @@ from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.persistence import Objects
 from napari_ecc._controller.probe import ObjectProbe
 from napari_ecc._controller.set_overlay import SetOverlay
-from napari_ecc._controller.sources import Source
 from napari_ecc._controller.warming import warm
-from napari_ecc._model.explorer import Curve, ExplorerModel
+from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step
 
@@ -51,7 +50,6 @@ class ExplorerController(DockController):
         self.runners += [*self.details.runners, *self.probe.runners]
         self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None
-        self._shown: Source | None = None
         self._explored: Any = None
         self._connect()
         warm(*((task, "uint8", 2) for task in ("curve", "pairs", "components", "counts")))
@@ -83,7 +81,8 @@ class ExplorerController(DockController):
             self.model.threshold = math.nan
             self.model.min_persistence = 0.0
             if layer is not None:
-                self._recall(layer)
+                for name, value in layer.metadata.get(KEPT_AS, {}).items():
+                    setattr(self.model, name, value)
         if layer is None:
             self._set.remove()
             self.details.points.remove()
@@ -96,24 +95,22 @@ class ExplorerController(DockController):
         if layer is not None and layer == self.layer and not math.isnan(self.model.threshold):
             layer.metadata[KEPT_AS] = {name: getattr(self.model, name) for name in KEPT}
 
-    def _recall(self, layer: Any) -> None:
-        """Take the settings that are kept with a layer."""
-        for name, value in layer.metadata.get(KEPT_AS, {}).items():
-            setattr(self.model, name, value)
-
     def _on_region(self) -> None:
         self._watch()
         self.request()
 
     def _clear(self) -> None:
-        self.details.forget()
+        self.details.examine()
         self._set.remove_soon(self.runner)
-        self._wanted = self._shown = None
-        self.model.curve = None
+        self._wanted = self.model.curve = None
 
     def _start(self) -> None:
-        self._wanted = self._source(self.checked_layer())
-        self._part = self._wanted.selection.where
+        layer = self.checked_layer()
+        selection = selection_of(layer, self.part_in_view(layer))
+        options = {"region": self.regions.layer, **self.model.options}
+        request = request_of(layer, selection.where, **options)
+        self._wanted = Source(layer, selection, options, request, Progress())
+        self._part = selection.where
         self._submit(self._wanted)
 
     def refresh(self, *_: Any) -> None:
@@ -129,54 +126,34 @@ class ExplorerController(DockController):
     def _submit(self, source: Source) -> None:
         self.details.cancel()
         # Not at once for another image: napari may crash if layers come while it removes one
-        known, kind = self._shown is not None, source.request.kind
+        known, kind = self.details.source is not None, source.request.kind
         on_step = partial(self._on_curve, source)
         self.runner.submit(source.steps, on_step, kind, at_once=known)
 
-    def _source(self, layer: Any) -> Source:
-        """Return the request for the layers in their current state."""
-        model = self.model
-        selection = selection_of(layer, self.part_in_view(layer))
-        options: dict[str, Any] = {
-            "region": self.regions.layer,
-            "thresholds": model.bins,
-            "connectivity": model.connectivity,
-            "superlevel": model.superlevel,
-            "smoothing": model.sigma,
-        }
-        request = request_of(layer, selection, **options)
-        return Source(layer, selection, options, request, Progress())
-
     def _on_curve(self, source: Source, step: Step) -> None:
         curve, field = step.value
-        layer, selection = source.layer, source.selection
-        self._shown = source
-        if field is None:
-            self.details.forget()
-        else:
-            self.details.set_field(source, field)
         model = self.model
+        self.details.examine(source, field)
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
-            model.threshold = _first_threshold(curve, layer)
-        self.show_part(layer, selection.where, curve.in_words() or "complete")
+            # The middle of the contrast limits divides the image visually; half-way between two
+            # thresholds it is the one with the smaller set
+            middle = sum(contrast_limits(source.layer)) / 2
+            upper = np.inf if curve.superlevel else -np.inf
+            model.threshold = stepped(curve.thresholds, np.nextafter(middle, upper))
+        self.show_part(source.layer, source.selection.where, curve.in_words() or "complete")
         if field is None:
             return
         model.status = source.in_words(field.data)
-        if model.show_set:
-            self._set.show(layer, selection, field, model)
+        self._on_show_set()
         self.details.look()
         self.details.show_histogram()
 
-    def go_to_otsu(self) -> None:
-        """Move the threshold to the one that divides the values best into two classes."""
-        self.details.find_otsu(self.snap)
-
     def _on_stopped(self) -> None:
         """Handle the cancellation of the curve by the user."""
-        curve, shown = self.model.curve, self._shown
+        curve, shown = self.model.curve, self.details.source
         if curve is None or shown is None:
-            self.model.status = "Cancelled."
+            super()._on_stopped()
             return
         self.model.curve = curve = curve.stopped()
         self.show_part(shown.layer, shown.selection.where, curve.in_words() or STALE)
@@ -186,22 +163,20 @@ class ExplorerController(DockController):
         self.details.look()
 
     def _on_show_set(self) -> None:
-        shown, field = self._shown, self.details.field
+        shown, field = self.details.source, self.details.field
         if not self.model.show_set:
             self._set.remove()
         elif shown is not None and field is not None:
             self._set.show(shown.layer, shown.selection, field, self.model)
 
-    def snap(self, threshold: float) -> None:
-        """Move the threshold to the nearest one of the curve."""
-        if self.model.curve is not None:
-            self.model.threshold = self.model.curve.nearest(threshold)
+    def snap(self, threshold: float, count: int = 0) -> None:
+        """Move the threshold to the nearest one of the curve, or some further."""
+        if self.model.curve is not None and not math.isnan(threshold):
+            self.model.threshold = stepped(self.model.curve.thresholds, threshold, count)
 
     def step(self, count: int) -> None:
         """Move the threshold by a number of thresholds of the curve."""
-        curve, threshold = self.model.curve, self.model.threshold
-        if curve is not None and not math.isnan(threshold):
-            self.model.threshold = stepped(curve.thresholds, threshold, count)
+        self.snap(self.model.threshold, count)
 
     def jump(self, kind: str, step: int) -> None:
         """Move the threshold to the next "birth" or "merge" above (`step` 1) or below (-1)."""
@@ -217,7 +192,7 @@ class ExplorerController(DockController):
 
     def make_labels(self) -> None:
         """Add a Labels layer of the components that are counted at the threshold; can be undone."""
-        shown, model = self._shown, self.model
+        shown, model = self.details.source, self.model
         if shown is None or self.details.field is None:
             show_info("There is no curve yet.")
             return
@@ -240,7 +215,7 @@ class ExplorerController(DockController):
         self.session.history.add("Make Labels", undo)
 
     def _statements(self) -> list[str]:
-        shown, curve = self._shown, self.model.curve
+        shown, curve = self.details.source, self.model.curve
         if shown is None or curve is None:
             return []
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
@@ -259,7 +234,7 @@ class ExplorerController(DockController):
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
         """Return name, curve and code of what is shown, if it is complete."""
-        shown, curve = self._shown, self.model.curve
+        shown, curve = self.details.source, self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
         code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{shown.name!r}: curve}}"
@@ -280,12 +255,3 @@ class ExplorerController(DockController):
                 columns |= {f"{name}{k}": at[places] for k, at in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
         return columns
-
-
-def _first_threshold(curve: Curve, layer: Any) -> float:
-    """Return the middle of the contrast limits, which divides the image visually.
-
-    Half-way between two thresholds it is the one with the smaller set.
-    """
-    middle = sum(contrast_limits(layer)) / 2
-    return curve.nearest(np.nextafter(middle, np.inf if curve.superlevel else -np.inf))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from napari_ecc._model.explorer import Curve, Histogram
 from napari_ecc._workers import Step
 
 BLOCK = 1 << 24
-"""Points per block of an image in memory, where critical points are found."""
+"""Points per block of a large image in memory."""
 
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
@@ -74,23 +74,12 @@ def value_range(field: Field) -> tuple[float, float]:
     return float(data.min()), float(data.max())
 
 
-def count_all(
-    field: Field,
-    thresholds: NDArray[np.float64],
-    *,
-    superlevel: bool,
-    connectivity: int | None,
-) -> Generator[Step, None, None]:
+def count_all(field: Field, thresholds: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
     """Compute the Betti curves of a field, block by block if it is large or lazy.
 
     The value of the last step is the `ecc_core.BettiCurves`; before it is None.
     """
-    options: dict[str, Any] = {
-        "superlevel": superlevel,
-        "connectivity": connectivity,
-        "nan": "omit",
-        "axis": range(field.data.ndim),
-    }
+    options: dict[str, Any] = {**sets, "nan": "omit", "axis": range(field.data.ndim)}
     yield from prepared("counts", field.data)
     if isinstance(field.data, np.ndarray) and field.data.size <= COUNTED:
         options |= {"mask": field.mask, "workers": WORKERS}
@@ -113,12 +102,7 @@ class CriticalPoints(NamedTuple):
 
 
 def find_critical_points(
-    field: Field,
-    window: tuple[float, float],
-    *,
-    superlevel: bool,
-    connectivity: int | None,
-    most: int,
+    field: Field, window: tuple[float, float], *, most: int, **sets: Any
 ) -> Iterator[Step]:
     """Find the critical points with values in a window, block by block.
 
@@ -126,14 +110,18 @@ def find_critical_points(
     effect are kept, and of these the nearest to the middle of the window.
     """
     data, mask = field.blocks(BLOCK)
-    effects = ecc.euler_coefficients(
-        data, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
-    )
-    find = delayed(_in_block, pure=False)
+    effects = ecc.euler_coefficients(data, mask=mask, nan="omit", **sets)
+
+    def in_block(values: Array, effects: Array, place: tuple[slice, ...]) -> CriticalPoints:
+        chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
+        points = np.argwhere(chosen) + [at.start for at in place]
+        return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
+
+    find = delayed(in_block, pure=False)
     # Unoptimized graphs share the tasks that read a block, so each block is read once
     arrays = (array.to_delayed(optimize_graph=False).ravel() for array in (data, effects))
     blocks = zip(*arrays, slices_from_chunks(data.chunks), strict=True)
-    parts = [find(values, changes, place, window) for values, changes, place in blocks]
+    parts = [find(*block) for block in blocks]
     none = np.zeros((0, field.data.ndim), np.int64)
     found = CriticalPoints(none, none[:, 0], np.zeros(0), 0)
     done = 0
@@ -142,18 +130,6 @@ def find_critical_points(
             done += 1
             found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
         yield Step(found, done, len(parts))
-
-
-def _in_block(
-    values: NDArray[Any],
-    effects: NDArray[np.int8],
-    place: tuple[slice, ...],
-    window: tuple[float, float],
-) -> CriticalPoints:
-    """Return the critical points of a block at a place of the image."""
-    chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
-    points = np.argwhere(chosen) + [at.start for at in place]
-    return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
 
 
 def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:

@@ -6,7 +6,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from napari_ecc._controller.layers import layer_named, names_of
+from napari_ecc._controller.layers import names_of
 from napari_ecc._controller.links import Links
 
 
@@ -25,11 +25,12 @@ class LayerChoice:
         self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds
         self.optional = optional
         self._layer: Any = None
+        self._chosen = getattr(model.events, field)  # the signal
         self._links = Links()
-        self._links.add(self._on_renamed, viewer.layers.events.renamed)
-        self._links.add(self._on_inserted, viewer.layers.events.inserted)
-        self._links.add(self._on_removed, viewer.layers.events.removed)
-        self._links.add(self._remember, self._signal)
+        events = viewer.layers.events
+        self._links.add(self._on_renamed, events.renamed)
+        self._links.add(self._on_layers, events.inserted, events.removed)
+        self._links.add(self._remember, self._chosen)
         self._pick(*self.kinds)
         self._remember()
 
@@ -42,7 +43,8 @@ class LayerChoice:
     @property
     def layer(self) -> Any | None:
         """The chosen layer."""
-        return layer_named(self.viewer, self.name)
+        layers, name = self.viewer.layers, self.name
+        return layers[name] if name and name in layers else None
 
     @property
     def name(self) -> str:
@@ -56,29 +58,18 @@ class LayerChoice:
 
     def _pick(self, *kinds: Any) -> None:
         """Select the viewer's active layer or the last one, unless one is selected."""
-        if self.layer is None:
-            setattr(self.model, self.field, "" if self.optional else self._first_of(kinds))
-
-    def _first_of(self, kinds: tuple[Any, ...]) -> str:
+        if self.layer is not None:
+            return
         active = self.viewer.layers.selection.active
-        for kind in kinds:
-            names = names_of(self.viewer, kind)
-            if names:
-                return active.name if active is not None and active.name in names else names[-1]
-        return ""
-
-    @property
-    def _signal(self) -> Any:
-        return getattr(self.model.events, self.field)
+        offered = [] if self.optional else [names_of(self.viewer, kind) for kind in kinds]
+        names = next(filter(None, offered), [""])
+        found = active.name if active is not None and active.name in names else names[-1]
+        setattr(self.model, self.field, found)
 
     def _remember(self, *_: Any) -> None:
         self._layer = self.layer
 
-    def _on_inserted(self, *_: Any) -> None:
-        self._pick(self.kinds[0])
-        self.names_changed.emit()
-
-    def _on_removed(self, *_: Any) -> None:
+    def _on_layers(self, *_: Any) -> None:
         self._pick(self.kinds[0])
         self._remember()
         self.names_changed.emit()
@@ -86,6 +77,6 @@ class LayerChoice:
     def _on_renamed(self, event: Any) -> None:
         layer = self.viewer.layers[event.index]
         if layer == self._layer:
-            with self._signal.blocked():
+            with self._chosen.blocked():
                 setattr(self.model, self.field, layer.name)
         self.names_changed.emit()

@@ -23,16 +23,12 @@ class Selection(NamedTuple):
     axes: tuple[int, ...]  # the layer's axes that it keeps
     where: Part  # indexes the layer's data of full resolution
     spacing: Any  # distance of neighbouring points along `axes` in world units
+    step: Any  # the same in points of the layer: 1 at full resolution
 
     @property
     def full(self) -> Any:
-        """Return the selected part at full resolution."""
+        """Return the selected part at the finest resolution that it has."""
         return self.levels[-1]
-
-
-def layer_named(viewer: Any, name: str) -> Any | None:
-    """Return the layer of this name, or None."""
-    return viewer.layers[name] if name and name in viewer.layers else None
 
 
 def names_of(viewer: Any, *kinds: Any) -> list[str]:
@@ -144,7 +140,7 @@ def selection_of(layer: Any, part: Part) -> Selection:
         )
         parts.append(as_indexable(level)[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
-    return Selection(tuple(parts), axes, part, spacing)
+    return Selection(tuple(parts), axes, part, spacing, np.ones(len(axes)))
 
 
 def unit_of(layer: Any, part: Part) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from functools import cache
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from dask.base import compute
@@ -29,36 +29,26 @@ WORKERS = max(1, (os.cpu_count() or 1) - 1)
 """Number of threads: one core is left for the user interface."""
 
 
-class Level(NamedTuple):
-    """One resolution of a selection."""
-
-    array: Any  # maybe lazy
-    number: int  # 0 is the finest
-    spacing: NDArray[np.float64]  # distance of its points in world units
-    note: str  # what the user should know of it, or ""
-
-
 def can_be_held(array: Any) -> bool:
     """Whether an array is in memory, or is small enough to be loaded."""
     return not is_lazy(array) or math.prod(array.shape) <= MOST_POINTS
 
 
-def fitting_level(selection: Selection, name: str) -> Level:
-    """Return the finest resolution of a selection that fits in memory.
+def fitting_level(selection: Selection, name: str) -> Selection:
+    """Return a selection without the resolutions that do not fit in memory.
 
     A ValueError says, with the name of the layer, that even the coarsest is too large.
     """
-    full = tuple(selection.full.shape)
-    for number, array in enumerate(reversed(selection.levels)):
-        shape = tuple(array.shape)
-        if can_be_held(array):
-            spacing = selection.spacing * np.array(full) / np.array(shape)
-            coarse = f"level {number}, {describe(shape)} of {describe(full)}"
-            note = coarse if number else ""
-            return Level(array, number, spacing, note)
+    full = np.array(selection.full.shape)
+    for count in range(len(selection.levels), 0, -1):
+        levels = selection.levels[:count]
+        if can_be_held(levels[-1]):
+            shape = np.array(levels[-1].shape)
+            spacing = selection.spacing * full / shape
+            return selection._replace(levels=levels, spacing=spacing, step=full / shape)
     raise ValueError(
         f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
-        f"got {describe(full)}. Choose a slice, or crop it."
+        f"got {describe(selection.full.shape)}. Choose a slice, or crop it."
     )
 
 
@@ -100,27 +90,26 @@ def as_completed(parts: Iterable[Any]) -> Generator[tuple[int, Any] | None, None
 
     def job() -> Iterator[Step]:
         with Callback(posttask=on_result):
-            yield Step(compute(wanted, scheduler="threads", num_workers=WORKERS))
+            (values,) = compute(wanted, scheduler="threads", num_workers=WORKERS)
+        for found in enumerate(values):  # some may have had no task of their own
+            results.put(found)
+        yield Step(None)
 
     work = Work(job)
     work.start()
     missing = set(range(len(wanted)))
     try:
         while missing:
-            ended = not work.is_alive()
             try:
-                found = results.get(timeout=POLL)
+                place, value = results.get(timeout=POLL)
             except Empty:
                 if work.error is not None:
                     raise work.error from None
-                if ended:  # these have had no task of their own
-                    step = work.take()
-                    yield from ((k, step.value[0][k]) for k in sorted(missing) if step)
-                    return
                 yield None
-            else:
-                missing.discard(found[0])
-                yield found
+                continue
+            if place in missing:
+                missing.remove(place)
+                yield place, value
     finally:
         work.cancelled.set()
         work.join()
@@ -147,8 +136,3 @@ def to_device(array: NDArray[Any]) -> Any:
     import cupy
 
     return cupy.asarray(array)
-
-
-def to_host(array: Any) -> NDArray[Any]:
-    """Return the array as a NumPy array."""
-    return array if isinstance(array, np.ndarray) else np.asarray(array.get())

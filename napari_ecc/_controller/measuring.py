@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
-from napari_ecc._controller.layers import Part, selection_of, snapshot
-from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.layers import Part, Selection, selection_of, snapshot
+from napari_ecc._controller.loading import fitting_level, load
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.compare import Curves
@@ -42,7 +42,7 @@ def frame_of(part: Part) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def _levels(labels: Any, image: Any, part: Part) -> tuple[Level, Level | None]:
+def _levels(labels: Any, image: Any, part: Part) -> tuple[Selection, Selection | None]:
     """Return copies of the objects and of the image, because the user may paint on the layers."""
     selection = selection_of(labels, part)
     objects = fitting_level(selection, labels.name)
@@ -50,29 +50,22 @@ def _levels(labels: Any, image: Any, part: Part) -> tuple[Level, Level | None]:
     return _copied(objects), None if values is None else _copied(values)
 
 
-def _copied(level: Level) -> Level:
-    return level._replace(array=snapshot(level.array))
+def _copied(level: Selection) -> Selection:
+    return level._replace(levels=(snapshot(level.full),))
 
 
-def _objects(level: Level, name: str) -> Generator[Step, None, NDArray[Any]]:
-    labels = yield from load(level.array)
+def _check_objects(labels: NDArray[Any], name: str) -> None:
     if not labels.any():
         raise ValueError(f"“{name}” has no objects here.")
-    return labels
 
 
-def object_curves_job(labels: Any, image: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
-    """Return the job of the `ecc_core.RegionCurves` of layers in their current state."""
-    objects, values = _levels(labels, image, part)
-    assert values is not None
-    name = labels.name
-
-    def compute() -> Iterator[Step]:
-        found = yield from _objects(objects, name)
-        loaded = yield from load(values.array)
-        yield Step(ecc.region_curves(loaded, found, thresholds, **sets))
-
-    return compute
+def curves_of_objects(
+    labels: Any, image: Any, part: Part, thresholds: int, **sets: Any
+) -> RegionCurves:
+    """Return the curves of the objects of a part of a layer."""
+    objects, values = (np.asarray(level.full) for level in _levels(labels, image, part) if level)
+    _check_objects(objects, labels.name)
+    return ecc.region_curves(values, objects, thresholds, **sets)
 
 
 def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
@@ -103,12 +96,13 @@ def measure_job(
     name = labels.name
 
     def compute() -> Iterator[Step]:
-        yield from prepared("objects", objects.array if values is None else values.array)
-        found = yield from _objects(objects, name)
+        yield from prepared("objects", objects.full if values is None else values.full)
+        found = yield from load(objects.full)
+        _check_objects(found, name)
         curves, of_image, levels = None, found != 0, np.ones(1)
         sets: Any = {"superlevel": superlevel or values is None, "connectivity": connectivity}
         if values is not None:
-            of_image = yield from load(values.array)
+            of_image = yield from load(values.full)
             curves = ecc.region_curves(of_image, found, thresholds, **sets)
             levels = curves.thresholds
         lengths = {"spacing": objects.spacing, "estimator": ESTIMATORS.get(found.ndim)}

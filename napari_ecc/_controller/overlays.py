@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
-from napari_ecc._controller.layers import (
-    PLUGIN_KEY,
-    Selection,
-    placement,
-    shown_axes,
-)
+from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import read_settings
 from napari_ecc._workers import Job, Runner, Step
@@ -33,19 +28,13 @@ LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
 
 
 def embedded(
-    array: NDArray[Any],
-    layer: Any,
-    selection: Selection,
-    spacing: ArrayLike | None = None,
-    start: ArrayLike = 0,
+    array: NDArray[Any], layer: Any, selection: Selection, start: ArrayLike = 0
 ) -> dict[str, Any]:
     """Return the arguments of a layer that is aligned with the selected part of another one.
 
-    `spacing` is the distance of the array's points in world units, that of the selection if it is
-    None; `start` is where the array begins, in its own points.
+    `start` is where the array begins, in its own points.
     """
-    axes = list(selection.axes)
-    step = 1 if spacing is None else np.asarray(spacing) / selection.spacing
+    axes, step = list(selection.axes), selection.step
     corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
     corner[axes] = np.multiply(start, step) + np.subtract(step, 1) / 2
     shape = np.ones(corner.size, int)
@@ -131,7 +120,7 @@ class Overlay:
         if self.layer not in layers or self._described not in layers:
             return
         now, place = layers.index(self.layer), layers.index(self._described) + 1
-        while place < len(layers) and _rank(layers[place]) <= self.rank:
+        while place < len(layers) and layers[place].metadata.get(PLUGIN_KEY, inf) <= self.rank:
             if place == now:
                 return
             place += 1
@@ -181,11 +170,6 @@ class Overlay:
         return layer
 
 
-def _rank(layer: Any) -> float:
-    """Return the rank of an overlay, and infinity for other layers."""
-    return float(layer.metadata.get(PLUGIN_KEY, math.inf))
-
-
 def _is_same(name: str, known: Any, wanted: Any) -> bool:
     """Whether an attribute of a layer has a value already; data are compared by identity."""
     if name == "data":
@@ -204,20 +188,15 @@ def look_of_sets() -> dict[str, Any]:
     return {name: settings.get(name, default) for name, default in defaults.items()}
 
 
-def look_of_outlines() -> dict[str, Any]:
-    """Return colour and opacity of outlines."""
-    return {"colour": OUTLINE, "opacity": 0.9}
-
-
 class LabelsOverlay(Overlay):
     """Points of a selection that a job finds, as a Labels layer of one colour.
 
-    `look` returns its colour and opacity: `look_of_sets` or `look_of_outlines`.
+    They are those of a set, or an `outline` of sets.
     """
 
-    def __init__(self, viewer: Any, name: str, look: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, viewer: Any, name: str, *, outline: bool) -> None:
         super().__init__(viewer)
-        self._name, self._look = name, look
+        self._name, self._outline = name, outline
         self.runner = Runner(name)
 
     def clear(self) -> None:
@@ -225,13 +204,7 @@ class LabelsOverlay(Overlay):
         self.runner.cancel()
         self.remove_soon()
 
-    def find(
-        self,
-        job: Job,
-        layer: Any,
-        selection: Selection,
-        spacing: ArrayLike,
-    ) -> None:
+    def find(self, job: Job, layer: Any, selection: Selection) -> None:
         """Show what a job finds: where a bool array begins, see `embedded`, and the array.
 
         If boxes of its points follow, see `surroundings`, they are brought into view.
@@ -241,11 +214,11 @@ class LabelsOverlay(Overlay):
             if step.value is None:
                 return
             start, inside, *boxes = step.value
-            look = self._look()
+            look = {"colour": OUTLINE, "opacity": 0.9} if self._outline else look_of_sets()
             self._show(
                 layer,
                 self._viewer.add_labels,
-                embedded(inside.astype(np.uint8), layer, selection, spacing, start),
+                embedded(inside.astype(np.uint8), layer, selection, start),
                 name=self._name,
                 opacity=look["opacity"],
                 blending="translucent_no_depth",
@@ -287,13 +260,6 @@ class LabelsOverlay(Overlay):
             camera.zoom = min(zoom, camera.zoom)
 
 
-def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the colours of critical points by how much they change the Euler characteristic."""
-    place = np.clip(np.abs(effects), 1, 3) - 1
-    colours: NDArray[Any] = np.where(effects > 0, np.array(RAISES)[place], np.array(LOWERS)[place])
-    return colours
-
-
 class PointsOverlay(Overlay):
     """Critical points, coloured by whether they raise or lower the Euler characteristic."""
 
@@ -303,11 +269,14 @@ class PointsOverlay(Overlay):
         for axis, at in enumerate(selection.where):
             points[:, axis] = 0 if isinstance(at, slice) else at
         points[:, list(selection.axes)] = found.points
+        effects, size = found.effects, np.minimum(np.abs(found.effects), 4)
+        strength = np.clip(size, 1, 3) - 1
+        colours = np.where(effects > 0, np.array(RAISES)[strength], np.array(LOWERS)[strength])
         content = {
             "data": points,
-            "features": {"effect": found.effects, "value": found.values},
-            "face_color": colours_of_effects(found.effects) if len(points) else RAISES[0],
-            "size": 2.0 + np.minimum(np.abs(found.effects), 4),
+            "features": {"effect": effects, "value": found.values},
+            "face_color": colours if len(points) else RAISES[0],
+            "size": 2.0 + size,
             **placement(image),
         }
         self._show(

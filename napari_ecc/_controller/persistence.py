@@ -76,18 +76,8 @@ def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> I
         yield Step(Objects(label(inside, structure)[0], None))
         return
     yield from prepared("components", field.data)
-    found = yield from apart(
-        partial(
-            ecc.persistent_regions,
-            field.data,
-            least,
-            threshold=threshold,
-            mask=field.mask,
-            nan="omit",
-            workers=WORKERS,
-            **sets,
-        )
-    )
+    find = partial(ecc.persistent_regions, field.data, least, threshold=threshold, mask=field.mask)
+    found = yield from apart(partial(find, nan="omit", workers=WORKERS, **sets))
     yield Step(_objects(found, threshold))
 
 

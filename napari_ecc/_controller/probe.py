@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from napari_ecc._controller.details import Details
 from napari_ecc._controller.fields import Field, surroundings
 from napari_ecc._controller.links import Links
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.persistence import Objects, find_objects
-from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted
-from napari_ecc._workers import Job, Step
+from napari_ecc._workers import Step
 
 
 class ObjectProbe:
@@ -28,20 +27,19 @@ class ObjectProbe:
     def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
         self._viewer, self._model, self._details = viewer, model, details
         self._place: tuple[int, ...] | None = None
-        self._outline = LabelsOverlay(viewer, "chosen component", look_of_outlines)
+        self._outline = LabelsOverlay(viewer, "chosen component", outline=True)
         self.runners = [self._outline.runner]
         self._links = Links()
         events = model.events
-        changes = events.threshold, events.min_persistence, events.classes
-        self._links.add(self._forget, *changes)
+        self._links.add(self._forget, events.threshold, events.min_persistence, events.classes)
         viewer.mouse_move_callbacks.append(self._on_move)
+        self._links.callback(viewer.mouse_move_callbacks.remove, self._on_move)
         self._replace(double_click_to_zoom, self._on_double_click)
+        self._links.callback(self._replace, self._on_double_click, double_click_to_zoom)
 
     def close(self) -> None:
         """Disconnect from the viewer."""
         self._links.close()
-        self._viewer.mouse_move_callbacks.remove(self._on_move)
-        self._replace(self._on_double_click, double_click_to_zoom)
         self._outline.close()
 
     def _replace(self, old: Any, new: Any) -> None:
@@ -105,7 +103,9 @@ class ObjectProbe:
         objects, source = self._details.objects, self._details.source
         if objects is not None and source is not None:
             chosen = np.isin(objects.labels, labels).view(np.uint8)
-            self._find(lambda: iter([Step(surroundings(chosen))]), source)
+            self._outline.find(
+                lambda: iter([Step(surroundings(chosen))]), source.layer, source.selection
+            )
 
     def outline(self, *indices: int) -> None:
         """Outline components of the diagram.
@@ -128,24 +128,14 @@ class ObjectProbe:
         least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
         points = classes.birth_points[chosen]
         job = partial(_outlined, field, threshold, least, points, **self._details.sets)
-        self._find(job, source)
-
-    def _find(self, job: Job, source: Source) -> None:
-        self._outline.find(job, source.layer, source.selection, source.selection.spacing)
+        self._outline.find(job, source.layer, source.selection)
 
 
 def _outlined(
     field: Field, threshold: float, least: float, points: NDArray[np.int64], **sets: Any
 ) -> Iterator[Step]:
-    found: Objects = yield from _last(find_objects(field, threshold, least, **sets))
+    for step in find_objects(field, threshold, least, **sets):
+        found = step.value
+        yield Step(None)
     chosen = np.isin(found.labels, found.labels[tuple(points.T)])
     yield Step(surroundings(chosen.view(np.uint8)))
-
-
-def _last(steps: Iterator[Step]) -> Generator[Step, None, Any]:
-    """Return the value of a job's last step; those before are yielded without theirs."""
-    value = None
-    for step in steps:
-        value = step.value
-        yield Step(None)
-    return value

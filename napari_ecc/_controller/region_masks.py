@@ -17,7 +17,7 @@ from napari_ecc._controller.layers import (
     snapshot,
     values_of,
 )
-from napari_ecc._controller.loading import Level, describe, fitting_level
+from napari_ecc._controller.loading import describe, fitting_level
 
 CORNERS = 64
 """Number of corners of the polygon that approximates an ellipse."""
@@ -62,7 +62,7 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
     return selection_of(other, part)
 
 
-def matching_level(layer: Any, selection: Selection, level: Level, other: Any) -> Level:
+def matching_level(layer: Any, selection: Selection, level: Selection, other: Any) -> Selection:
     """The part of another layer that lies where the selection of a layer does, at its resolution.
 
     A ValueError says that it has no curve, or another shape.
@@ -78,7 +78,7 @@ def matching_level(layer: Any, selection: Selection, level: Level, other: Any) -
             f"{describe(shapes[1])}, got {describe(shapes[0])}."
         )
     result = fitting_level(found, other.name)
-    if result.array.shape != level.array.shape:
+    if result.full.shape != level.full.shape:
         raise ValueError(f"“{layer.name}” and “{other.name}” must have the same levels.")
     return result
 

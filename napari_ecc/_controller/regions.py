@@ -17,8 +17,8 @@ from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, selection_of
-from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.layers import Part, Selection, selection_of
+from napari_ecc._controller.loading import fitting_level, load
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -28,7 +28,7 @@ from napari_ecc._controller.measuring import (
     placed,
     rows_of,
 )
-from napari_ecc._controller.overlays import LabelsOverlay, look_of_outlines
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
@@ -51,9 +51,9 @@ SETTINGS = (
 )
 
 
-def outline(level: Level, labels: Sequence[int], fresh: int) -> Iterator[Step]:
+def outline(level: Selection, labels: Sequence[int], fresh: int) -> Iterator[Step]:
     """Find the points next to objects, and the boxes of the first ones; see `surroundings`."""
-    objects = yield from load(level.array)
+    objects = yield from load(level.full)
     numbers = np.arange(1, len(labels) + 1, dtype=np.int32)
     found = surroundings(map_array(objects, np.array(labels, objects.dtype), numbers))
     yield Step(found and (*found[:2], found[2][:fresh]))
@@ -71,7 +71,7 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._marker = LabelsOverlay(viewer, "selected objects", look_of_outlines)
+        self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
@@ -82,12 +82,8 @@ class RegionController(DockController):
         self._links.add(self._select_in_layer, events.selected)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         viewer.mouse_drag_callbacks.append(self._on_press)
+        self._links.callback(viewer.mouse_drag_callbacks.remove, self._on_press)
         self._on_other_layer()
-
-    def close(self) -> None:
-        """Stop, disconnect from the viewer, and remove the overlays."""
-        self.viewer.mouse_drag_callbacks.remove(self._on_press)
-        super().close()
 
     @property
     def layer(self) -> Any | None:
@@ -270,12 +266,11 @@ class RegionController(DockController):
         if layer is None or not labels:
             self._marker.clear()
             return
-        selection = selection_of(layer, self.part_in_view(layer))
-        level = fitting_level(selection, layer.name)
+        level = fitting_level(selection_of(layer, self.part_in_view(layer)), layer.name)
         fresh = set(labels).difference(before)  # what is brought into view
         ordered = sorted(labels, key=fresh.__contains__, reverse=True)
         job = partial(outline, level, ordered, len(fresh))
-        self._marker.find(job, layer, selection, level.spacing)
+        self._marker.find(job, layer, level)
         layer.selected_label = labels[-1]
 
     def _on_selected_label(self, event: Any) -> None:

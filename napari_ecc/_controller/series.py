@@ -20,10 +20,8 @@ from napari_ecc._controller.layers import (
     levels_of,
     nearest_point,
     problem_with,
-    selection_of,
 )
 from napari_ecc._controller.loading import describe, device_name
-from napari_ecc._model.levels import has_integers
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
@@ -63,11 +61,10 @@ class SeriesController(DockController):
         model = self.model
         self._reshape()
         wanted = {model.key(index): self._request(index) for index in model.missing()}
-        if not wanted:
+        if wanted:
+            self.runner.submit(partial(compute_curves, wanted), self._on_step)
+        else:
             self.runner.cancel()
-            self._tell()
-            return
-        self.runner.submit(partial(compute_curves, wanted), self._on_step)
         self._tell()
 
     def _on_step(self, step: Step) -> None:
@@ -75,10 +72,9 @@ class SeriesController(DockController):
         self._tell()
 
     def _request(self, frame: Index) -> Request:
-        layer, model = self._layer, self.model
+        part, model = self._part_at(frame), self.model
         sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
-        selection = selection_of(layer, self._part_at(frame))
-        return request_of(layer, selection, thresholds=model.thresholds, range=model.range, **sets)
+        return request_of(self._layer, part, thresholds=model.thresholds, range=model.range, **sets)
 
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
@@ -92,7 +88,7 @@ class SeriesController(DockController):
             return []
         options = {
             "axis": model.axis,
-            "part": self._frame,
+            "part": self._part_at(model.index),
             "thresholds": model.n_thresholds,
             "range": model.range,
             "superlevel": model.superlevel,
@@ -114,11 +110,6 @@ class SeriesController(DockController):
     def _frame_ndim(self) -> int:
         return 2 if self.model.scope == "slice" else 3
 
-    @property
-    def _frame(self) -> Part:
-        """The frame in view."""
-        return self._part_at(self.model.index)
-
     def _part_at(self, frame: Index) -> Part:
         return (*frame, *(slice(None),) * self._frame_ndim)
 
@@ -134,7 +125,7 @@ class SeriesController(DockController):
 
     def _show_frame_in_view(self) -> None:
         state = f"{self._known()} known" if self.model.missing() else "complete"
-        self.show_part(self._layer, self._frame, state)
+        self.show_part(self._layer, self._part_at(self.model.index), state)
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message
@@ -164,7 +155,7 @@ class SeriesController(DockController):
             )
         full = levels_of(layer)[0]
         shape = tuple(full.shape[: -self._frame_ndim])
-        model.whole = has_integers(full)
+        model.whole = full.dtype.kind in "biu"
         if shape != model.shape:
             with model.events.blocked():
                 model.shape, model.axis = shape, min(model.axis, len(shape) - 1)

@@ -43,14 +43,12 @@ class History:
         self._changes.append((name, undo))
         self.changed.emit(self.newest)
 
-    def undo(self) -> str:
-        """Undo the newest change and return its name, or "" if there is none."""
-        if not self._changes:
-            return ""
-        name, undo = self._changes.pop()
-        undo()
-        self.changed.emit(self.newest)
-        return name
+    def undo(self) -> None:
+        """Undo the newest change, if there is one."""
+        if self._changes:
+            _, undo = self._changes.pop()
+            undo()
+            self.changed.emit(self.newest)
 
     def change_features(self, layer: Any, features: Any) -> None:
         """Replace the features of a layer."""

@@ -1,4 +1,4 @@
-"""The set at a threshold, on top of the image."""
+"""The set at a threshold, on top of the image, and its outline."""
 
 from __future__ import annotations
 
@@ -9,20 +9,34 @@ from typing import Any
 import numpy as np
 from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
+from vispy.visuals import ImageVisual
+from vispy.visuals.shaders import Function
 
-from napari_ecc._controller.contour import Contour
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.layers import (
-    Selection,
-    levels_of,
-    placement,
-    selection_of,
-    shown_axes,
-)
+from napari_ecc._controller.layers import Selection, levels_of, placement, selection_of, shown_axes
 from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_sets
 
 MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
+
+OUTLINE_WIDTH = 2.0
+"""In pixels of the screen."""
+
+LAST = 9
+"""Place among what is done with a point: after it got its opacity, that of a line is twice it."""
+
+OUTLINE_CODE = """
+void keep_outline(vec2 at) {
+    vec2 across = $width * dFdx(at), down = $width * dFdy(at);
+    bool within = $width > 0.0;
+    for (int i = -1; i <= 1; i++)
+        for (int j = -1; j <= 1; j++)
+            if ($colour(texture2D($texture, at + float(i) * across + float(j) * down)).a == 0.0)
+                within = false;
+    if (within) discard;
+    gl_FragColor.a = $width > 0.0 ? min(1.0, 2.0 * gl_FragColor.a) : gl_FragColor.a;
+}
+"""
 
 
 class SetOverlay(Overlay):
@@ -49,10 +63,12 @@ class SetOverlay(Overlay):
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
         look = look_of_sets()
+        inside = transform_color(look["colour"])[0]
+        sides = [CLEAR, inside] if model.superlevel else [inside, CLEAR]
         content = {
             **self._data(image, selection, field, model),
             "name": self._name(image),
-            "colormap": _step(look["colour"], model.superlevel),
+            "colormap": Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1]),
             "rendering": "mip" if model.superlevel else "minip",
             "contrast_limits": self._limits(model.threshold),
         }
@@ -119,7 +135,7 @@ class SetOverlay(Overlay):
             values = values.astype(np.float32)
         if field.mask is not None:
             values = np.where(field.mask[some], values, np.nan)
-        return embedded(values, image, part, steps * part.spacing)
+        return embedded(values, image, part._replace(step=steps))
 
     def move(self, threshold: float) -> None:
         """Show the set at another threshold."""
@@ -145,15 +161,38 @@ class SetOverlay(Overlay):
         return upper - 256 * step, upper + 255 * step
 
 
+class Contour:
+    """The outline of a set, found by the graphics card while it draws.
+
+    It leaves out what an image shows, but for what is near points that its colormap does not show.
+
+    napari's `Labels.contour` searches the whole array in memory, which is too slow while the
+    threshold is dragged: of 2048 x 2048 pixels a frame takes 2.7 times as long as one of a contrast
+    drag.
+    """
+
+    def __init__(self, node: ImageVisual) -> None:
+        self.node = node
+        self._outline = outline = Function(OUTLINE_CODE)
+        outline["texture"], outline["width"] = node._texture, 0.0
+        build = node._build_color_transform
+
+        def build_and_share() -> Any:
+            outline["colour"] = colour = build()
+            return colour
+
+        node._build_color_transform = build_and_share
+        node._need_colortransform_update = True
+        node._get_hook("frag", "post").add(outline("v_texcoord"), position=LAST)
+
+    def show(self, *, outline: bool) -> None:
+        """Show the outline, or all points."""
+        self._outline["width"] = OUTLINE_WIDTH if outline else 0.0
+        self.node.update()
+
+
 def _upper_single(t: float, superlevel: bool) -> float:
     """Return the smallest float32 above the change at a threshold."""
     single = np.float32(t)
     above = single >= t if superlevel else single > t
     return float(single if above else np.nextafter(single, np.float32(np.inf)))
-
-
-def _step(colour: str, superlevel: bool) -> Colormap:
-    """Return a colormap that is transparent on one side and coloured on the other."""
-    inside = transform_color(colour)[0]
-    sides = [CLEAR, inside] if superlevel else [inside, CLEAR]
-    return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])

@@ -55,7 +55,8 @@ class Comparison(NamedTuple):
         if len(sizes) > MOST_NAMED:
             sizes = [f"{len(sizes)} groups"]
         if self.test is None:
-            return f"{', '.join(sizes)}. A test needs groups of 2 or more {self._units}."
+            units = f"values of {self.unit}" if self.unit else "curves"
+            return f"{', '.join(sizes)}. A test needs groups of 2 or more {units}."
         distance = f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}"
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
         found = self.test.differing()
@@ -64,10 +65,6 @@ class Comparison(NamedTuple):
             ranges = [f"{len(ranges)} ranges from {found[0][0]:g} to {found[-1][1]:g}"]
         where = f"thresholds that differ (p ≤ 0.05, corrected): {', '.join(ranges) or 'none'}"
         return f"{distance}, {result}; {where}" + ("" if self.unit else f"; {INDEPENDENT}")
-
-    @property
-    def _units(self) -> str:
-        return f"values of {self.unit}" if self.unit else "curves"
 
 
 def groups_of(
@@ -170,11 +167,8 @@ def values_of(names: list[str], features: Any, column: str) -> list[str]:
     if column not in table.columns:
         raise ValueError(f"`by` must be a column of `features`, got {column!r}")
     values = table[column].astype(object).where(table[column].notna(), "")
-    return [_in_words(value) or "none" for value in values]
-
-
-def _in_words(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return [text or "none" for text in texts]
 
 
 def _band(curves: list[EulerCurve], units: list[str]) -> CurveBand:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import BettiCurves
-from napari_ecc._model.levels import stepped
 from napari_ecc._model.persistence import Classes
 
 Scope = Literal["slice", "volume"]
@@ -68,10 +67,6 @@ class Curve:
         """Index of the nearest of the curve's thresholds."""
         return int(np.argmin(np.abs(self.thresholds - threshold)))
 
-    def nearest(self, threshold: float) -> float:
-        """The nearest of the curve's thresholds."""
-        return stepped(self.thresholds, threshold)
-
 
 class Counts(NamedTuple):
     """The Betti numbers of a set."""
@@ -90,7 +85,10 @@ class Counts(NamedTuple):
         `colours` of the terms, as ``#rrggbb``, make it rich text.
         """
         names = BETTI_NAMES[len(self.numbers)]
-        terms = [_of(number, *name) for number, name in zip(self.numbers, names, strict=True)]
+        terms = [
+            f"{number:,} {one if number == 1 else many}"
+            for number, (one, many) in zip(self.numbers, names, strict=True)
+        ]
         if colours:
             pairs = zip(terms, colours, strict=False)
             terms = [f"<span style='color: {colour}'>{term}</span>" for term, colour in pairs]
@@ -105,10 +103,6 @@ class Histogram:
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
     otsu: float  # Otsu's threshold
-
-
-def _of(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 @dataclass
@@ -148,6 +142,16 @@ class ExplorerModel:
     status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `napari_ecc.actions.layer_curve`."""
+        return {
+            "thresholds": self.bins,
+            "superlevel": self.superlevel,
+            "connectivity": self.connectivity,
+            "smoothing": self.sigma,
+        }
 
     @property
     def counts(self) -> Counts | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +28,6 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     if whole:
         return np.round(np.linspace(math.floor(low), math.ceil(high), bins))
     return np.linspace(low, high, bins)
-
-
-def has_integers(values: Any) -> bool:
-    """Whether an array, in memory or not, is one of integers or bools."""
-    kind: str = values.dtype.kind
-    return kind in "biu"
 
 
 def stepped(levels: Floats, now: float, count: int = 0) -> float:

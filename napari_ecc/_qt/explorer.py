@@ -154,7 +154,7 @@ class EulerExplorer(Panel):
             merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1)),
             birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
             birth_above=("Birth ▶", "Birth above", lambda: jump("birth", 1)),
-            otsu=("Otsu", "Otsu's threshold of the values", self.controller.go_to_otsu),
+            otsu=("Otsu", "Otsu's threshold of the values", self.controller.details.go_to_otsu),
         )
         return self.jumps
 

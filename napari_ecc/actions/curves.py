@@ -27,10 +27,9 @@ from napari_ecc._controller.layers import (
     checked_part,
     contrast_limits,
     levels_of,
-    selection_of,
 )
 from napari_ecc._controller.persistence import find_classes
-from napari_ecc._model.levels import even_levels, has_integers
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
 
 if TYPE_CHECKING:
@@ -297,9 +296,9 @@ def frame_curves(
     part = checked_part(layer, part or planes)
     low, high = range or contrast_limits(layer)
     sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
-    levels = even_levels(low, high, thresholds, whole=has_integers(levels_of(layer)[0]))
+    levels = even_levels(low, high, thresholds, whole=levels_of(layer)[0].dtype.kind in "biu")
     wanted = {
-        name: request_of(layer, selection_of(layer, frame), thresholds=levels, **sets)
+        name: request_of(layer, frame, thresholds=levels, **sets)
         for name, frame in frames_of(layer, part, axis).items()
     }
     found = list(result(compute_curves(wanted)).values())
@@ -310,5 +309,4 @@ def _requested(
     layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
 ) -> Request:
     """Return the request for a part of a layer, which must have a curve."""
-    selection = selection_of(layer, checked_part(layer, part))
-    return request_of(layer, selection, region=region, **options)
+    return request_of(layer, checked_part(layer, part), region=region, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,15 +76,15 @@ def layer_transform(
     if isinstance(directions, int):
         directions = circle(directions, elevation, ndim)
     sweep = Sweep(
-        source=(layer.name,),
+        version=0,
+        selection=selection,
         level=fitting_level(selection, layer.name),
-        filtration="height" if slope is None else "plane",
-        threshold=math.nan if threshold is None else threshold,
+        threshold=threshold,
+        slope=slope,
         superlevel=superlevel,
         connectivity=connectivity,
-        slope=slope or 0.0,
         n_heights=heights,
     )
-    swept = Swept(np.asarray(sweep.level.array))
+    swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
     return found if slope is not None else replace(found, units=unit_of(layer, selection.where))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ecc_core import EulerCurve
 from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.measuring import (
+    curves_of_objects,
     frame_of,
     measure_job,
     named_curves,
-    object_curves_job,
 )
 from napari_ecc._workers import result
 
@@ -55,15 +55,9 @@ def object_curves(
     ['cells 1', 'cells 2', 'cells 3']
     """
     part = checked_part(labels, part)
-    job = object_curves_job(
-        labels,
-        image,
-        part=part,
-        thresholds=thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
-    return named_curves(result(job()), labels.name, frame_of(part))
+    sets = {"superlevel": superlevel, "connectivity": connectivity}
+    found = curves_of_objects(labels, image, part, thresholds, **sets)
+    return named_curves(found, labels.name, frame_of(part))
 
 
 def region_table(

@@ -149,7 +149,7 @@ class User:
 def assert_nothing_is_stale(panels) -> bool:
     """The explorer's curve is that of its layer, part and settings now; whether there is one."""
     explorer = panels["explorer"]
-    model, shown = explorer.model, explorer.controller._shown
+    model, shown = explorer.model, explorer.controller.details.source
     if model.curve is None or not model.curve.complete or model.status.startswith("Cancelled"):
         return False
     assert shown.layer == explorer.controller.layer
