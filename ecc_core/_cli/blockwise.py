@@ -182,7 +182,6 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
             calibration or Calibration(),
             arguments,
             labels=arguments.labels,
-            boundary=arguments.boundary,
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)

@@ -213,7 +213,6 @@ def open_blocks(
     arguments: Namespace,
     *,
     labels: str | None = None,
-    boundary: str = "closed",
 ) -> Blocks:
     """Return the selected part of an image, smoothed, with its labels and its mask.
 
@@ -227,6 +226,7 @@ def open_blocks(
         if sigma.size not in (1, ndim):
             raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
         steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
+        boundary = getattr(arguments, "boundary", "closed")  # transforms have none
         wraps = check_boundary(boundary, "curves").wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
     return Blocks(

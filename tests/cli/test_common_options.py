@@ -420,6 +420,16 @@ class TestOneImage:
         assert main([*command, "--mask", "{stem}_mask.npy"]) == 0
         assert np.load(out).max() == 2
 
+    def test_objects_of_a_smooth_periodic_image(self, tmp_path):
+        image = noise(20, 30)
+        image[:, :8], image[:, -8:] = 255, 0
+        np.save(tmp_path / "a.npy", image)
+        command = ["objects", str(tmp_path / "a.npy"), "--smooth", "2", "--boundary", "periodic"]
+        command += ["--persistence", "0", "--threshold", "120", "--out", str(tmp_path / "l.npy")]
+        assert main(command) == 0
+        smooth = gaussian_filter(image.astype(np.float32), 2, mode="wrap")
+        np.testing.assert_array_equal(np.load(tmp_path / "l.npy") > 0, smooth <= 120)
+
     def test_a_smooth_shape(self, tmp_path):
         image, mask = noise(20, 21), noise(20, 21, seed=1) > 20
         np.save(tmp_path / "a.npy", image)
