@@ -82,7 +82,7 @@ ECC_DEVICE void scan(const Image& image, const SlicedUnit& unit, Room room, Slic
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             if (kCubes && s == 0) given_behind[x] = flat[x];
-            c[x] = tuned::subtract(flat[x], only(deep[x], ~behind[x]), given_behind[x]);
+            c[x] = subtract(flat[x], only(deep[x], ~behind[x]), given_behind[x]);
             given_behind[x] = only(deep[x], behind[x]);
         }
         if (s >= unit.begin) count(room.here, c, place.inside ? unit.own(feed.rest) : kNone);

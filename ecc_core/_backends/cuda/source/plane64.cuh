@@ -12,6 +12,11 @@ ECC_DEVICE Plane64 operator|(Plane64 p, Plane64 q) { return {p.a | q.a, p.b | q.
 ECC_DEVICE Plane64 operator^(Plane64 p, Plane64 q) { return {p.a ^ q.a, p.b ^ q.b}; }
 ECC_DEVICE Plane64 operator~(Plane64 p) { return {~p.a, ~p.b}; }
 
+template <unsigned table>
+ECC_DEVICE Plane64 logic(Plane64 p, Plane64 q, Plane64 r) {
+    return {logic<table>(p.a, q.a, r.a), logic<table>(p.b, q.b, r.b)};
+}
+
 constexpr int kPairRows = 16;
 constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
 constexpr unsigned kFirstRow = 0x00010001u;  // of two columns

@@ -8,7 +8,11 @@ typedef Plane64 plane;
 typedef Plane32 plane;
 #endif
 
-ECC_DEVICE plane majority(plane a, plane b, plane c) { return (a & b) | (c & (a | b)); }
+// Functions of three bits as `logic` takes them: their values where a, b and c are 0xF0, 0xCC and 0xAA.
+// The compiler finds only some of them.
+constexpr unsigned kParity = 0x96, kMajority = 0xE8, kChoice = 0xCA;
+constexpr unsigned kNotParity = 0x69, kNotMajority = 0x17, kNotAllEqual = 0x7E;
+constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71;
 
 // A digit in {-1, 0, 1} for each sample: plus - minus.
 struct Trits {
@@ -28,12 +32,13 @@ ECC_DEVICE Numbers3 zeros() { return {kAll, kAll, kNone}; }
 
 ECC_DEVICE Numbers3 sum(Trits a, Trits b, Trits c) {
     // Plus and not-minus.
-    const plane plus = a.plus ^ b.plus ^ c.plus, plus2 = majority(a.plus, b.plus, c.plus);
-    const plane minus = ~(a.minus ^ b.minus ^ c.minus),
-                minus2 = ~majority(a.minus, b.minus, c.minus);
-    const plane low = plus ^ minus, carry = plus & minus;
-    const plane middle = plus2 ^ minus2 ^ carry, high = majority(plus2, minus2, carry);
-    return {low, middle, high};
+    const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
+                plus2 = logic<kMajority>(a.plus, b.plus, c.plus);
+    const plane minus = logic<kNotParity>(a.minus, b.minus, c.minus),
+                minus2 = logic<kNotMajority>(a.minus, b.minus, c.minus);
+    const plane carry = plus & minus;
+    return {plus ^ minus, logic<kParity>(plus2, minus2, carry),
+            logic<kMajority>(plus2, minus2, carry)};
 }
 
 ECC_DEVICE Numbers3 only(Numbers3 a, plane where) {
@@ -52,12 +57,15 @@ ECC_DEVICE Numbers4 extend(Numbers3 a) {
 
 // a - b - c: as they hold three more, that is a + ~b + ~c + 5 in four bits.
 ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
-    const plane s0 = a.b0 ^ b.b0 ^ c.b0, m0 = majority(a.b0, ~b.b0, ~c.b0);
-    const plane s1 = a.b1 ^ b.b1 ^ c.b1, m1 = majority(a.b1, ~b.b1, ~c.b1);
-    const plane s2 = a.b2 ^ b.b2 ^ c.b2, m2 = majority(a.b2, ~b.b2, ~c.b2);
-    const plane carry = majority(s1, m0, s0);
-    const plane some = s2 | m1 | carry, all = s2 & m1 & carry;
-    return {~s0, s1 ^ m0 ^ s0, ~(s2 ^ m1 ^ carry), m2 ^ (some & ~all)};
+    const plane s0 = logic<kParity>(a.b0, b.b0, c.b0),
+                m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
+    const plane s1 = logic<kParity>(a.b1, b.b1, c.b1),
+                m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
+    const plane s2 = logic<kParity>(a.b2, b.b2, c.b2),
+                m2 = logic<kMajorityNotBC>(a.b2, b.b2, c.b2);
+    const plane carry = logic<kMajority>(s1, m0, s0);
+    return {~s0, logic<kParity>(s1, m0, s0), logic<kNotParity>(s2, m1, carry),
+            m2 ^ logic<kNotAllEqual>(s2, m1, carry)};
 }
 
 ECC_DEVICE Numbers4 minus(Numbers4 a) {

@@ -110,7 +110,7 @@ ECC_DEVICE unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
     for (int k = 0; k < n / 2; ++k) {
         const unsigned a = queue[3 * k], b = queue[3 * k + 1], c = queue[3 * k + 2];
         queue[n + k] = a ^ b ^ c;
-        carries[k] = majority(a, b, c);
+        carries[k] = (a & b) | (c & (a | b));
     }
     return queue[n + n / 2 - 1];
 }

@@ -20,37 +20,6 @@ constexpr bool kSigned = Element(-1) < Element(0);
 // If some column of a warp has more events than this, taking all samples is faster.
 constexpr unsigned kDense = 8;
 
-// Functions of three bits as `logic` takes them: their values where a, b and c are 0xF0, 0xCC and 0xAA.
-// The compiler finds only some of them.
-constexpr unsigned kParity = 0x96, kMajority = 0xE8, kChoice = 0xCA;
-constexpr unsigned kNotParity = 0x69, kNotMajority = 0x17, kNotAllEqual = 0x7E;
-constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71;
-
-// `sum` and `subtract` of planes.cuh, in as few instructions as possible.
-namespace tuned {
-ECC_DEVICE Numbers3 sum(Trits a, Trits b, Trits c) {
-    const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
-                plus2 = logic<kMajority>(a.plus, b.plus, c.plus);
-    const plane minus = logic<kNotParity>(a.minus, b.minus, c.minus),
-                minus2 = logic<kNotMajority>(a.minus, b.minus, c.minus);
-    const plane carry = plus & minus;
-    return {plus ^ minus, logic<kParity>(plus2, minus2, carry),
-            logic<kMajority>(plus2, minus2, carry)};
-}
-
-ECC_DEVICE Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
-    const plane s0 = logic<kParity>(a.b0, b.b0, c.b0),
-                m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
-    const plane s1 = logic<kParity>(a.b1, b.b1, c.b1),
-                m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
-    const plane s2 = logic<kParity>(a.b2, b.b2, c.b2),
-                m2 = logic<kMajorityNotBC>(a.b2, b.b2, c.b2);
-    const plane carry = logic<kMajority>(s1, m0, s0);
-    return {~s0, logic<kParity>(s1, m0, s0), logic<kNotParity>(s2, m1, carry),
-            m2 ^ logic<kNotAllEqual>(s2, m1, carry)};
-}
-}  // namespace tuned
-
 // The samples of a column. Row r is bit 31 - r of each word.
 struct Column {
     unsigned bit[kBits];
@@ -240,7 +209,7 @@ ECC_DEVICE void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
                      __funnelshift_r(given.minus, above[x].minus, 1)};
         // The first row of the image is also the row above, and gives everything to itself.
         if (kCubes) got.plus |= own.minus & place.top, got.minus |= own.plus & place.top;
-        out[x] = tuned::sum(own, lost, got);
+        out[x] = sum(own, lost, got);
         above[x] = given;
         left = right[x], maxima_left = maxima[x];
     }
