@@ -59,19 +59,10 @@ def curve(
         result += curve(image, thresholds, replace(filtration, boundary=CLOSED), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
-    cubes, superlevel = filtration.cubes, filtration.superlevel
-    direction = filtration.direction
+    cubes, direction = filtration.cubes, filtration.direction
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
-    points = image[0].size
-    plans = curve_plans(
-        dtype,
-        thresholds,
-        superlevel,
-        cubes,
-        masked=mask is not None,
-        points=points,
-        counts=boundary.is_closed,
-    )
+    more: Any = {"masked": mask is not None, "points": image[0].size, "counts": boundary.is_closed}
+    plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **more)
     order, flips = ([], []) if direction else spatial_order(image[0])
     for part, view, hidden in parts_of(image, mask, order, flips, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)

@@ -38,17 +38,11 @@ def surface(
     result = np.zeros((len(first), *(at.size for at in thresholds)), np.int64)
     if result.size == 0 or first.size == 0:
         return result
+    dtypes = (image.dtype.newbyteorder("=") for image in (first, second))
     plans = [
         # Plans for masked images have a key beyond all others, for points outside the image.
-        curve_plans(
-            image.dtype.newbyteorder("="),
-            at,
-            filtration.superlevel,
-            False,
-            masked=True,
-            points=image[0].size,
-        )[-1]
-        for image, at, filtration in zip((first, second), thresholds, filtrations, strict=True)
+        curve_plans(dtype, at, filtration.superlevel, False, masked=True, points=first[0].size)[-1]
+        for dtype, at, filtration in zip(dtypes, thresholds, filtrations, strict=True)
     ]
     bins = math.prod(plan.top + 1 for plan in plans)
 
