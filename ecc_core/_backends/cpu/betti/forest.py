@@ -59,7 +59,10 @@ class Grid:
 
     def surface(self) -> dict[Plane, Array]:
         """Return an array over each plane of the surface."""
-        return {plane: np.empty(np.delete(self.shape, plane[0]), np.int32) for plane in self.planes}
+        return {
+            (axis, at): np.empty(self.shape[:axis] + self.shape[axis + 1 :], np.int32)
+            for axis, at in self.planes
+        }
 
     def ends(self, block: Block, *, framed: bool = False) -> tuple[tuple[bool, ...], ...]:
         """Return along which axes a block begins and ends at the border of the image.

@@ -14,6 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ class _Sheets:
             np.copyto(ranks[there], i + 1, where=inside)
         values, rank = image.reshape(-1), ranks.reshape(-1)
         ndim = self.filtration.ndim
-        sets = self.filtration.in_axes(max(ndim, 2))
+        sets = replace(self.filtration.in_axes(max(ndim, 2)), nan="omit")
         given = image[None] if ndim == 3 else image
         mask = ranks.reshape(given.shape) > 0
         dimensions = [*range(ndim)]
