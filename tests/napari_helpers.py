@@ -7,6 +7,7 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 
+DOCKS = ("Threshold", "Directions", "Objects", "Series", "Compare", "Two channels")
 TIMEOUT = 120_000
 """Milliseconds for what is waited for; slow and loaded machines need some."""
 
@@ -28,6 +29,59 @@ def assert_curve_of(panel, image, **options):
     expected = ecc.euler_curve(image, curve.thresholds, **{"superlevel": True, **options})
     assert_array_equal(curve.values, expected.values)
     return curve
+
+
+def run_copied(viewer, panel):
+    """The names that the code on the clipboard defines."""
+    from qtpy.QtWidgets import QApplication
+
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(QApplication.clipboard().text(), names)
+    return names
+
+
+def save_all(save, *paths, messages):
+    """Save to files, each of which is told."""
+    messages.clear()
+    for path in paths:
+        save(str(path))
+    assert messages == [f"Saved {path}" for path in paths]
+
+
+def pixels_of(widget):
+    """The colours of a plot, (height, width, 3), in full depth whatever that of the display is."""
+    from qtpy.QtGui import QImage, QPainter
+    from superqt.utils import qimage_to_array
+
+    picture = QImage(widget.size(), QImage.Format.Format_ARGB32)
+    painter = QPainter(picture)
+    widget.render(painter)
+    painter.end()
+    return qimage_to_array(picture)[..., :3].astype(int)
+
+
+def turn_wheel(widget, at, angle=-120):
+    from qtpy.QtCore import QPoint, QPointF, Qt
+    from qtpy.QtGui import QWheelEvent
+    from qtpy.QtWidgets import QApplication
+
+    at, no_key = QPointF(*at), Qt.KeyboardModifier.NoModifier
+    where = at, widget.mapToGlobal(at), QPoint(), QPoint(0, angle)
+    no_phase = Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(*where, Qt.MouseButton.NoButton, no_key, no_phase, False)
+    QApplication.sendEvent(widget, event)
+
+
+def canvas_of(viewer):
+    return viewer.__wrapped__.window._qt_viewer.canvas.native
+
+
+def on_canvas(viewer, point):
+    """Pixel of a world point in the plane through the middle, looked at from the front."""
+    canvas, camera = canvas_of(viewer), viewer.scene.camera
+    down, across = (np.asarray(point)[-2:] - np.asarray(camera.center)[-2:]) * camera.zoom
+    return canvas.width() / 2 + across, canvas.height() / 2 + down
 
 
 def overlays(viewer):

@@ -15,11 +15,9 @@ from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
 from qtpy.QtWidgets import (
     QApplication,
-    QFrame,
     QGraphicsTextItem,
     QMenu,
     QProgressBar,
-    QSizePolicy,
 )
 
 LEFT, BOTTOM = 56, 40
@@ -29,13 +27,11 @@ BEHIND = 180
 """Opacity of the background of texts, of 255."""
 ROOM = 12
 """Least distance of two numbers below each other in pixels; of those in a row it is twice that."""
-LOWEST = 180
-"""Minimum height of a plot in pixels."""
+LOWEST, PREFERRED = 180, QSize(360, 240)
+"""Minimum height and preferred size of a plot in pixels."""
 EXPORT_SIZE = QSize(640, 400)
 SCALE = 3
 """Pixels of a PNG file per pixel of the screen."""
-PICTURES = (".png", ".svg", ".pdf")
-"""Suffixes of pictures."""
 
 
 class PlotColours(NamedTuple):
@@ -140,32 +136,28 @@ class Plot(pg.PlotWidget):
     again. What the left button does is up to the plot: `_press`, `_drag` and `_release`.
     """
 
-    preferred = QSize(360, 240)
-    """What `sizeHint` returns."""
     picture_wanted = Signal()
     """The user wants to save the picture."""
 
     def __init__(self, x_label: str = "", y_label: str = "", *, whole: bool = False) -> None:
         self._axes = {"bottom": Axis("bottom"), "left": Axis("left", whole=whole)}
         super().__init__(axisItems=self._axes, background=PAPER.background)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMinimumHeight(LOWEST)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMouseTracking(True)
         for widget in (self, self.viewport()):
             widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAntialiasing(True)
-        self._item = self.getPlotItem()
-        self._item.hideButtons()
-        self._item.setMenuEnabled(False)
-        self._item.layout.setContentsMargins(0, MARGIN, MARGIN, 2)
+        self.hideButtons()
+        self.setMenuEnabled(False)
+        self.plotItem.layout.setContentsMargins(0, MARGIN, MARGIN, 2)
         self._axes["left"].setWidth(LEFT)
         self._axes["bottom"].setHeight(BOTTOM)
         self.setLabels(bottom=x_label, left=y_label)
-        self._view = self._item.getViewBox()
+        self._view = self.getViewBox()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
         self._colours = PAPER
-        self._state, self._held = "", False
+        self._held = False
+        self.state = ""
+        """Why there is nothing to draw, or what the picture is not."""
         self._text, self._written = QGraphicsTextItem(), ""
         self._text.setZValue(100)
         self.scene().addItem(self._text)
@@ -181,7 +173,7 @@ class Plot(pg.PlotWidget):
 
     def sizeHint(self) -> QSize:
         """Preferred size."""
-        return self.preferred
+        return PREFERRED
 
     def set_colours(self, colours: PlotColours) -> None:
         """Apply the colours of a theme."""
@@ -199,14 +191,14 @@ class Plot(pg.PlotWidget):
         if (x0, x1, y0, y1) == self._bounds:
             return
         self._bounds = (x0, x1, y0, y1)
-        self._view.setLimits(xMin=x0, xMax=x1, yMin=y0, yMax=y1)
+        self.setLimits(xMin=x0, xMax=x1, yMin=y0, yMax=y1)
         if not zoomed:
             self.show_all()
 
     def show_all(self) -> None:
         """Leave the zoom."""
         x0, x1, y0, y1 = self._bounds
-        self._view.setRange(xRange=(x0, x1), yRange=(y0, y1), padding=0)
+        self.setRange(xRange=(x0, x1), yRange=(y0, y1), padding=0)
 
     def mousePressEvent(self, event: Any) -> None:
         """Begin what the left button does."""
@@ -256,7 +248,7 @@ class Plot(pg.PlotWidget):
 
     def pixels(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Where coordinates of the axes are on the widget."""
-        self._item.layout.activate()
+        self.plotItem.layout.activate()
         self._view.updateMatrix()
         to = self._view.childGroup.sceneTransform()
         return to.m11() * x + to.dx(), to.m22() * y + to.dy()
@@ -271,17 +263,12 @@ class Plot(pg.PlotWidget):
         x0, x1, y0, y1 = self._bounds
         return min(max(at.x(), x0), x1), min(max(at.y(), y0), y1)
 
-    @property
-    def state(self) -> str:
-        """The text of `set_state`."""
-        return self._state
-
     def set_state(self, text: str, *, busy: bool = False) -> None:
-        """Set why there is nothing to draw, or what the picture is not; `busy` adds a bar.
+        """Set the state; `busy` adds a bar.
 
         The text is drawn in the middle, or at the right of the picture, also of saved ones.
         """
-        self._state = text
+        self.state = text
         self._bar.setVisible(busy)
         self._write()
 
@@ -291,13 +278,13 @@ class Plot(pg.PlotWidget):
 
     def _write(self) -> None:
         """Write the legend and the state."""
-        self._item.setVisible(not self.empty)
+        self.plotItem.setVisible(not self.empty)
         colours, legend = self._colours, () if self.empty else self._legend()
         lines = [
             (f"<span style='color: {mark.name()}'>●</span> {escape(text)}", colours.text)
             for text, mark in legend
         ]
-        lines += [(escape(self._state), colours.text if self.empty else colours.accent)]
+        lines += [(escape(self.state), colours.text if self.empty else colours.accent)]
         align = "center" if self.empty else "right"
         behind = colours.named("background").getRgb()[:3]
         style = f"background-color: rgba{(*behind, BEHIND)}"
@@ -329,15 +316,15 @@ class Plot(pg.PlotWidget):
         raise NotImplementedError
 
     def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
-        """Save the plot, on white, to a file of one of the suffixes `PICTURES`.
+        """Save the plot, on white, to a file of one of the suffixes in `DEVICES`.
 
         `facts` become texts of a PNG file, or the description of an SVG or a PDF file. Raises
         ValueError for another suffix, OSError if the file cannot be written.
         """
         path, facts = Path(path), facts or {}
         suffix = path.suffix.lower()
-        if suffix not in PICTURES:
-            wanted = ", ".join(PICTURES)
+        if suffix not in DEVICES:
+            wanted = ", ".join(DEVICES)
             raise ValueError(f"`path` must end with one of {wanted}, got {path.name!r}")
         device = DEVICES[suffix](path, facts)
         size, colours = self.size(), self._colours
@@ -390,3 +377,4 @@ def _new_pdf(path: Path, facts: Mapping[str, str]) -> Any:
 
 
 DEVICES = {".png": _new_image, ".svg": _new_svg, ".pdf": _new_pdf}
+"""What draws pictures, by their suffixes."""

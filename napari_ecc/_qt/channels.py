@@ -35,22 +35,15 @@ class ChannelExplorer(Panel):
     about = "Two channels at every pair of thresholds."
 
     def _fill(self) -> None:
-        self.map = HeatMap("second", "first")
-        self.readout = QLabel()
-        self.readout.setWordWrap(True)
-        self.save = Saver(self, "surface.csv", self.controller.table, self.map)
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
-        self.add(self.map, stretch=1)
-        self.add(self.readout)
+        self.settings = self.add_settings(SETTINGS, self.model)
+        self.map = self.add(HeatMap("second", "first"), stretch=1)
+        self.readout = self.add(QLabel())
+        self.readout.setWordWrap(True)
         self.overlay = self.add_form(OVERLAY, self.model)
-        self.add_actions(
-            form.buttons(
-                save=self.save.button(),
-                copy=self.copy_button,
-            )
-        )
+        self.save = Saver(self, "surface.csv", self.controller.table, self.map)
+        self.add_actions(save=self.save.button(), copy=self.copy_button)
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events

@@ -77,36 +77,33 @@ class CurveComparison(Panel):
 
     def _fill(self) -> None:
         controller = self.controller
-        self.plot = CurvePlot("threshold t", "χ")
-        self.table = Table()
-        self.table.native.setMinimumHeight(90)
-        self.table.read_only = True
-        self.table.native.setAccessibleName("Descriptors of the curves")
-        self.table.native.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.sources = form.buttons(
+        sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
             objects=("Add objects", "The objects of the dock Objects", controller.add_objects),
         )
-        self.others = form.buttons(
+        others = form.buttons(
             folder=("Add folder…", FOLDER_TIP, self._ask_for_folder),
             pin=("Pin curve", "The curve of the dock Threshold", controller.pin),
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
+        self.sources, self.others = self.add(sources), self.add(others)
+        self.form = self.add_form(CHOICES, self.model)
+        self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
+        self.table = self.add(Table(), stretch=1)
+        self.table.read_only = True
+        native = self.table.native
+        native.setMinimumHeight(90)
+        native.setAccessibleName("Descriptors of the curves")
+        native.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.save_curves = Saver(self, "curves.csv", controller.curves_table, self.plot)
         self.save_table = Saver(self, "table.csv", controller.table)
-        self.actions = form.buttons(
+        self.actions = self.add_actions(
             curves=self.save_curves.button("Save curves…"),
             table=self.save_table.button("Save table…"),
             copy=self.copy_button,
         )
-        self.add(self.sources)
-        self.add(self.others)
-        self.form = self.add_form(CHOICES, self.model)
-        self.add(self.plot, stretch=2)
-        self.add(self.table, stretch=1)
-        self.add_actions(self.actions)
 
     def _connect(self) -> None:
         events = self.model.events

@@ -41,6 +41,8 @@ ANGLES = {
         form.number("azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1),
     ),
     "Elevation": (form.slider("elevation", "From the plane to the axis before", -90, 90),),
+}
+ARROW = {
     "": (form.check("show_arrow", "Arrow in the canvas", "Drag its tip to turn the direction"),),
 }
 
@@ -53,25 +55,21 @@ class DirectionExplorer(Panel):
     about = "The object, swept along a direction."
 
     def _fill(self) -> None:
-        self.plot = CurvePlot("height", "χ")
-        self.map = HeatMap("height", "azimuth °")
+        self.form = self.add_form(CHOICES, self.explorer, self.model)
+        self.settings = self.add_settings(SETTINGS, self.model, self.explorer)
+        self.angles = self.add_form(ANGLES)
+        self.angles["azimuth"].native.setSuffix("°")
+        self.angles["azimuth"].native.setWrapping(True)
+        self.arrow = self.add_form(ARROW, self.model)
+        self.plot = self.add(CurvePlot("height", "χ"), stretch=1)
+        self.map = self.add(HeatMap("height", "azimuth °"), stretch=1)
         controller = self.controller
         self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
-        self.form = self.add_form(CHOICES, self.explorer, self.model)
-        self.settings = self.add_form(SETTINGS, self.model, self.explorer, title="Settings")
-        self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
-        self.angles["azimuth"].native.setSuffix("°")
-        self.angles["azimuth"].native.setWrapping(True)
-        self.add(self.angles)
-        self.add(self.plot, stretch=1)
-        self.add(self.map, stretch=1)
         self.add_actions(
-            form.buttons(
-                curve=self.save_curve.button("Curve…"),
-                transform=self.save_transform.button("Transform…"),
-                copy=self.copy_button,
-            )
+            curve=self.save_curve.button("Curve…"),
+            transform=self.save_transform.button("Transform…"),
+            copy=self.copy_button,
         )
 
     def _connect(self) -> None:
@@ -106,7 +104,7 @@ class DirectionExplorer(Panel):
         self.form.set_visible("slope", plane)
         self.angles.set_visible("elevation", solid)
         level = "value t of image + plane" if plane else f"height ({self.controller.limits().unit})"
-        self.plot.set_x_label(level)
+        self.plot.setLabel("bottom", level)
         self.map.set_labels(level, "azimuth °", QUARTERS)
         self._show_direction()
 

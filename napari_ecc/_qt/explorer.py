@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -33,18 +32,6 @@ ALL = -1e300, 1e300
 STEPS = 500
 """Positions of the slider of the persistence."""
 
-SHORTCUTS = {
-    name: f"Ctrl+Alt+{key}"
-    for name, key in {
-        "make_labels": "L",
-        "recompute": "R",
-        "save": "S",
-        "copy": "C",
-        "merge_above": "M",
-        "birth_above": "B",
-        "otsu": "O",
-    }.items()
-}
 CHOICES = {
     "Image": (form.choice("image", "The Image or Labels layer to explore"),),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
@@ -100,77 +87,62 @@ class EulerExplorer(Panel):
     about = "Components and holes at every threshold."
 
     def _fill(self) -> None:
-        self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.diagram, self.tree = Scatter(), MergeTree()
-        self.changes, self.object = QLabel(), QLabel()
-        self.changes.setWordWrap(True)
-        self.save = Saver(self, "curve.csv", self.controller.table, self.plot)
         self.form = self.add_form(CHOICES, self.model)
-        self.add(self.plot, stretch=2)
-        self.add(self.diagram, stretch=2)
-        self.add(self.tree, stretch=2)
-        levels = self.add_form(LEVELS)
-        self.slider, self.value, self.least, self.least_value = (
-            levels[name] for name in ("t", "t_value", "least", "least_value")
-        )
-        for field in (self.value, self.least_value):
-            field.native.setSpecialValueText("none")
-            field.native.setFixedWidth(96)
-        self.offer_least = form.buttons(
-            accept=("", "Leave out what does not last", self._accept),
-        )
-        self.add(self.offer_least)
-        self._one_line(self._readout())
-        self._one_line(self.object)
-        self.add(self._jumps())
+        self.plot = self.add(CurvePlot("threshold t", "Euler characteristic χ"), stretch=2)
+        self.diagram = self.add(Scatter(), stretch=2)
+        self.tree = self.add(MergeTree(), stretch=2)
+        self._add_levels()
         self.overlays = self.add_form(OVERLAYS, self.model)
-        self.add(self.changes)
-        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
+        self.changes = self.add(QLabel())
+        self.changes.setWordWrap(True)
+        self.settings = self.add_settings(SETTINGS, self.model)
         window = self.settings["window"].native
         window.setDecimals(1)
         window.setPrefix("± ")
         window.setSuffix(" %")
-        self.actions, self.outputs = self._actions()
-        self.add_actions(self.actions, self.outputs)
-
-    def _one_line(self, label: QLabel) -> None:
-        """Add a line of fixed size, because a new layout of the window at every move is slow."""
-        label.setFixedHeight(label.fontMetrics().height() + 10)
-        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.add(label)
-
-    def _readout(self) -> QLabel:
-        self.readout = QLabel()
-        self.readout.setAccessibleName("Numbers at the threshold")
-        self.readout.setTextFormat(Qt.TextFormat.RichText)
-        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        return self.readout
-
-    def _jumps(self) -> Any:
-        jump = self.controller.jump
-        self.jumps = form.buttons(
-            SHORTCUTS,
-            merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
-            merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1)),
-            birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
-            birth_above=("Birth ▶", "Birth above", lambda: jump("birth", 1)),
-            otsu=("Otsu", "Otsu's threshold of the values", self.controller.details.go_to_otsu),
-        )
-        return self.jumps
-
-    def _actions(self) -> Any:
         labels_tip = "A Labels layer of the components that are counted, with a table"
         recompute_tip = "Compute the curve again, after a change of the data in place"
-        return form.buttons(
-            SHORTCUTS,
-            make_labels=("Make Labels", labels_tip, self.controller.make_labels),
+        self.actions = self.add_actions(
+            make_labels=("Make Labels", labels_tip, self.controller.make_labels, "Ctrl+Alt+L"),
             undo=self.undo_button,
-            recompute=("Recompute", recompute_tip, self.controller.refresh),
-        ), form.buttons(
-            SHORTCUTS,
-            save=self.save.button(),
-            copy=self.copy_button,
+            recompute=("Recompute", recompute_tip, self.controller.refresh, "Ctrl+Alt+R"),
         )
+        self.save = Saver(self, "curve.csv", self.controller.table, self.plot)
+        self.outputs = self.add_actions(
+            save=(*self.save.button(), "Ctrl+Alt+S"), copy=(*self.copy_button, "Ctrl+Alt+C")
+        )
+
+    def _add_levels(self) -> None:
+        """Add the threshold and the least persistence, what is known there, and where to go."""
+        levels = self.add_form(LEVELS)
+        self.slider, self.value, self.least, self.least_value = (
+            levels[name] for name in ("t", "t_value", "least", "least_value")
+        )
+        self.least.max = STEPS
+        for field in (self.value, self.least_value):
+            field.native.setSpecialValueText("none")
+            field.native.setFixedWidth(96)
+        accept = ("", "Leave out what does not last", self._accept)
+        self.offer_least = self.add(form.buttons(accept=accept))
+        self.readout, self.object = self._add_line(), self._add_line()
+        self.readout.setAccessibleName("Numbers at the threshold")
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        jump, to_otsu = self.controller.jump, self.controller.details.go_to_otsu
+        jumps = form.buttons(
+            merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
+            merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1), "Ctrl+Alt+M"),
+            birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
+            birth_above=("Birth ▶", "Birth above", lambda: jump("birth", 1), "Ctrl+Alt+B"),
+            otsu=("Otsu", "Otsu's threshold of the values", to_otsu, "Ctrl+Alt+O"),
+        )
+        self.jumps = self.add(jumps)
+
+    def _add_line(self) -> QLabel:
+        """Add a line of fixed size, because a new layout of the window at every move is slow."""
+        label: QLabel = self.add(QLabel())
+        label.setFixedHeight(label.fontMetrics().height() + 10)
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        return label
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events
@@ -180,7 +152,7 @@ class EulerExplorer(Panel):
         self.show(self._show_threshold, events.threshold)
         self.show(self._show_lines, events.betti, events.show_betti)
         self.show(self._show_readout, events.betti, events.show_betti, events.classes)
-        self.show(self._show_histogram, events.histogram)
+        self.show(lambda: self.plot.set_bars(self.model.histogram), events.histogram)
         self.show(self._show_changes, events.changes, events.show_changes, events.window)
         self.show(self._show_undo, controller.session.history.changed)
         self.show(self._show_least, events.min_persistence, events.classes)
@@ -201,17 +173,14 @@ class EulerExplorer(Panel):
         curve = self.model.curve
         for row in (self.actions, self.outputs, self.jumps):
             row.enabled = curve is not None
-        if curve is None:
-            self.plot.set_lines([])
-            self._show_threshold()
-            return
+        if curve is not None:
+            steps = max(1, curve.thresholds.size - 1)
+            with self.slider.changed.blocked(), self.value.changed.blocked():
+                self.slider.max = steps
+                for field in (self.value, self.least_value):
+                    field.native.setDecimals(self._digits)
+                    field.native.setSingleStep(float(np.ptp(curve.thresholds)) / steps or 1)
         self._show_lines()
-        span = float(curve.thresholds[-1] - curve.thresholds[0])
-        with self.slider.changed.blocked(), self.value.changed.blocked():
-            self.slider.max = max(1, curve.thresholds.size - 1)
-            for field in (self.value, self.least_value):
-                field.native.setDecimals(self._digits)
-                field.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
         self.plot.viewport().repaint()  # at once, before napari draws the layers
 
@@ -221,20 +190,18 @@ class EulerExplorer(Panel):
         curve = self.model.curve
         if curve is None or np.array_equal(curve.thresholds, np.round(curve.thresholds)):
             return 0
-        span = float(curve.thresholds[-1] - curve.thresholds[0])
-        return max(0, 3 - math.floor(math.log10(span or 1)))
+        return max(0, 3 - math.floor(math.log10(float(np.ptp(curve.thresholds)) or 1)))
 
     def _show_lines(self) -> None:
         """Draw the curve of what lasts and, behind it, its Betti curves if they are wanted."""
         curve, betti = self.model.curve, self.model.lasting_betti
         if curve is None:
+            self.plot.set_lines([])
             return
         values = curve.values
         if self.model.min_persistence and betti is not None:
-            signs = (-1) ** np.arange(len(betti.values))
-            values = signs @ betti.values
-        incomplete = not curve.complete
-        line = Line(curve.thresholds, values, curve.superlevel, dashed=incomplete)
+            values = betti.euler
+        line = Line(curve.thresholds, values, curve.superlevel, dashed=not curve.complete)
         if betti is None or not self.model.show_betti:
             self.plot.set_lines([line])
         else:
@@ -252,9 +219,6 @@ class EulerExplorer(Panel):
             self.value.value = threshold if known else self.value.min
         self._show_readout()
         self._show_offer()
-
-    def _show_histogram(self) -> None:
-        self.plot.set_bars(self.model.histogram)
 
     def _show_readout(self) -> None:
         curve, counts = self.model.curve, self.model.counts
@@ -282,13 +246,10 @@ class EulerExplorer(Panel):
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
         classes, least = self.model.classes, self.model.min_persistence
-        known = classes is not None
         for widget in (self.least, self.least_value):
-            widget.enabled = known
+            widget.enabled = classes is not None
         with self.least.changed.blocked(), self.least_value.changed.blocked():
-            if known:
-                self.least.max = STEPS
-            self.least.value = min(round(least / self._unit), self.least.max)
+            self.least.value = min(round(least / self._unit), STEPS)
             self.least_value.value = least
         self.diagram.set_band(-least if self.model.superlevel else least)
         self._show_lines()

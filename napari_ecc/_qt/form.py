@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from magicgui.widgets import (
@@ -80,14 +80,9 @@ def steps(name: str, tip: str) -> Field:
     return Field(name, Slider, {"tooltip": tip, "min": 0, "max": 1, "readout": False})
 
 
-def text(name: str, tip: str) -> Field:
-    """A line of text, which is applied when editing is finished."""
-    return Field(name, LineEdit, {"tooltip": tip})
-
-
-def numbers(name: str, tip: str) -> Field:
-    """A line of integers, which is applied when editing is finished."""
-    return Field(name, LineEdit, {"tooltip": tip}, numbers=True)
+def text(name: str, tip: str, *, numbers: bool = False) -> Field:
+    """A line of text, or of integers, which is applied when editing is finished."""
+    return Field(name, LineEdit, {"tooltip": tip}, numbers=numbers)
 
 
 Rows = Mapping[str, Sequence[Field]]
@@ -141,7 +136,9 @@ class Form(QWidget):
     def _made(self, field: Field) -> Any:
         widget = field.widget(name=field.name, **field.options)
         native = widget.native
-        for part in _named(native, field.options["tooltip"]):
+        inside = [*native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
+        for part in (native, *inside):
+            part.setAccessibleName(field.options["tooltip"])  # for screen readers
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             part.installEventFilter(self._quiet)
             if isinstance(part, QAbstractSpinBox):
@@ -169,10 +166,10 @@ class Form(QWidget):
             for readout in widget.native.findChildren(QDoubleSpinBox):
                 readout.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span))))
 
-    def follow(self, model: Any, links: Links, but: Collection[str] = ()) -> None:
-        """Synchronise widgets with fields of a model, both ways, except `but`."""
+    def follow(self, model: Any, links: Links) -> None:
+        """Synchronise widgets with fields of a model, both ways."""
         for name in self._widgets:
-            if name not in self.models and name not in but and hasattr(model, name):
+            if name not in self.models and hasattr(model, name):
                 self.models[name] = model
                 self._tie(name, model, links)
 
@@ -225,14 +222,6 @@ class Form(QWidget):
                 widget.native.setCurrentIndex(-1)
 
 
-def _named(native: Any, name: str) -> list[Any]:
-    """Return a widget with its sliders and spin boxes, which are called so by screen readers."""
-    parts = [native, *native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
-    for part in parts:
-        part.setAccessibleName(name)
-    return parts
-
-
 class _QuietWheel(QObject):
     """Leaves wheel events to the scroll area, unless the widget has the focus."""
 
@@ -246,18 +235,16 @@ class _QuietWheel(QObject):
         return True
 
 
-def buttons(
-    shortcuts: Mapping[str, str] | None = None, /, **actions: tuple[str, str, Callable[[], Any]]
-) -> Container[Any]:
+def buttons(**actions: tuple[Any, ...]) -> Container[Any]:
     """A row of push buttons: text, tooltip and callback by the names of the widgets.
 
-    `shortcuts` of some of them are keys, such as "Ctrl+Alt+L".
+    Some have a shortcut, too, such as "Ctrl+Alt+L".
     """
     made = []
-    for name, (text, tip, action) in actions.items():
-        shortcut = (shortcuts or {}).get(name, "")
-        keys = f" ({shortcut})" if shortcut else ""
-        button = PushButton(name=name, text=text, tooltip=f"{tip}{keys}")
+    for name, (text, tip, action, *keys) in actions.items():
+        shortcut = "".join(keys)
+        described = f"{tip} ({shortcut})" if shortcut else tip
+        button = PushButton(name=name, text=text, tooltip=described)
         button.changed.connect(lambda _, action=action: action())
         button.native.setMinimumWidth(24)
         button.native.setAccessibleName(tip)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QRectF, QSize, Signal
+from qtpy.QtCore import QRectF, Signal
 
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
 Floats = NDArray[np.float64]
 
-UNKNOWN, ZERO, STEPS = 0, 128, 127  # indices of colours: 0, then -127 .. 127 about 128
+COLOURS = 255
+"""Number of colours; the one in the middle is that of zero."""
 FAINTEST = 0.2
 """How much of its colour the smallest value has, so that it can be told from zero."""
 BAR = 8
@@ -34,14 +35,14 @@ class HeatMap(Plot):
         The user points to these coordinates of the columns and of the rows.
     """
 
-    preferred = QSize(360, 220)
     picked = Signal(float)
     placed = Signal(float, float)
 
     def __init__(self, x_label: str, y_label: str) -> None:
         self._values: NDArray[Any] = np.zeros((0, 0))
         self._columns, self._rows = np.zeros(0), np.zeros(0)
-        self._marker: float | None = None
+        self.marker: float | None = None
+        """The marked row."""
         super().__init__(x_label, y_label, whole=True)
         self.setAccessibleName(f"χ by {x_label} and {y_label}")
         self._view.invertY()
@@ -60,25 +61,19 @@ class HeatMap(Plot):
         axis = self._axes["bar"] = Axis("top")
         axis.log = True
         bar = pg.PlotItem(axisItems={"top": axis}, enableMenu=False)
-        for side, shown in {"top": True, "bottom": False, "left": False}.items():
-            bar.showAxis(side, shown)
+        bar.showAxes((False, True, False, False), showValues=None)  # of left, top, right, bottom
         bar.hideButtons()
         bar.setMouseEnabled(x=False, y=False)
         bar.getViewBox().setFixedHeight(BAR)
-        self._colour_bar, self._scale = bar, pg.ImageItem(np.arange(1, 256)[:, None])
+        self._colour_bar, self._scale = bar, pg.ImageItem(np.arange(COLOURS)[:, None])
         bar.addItem(self._scale)
-        self._item.layout.removeItem(self._item.titleLabel)
-        self._item.layout.addItem(bar, 0, 1)
+        self.plotItem.layout.removeItem(self.plotItem.titleLabel)
+        self.plotItem.layout.addItem(bar, 0, 1)
 
     @property
     def empty(self) -> bool:
         """Whether there are no values."""
         return not self._values.size
-
-    @property
-    def marker(self) -> float | None:
-        """The coordinate of the row that is marked."""
-        return self._marker
 
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
@@ -99,15 +94,11 @@ class HeatMap(Plot):
 
     def set_marker(self, row: float | None, column: float | None = None) -> None:
         """Mark the coordinate of a row, and of a column."""
-        self._marker = row
+        self.marker = row
         for angle, at in ((0, row), (90, column)):
             for line in self._markers[angle]:
                 line.setVisible(at is not None)
                 line.setValue(at or 0.0)
-
-    def position_of(self, row: float) -> float:
-        """Return the vertical pixel of a row's coordinate."""
-        return float(self.pixels(0.0, row)[1])
 
     def _press(self, event: Any) -> None:
         """Select the row and the column under the mouse."""
@@ -132,13 +123,12 @@ class HeatMap(Plot):
             left, right = even_edges(self._columns)
             top, bottom = even_edges(self._rows)
             largest = float(np.abs(self._values[np.isfinite(self._values)]).max(initial=1.0))
-            table = colour_table(self._colours)
-            indices = colour_indices(self._values, largest)
-            self._image.setImage(indices, levels=(0, 256), lut=table)
+            end, table = float(symlog(largest)), colour_table(self._colours)
+            self._image.setImage(symlog(self._values), levels=(-end, end), lut=table)
+            self._view.setBackgroundColor(self._colours.faint)  # where values are unknown
             self._image.setRect(QRectF(left, top, right - left, bottom - top))
             self.set_bounds(left, right, top, bottom)
-            self._scale.setImage(levels=(0, 256), lut=table)
-            end = float(symlog(largest))
+            self._scale.setImage(levels=(0, COLOURS), lut=table)
             self._scale.setRect(QRectF(-end, 0, 2 * end, 1))
             self._colour_bar.setRange(xRange=(-end, end), yRange=(0, 1), padding=0)
         for below, above in self._markers.values():
@@ -147,26 +137,16 @@ class HeatMap(Plot):
         self._write()
 
 
-def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
-    """Return the index of each value's colour; the logarithm of 1 + |value| is spread evenly.
+def colour_table(colours: PlotColours) -> NDArray[np.uint8]:
+    """Return colours over which the logarithms of 1 + |value| are spread evenly.
 
     The difference between one object and two is visible even if other values are in the thousands.
     """
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    steps = symlog(filled) * (STEPS / symlog(largest))
-    indices: NDArray[np.uint8] = np.where(known, np.rint(steps) + ZERO, UNKNOWN).astype(np.uint8)
-    return indices
-
-
-def colour_table(colours: PlotColours) -> NDArray[np.uint8]:
-    """Return 256 colours for `colour_indices`; unknown values have that of a faint line."""
     ends = [colours.named(name).getRgb()[:3] for name in ("curve", "background", "accent")]
-    at = np.clip((np.arange(256) - ZERO) / STEPS, -1, 1)
+    at = np.linspace(-1, 1, COLOURS)
     at = np.sign(at) * (FAINTEST + (1 - FAINTEST) * np.abs(at))
     channels = [np.interp(at, [-1, 0, 1], channel) for channel in np.transpose(ends)]
     table: NDArray[np.uint8] = np.rint(np.transpose(channels)).astype(np.uint8)
-    table[UNKNOWN] = colours.named("faint").getRgb()[:3]
     return table
 
 

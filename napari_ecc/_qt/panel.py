@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,14 @@ from qtpy.QtWidgets import (
     QDockWidget,
     QHBoxLayout,
     QLabel,
-    QLayout,
     QMainWindow,
     QProgressBar,
+    QPushButton,
     QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible
 
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
@@ -59,8 +58,6 @@ class Panel(QWidget):
         self.controller = controller = self.dock(napari_viewer)
         self.model = controller.model
         self.explorer = controller.session.explorer
-        self._plots: list[Plot] = []
-        self._sections: list[QCollapsible] = []
         self._links = Links()
         self._ends = [controller.close, self._links.close]
         self._docked = False
@@ -72,8 +69,6 @@ class Panel(QWidget):
         self.empty = buttons(
             sample=("Open a sample", "An image to begin with", controller.open_sample)
         )
-        self._content = QVBoxLayout()
-        self._content.setSpacing(6)
         self._build()
         self.show(self.show_empty, controller.images.names_changed)
         self.show(self.show_subject, controller.subject_changed)
@@ -82,8 +77,7 @@ class Panel(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._fill()
         self._connect()
-        self._plots = self.findChildren(Plot)
-        for plot in self._plots:
+        for plot in self.findChildren(Plot):
             saver = Saver(self, "picture.png", None, plot)
             plot.picture_wanted.connect(partial(Saver.ask, saver))  # holds it
         self.show(self.show_state, self.model.events.status, controller.subject_changed)
@@ -100,63 +94,49 @@ class Panel(QWidget):
 
     def _build(self) -> None:
         inside = QWidget()
-        inside.setLayout(self._content)
+        self._content = QVBoxLayout(inside)
+        self._content.setSpacing(6)
         self._content.setContentsMargins(0, 0, 6, 0)
-        area = _Column(inside)
-        layout = QVBoxLayout(self)
+        layout = self._below = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 4, 6)
         layout.setSpacing(4)
         self.heading = Heading(self)
-        layout.addWidget(self.heading)
-        layout.addWidget(self.empty.native)
-        layout.addWidget(self.subject)
-        layout.addWidget(area, stretch=1)
+        for part in (self.heading, self.empty.native, self.subject):
+            layout.addWidget(part)
+        layout.addWidget(_Column(inside), stretch=1)
         layout.addWidget(self.work)
-        self._below = layout
 
-    def add(self, part: Any, *, stretch: int = 0) -> None:
-        """Append a widget of Qt or magicgui, or a layout."""
-        part = getattr(part, "native", part)
-        if isinstance(part, QLayout):
-            self._content.addLayout(part, stretch)
-        else:
-            self._content.addWidget(part, stretch)
+    def add(self, part: Any, *, stretch: int = 0) -> Any:
+        """Append a widget of Qt or magicgui, and return it."""
+        self._content.addWidget(getattr(part, "native", part), stretch)
+        return part
 
-    def add_actions(self, *rows: Any) -> None:
-        """Append rows of buttons, which are always in view."""
-        for row in rows:
-            self._below.addWidget(row.native)
+    def add_actions(self, **actions: tuple[Any, ...]) -> Any:
+        """Append a row of buttons at the bottom, where they are always in view."""
+        row = buttons(**actions)
+        self._below.addWidget(row.native)
+        return row
 
-    def add_form(self, rows: Rows, *models: Any, title: str = "") -> Form:
-        """Append a form that follows models; collapsed under a title, if there is one."""
-        form = self.follow(Form(rows), *models)
-        self.add(self._section(title, form) if title else form)
+    def add_form(self, rows: Rows, *models: Any) -> Form:
+        """Append a form that follows models until the panel is closed."""
+        form: Form = self.add(Form(rows))
+        for model in models:
+            form.follow(model, self._links)
         return form
 
-    def _section(self, title: str, form: Form) -> QCollapsible:
-        section = QCollapsible(title)
-        section.setDuration(0)
-        section.layout().setContentsMargins(0, 0, 0, 0)
-        section.addWidget(form)
-        section.toggleButton().setAccessibleName(title)
-        self._sections.append(section)
-        return section
+    def add_settings(self, rows: Rows, *models: Any) -> Form:
+        """Append a form with a button that shows and hides it."""
+        button = self.add(QPushButton(checkable=True, styleSheet="text-align: left"))
+        button.setAccessibleName("Settings")
+        form = self.add_form(rows, *models)
 
-    def changeEvent(self, event: Any) -> None:
-        """Follow the theme's colours."""
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
-            self._show_triangles()
+        def show(shown: bool) -> None:
+            form.setVisible(shown)
+            button.setText(f"{'▼' if shown else '▶'} Settings")
 
-    def showEvent(self, event: Any) -> None:
-        """Draw triangles once the style is known."""
-        super().showEvent(event)
-        self._show_triangles()
-
-    def _show_triangles(self) -> None:
-        for section in self._sections:  # icons do not follow the theme
-            section.setCollapsedIcon("▶")
-            section.setExpandedIcon("▼")
+        button.toggled.connect(show)
+        show(False)
+        return form
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -209,12 +189,6 @@ class Panel(QWidget):
         """Text, tooltip and callback of the button that copies the code."""
         return "Copy Python", "The code that gives what is shown", self.copy_python
 
-    def follow(self, form: Form, *models: Any, but: Collection[str] = ()) -> Form:
-        """Connect a form to models until the panel is closed, but for some widgets."""
-        for model in models:
-            form.follow(model, self._links, but)
-        return form
-
     def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
         """Offer the layers of a choice in a combo box of a form.
 
@@ -229,7 +203,7 @@ class Panel(QWidget):
 
     def _set_colours(self) -> None:
         """Let plots follow the colours of napari's theme."""
-        for plot in self._plots:
+        for plot in self.findChildren(Plot):
             plot.set_colours(colours_of(self.controller.viewer.theme))
 
     def show(self, callback: Callable[..., Any], *signals: Any) -> None:
@@ -306,11 +280,9 @@ class _WorkLine(QWidget):
         layout.addWidget(self.text, stretch=1)
         for widget in (self.bar, self.cancel.native, self.resume.native):
             layout.addWidget(widget)
+            widget.hide()
         self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
         self._soon.timeout.connect(self._show_work)
-        self.bar.setVisible(False)
-        self.cancel.native.setVisible(False)
-        self.resume.native.setVisible(False)
         self.state = ""  # what is being done
         self.preparing = False  # whether kernels are being compiled for it
         self._show_busy(runner.running)
@@ -320,27 +292,26 @@ class _WorkLine(QWidget):
         runner.stopped.connect(self._show_stopped)
 
     def _show_busy(self, busy: bool) -> None:
-        self.cancel.enabled = busy
         if busy:
-            self.resume.native.setVisible(False)
+            self.resume.native.hide()
             self._soon.start()
-        else:
-            self._soon.stop()
-            self.bar.setVisible(False)
-            self.bar.reset()
-            self.cancel.native.setVisible(False)
-            self.state = ""
-            self.changed.emit()
+            return
+        self._soon.stop()
+        self.bar.hide()
+        self.bar.reset()
+        self.cancel.native.hide()
+        self.state = ""
+        self.changed.emit()
 
     def _show_preparing(self, preparing: bool) -> None:
         self.preparing = preparing
         self._show_work()
 
     def _show_stopped(self) -> None:
-        self.resume.native.setVisible(True)
+        self.resume.native.show()
 
     def _show_work(self) -> None:
-        self.cancel.native.setVisible(True)
+        self.cancel.native.show()
         self.bar.setVisible(self.bar.value() > 0)
         self.state = PREPARING if self.preparing else COMPUTING
         self.changed.emit()

@@ -81,12 +81,15 @@ class CurvePlot(Plot):
     chosen = Signal(str)
 
     def __init__(self, x_label: str, y_label: str) -> None:
-        self._lines: tuple[Line, ...] = ()
+        self.lines: tuple[Line, ...] = ()
+        """Curves in drawing order."""
+        self.threshold: float | None = None
+        """Where the line is."""
         self._bars: Histogram | None = None
-        self._threshold: float | None = None
         super().__init__(x_label, y_label, whole=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"{y_label} by {x_label}")
+        self.setDownsampling(auto=True, mode="peak")  # of `PlotDataItem`, for large curves
         self._curves: list[Any] = []
         self._zero, self._marker = pg.InfiniteLine(angle=0), pg.InfiniteLine()
         self._shade = pg.LinearRegionItem(movable=False, pen=pg.mkPen(None))
@@ -100,21 +103,11 @@ class CurvePlot(Plot):
     @property
     def empty(self) -> bool:
         """Whether there are no curves."""
-        return not self._lines
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """Curves in drawing order."""
-        return self._lines
-
-    @property
-    def threshold(self) -> float | None:
-        """Return the position of the line."""
-        return self._threshold
+        return not self.lines
 
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
-        self._lines = tuple(line for line in lines if len(line.x))
+        self.lines = tuple(line for line in lines if len(line.x))
         self._redraw()
 
     def set_bars(self, bars: Histogram | None) -> None:
@@ -122,14 +115,10 @@ class CurvePlot(Plot):
         self._bars = bars
         self._redraw()
 
-    def set_x_label(self, label: str) -> None:
-        """Change the title of the horizontal axis."""
-        self.setLabel("bottom", label)
-
     def set_threshold(self, threshold: float | None) -> None:
         """Move the line; None or NaN hides it."""
         hidden = threshold is None or math.isnan(threshold)
-        self._threshold = None if hidden else threshold
+        self.threshold = None if hidden else threshold
         self._marker.setVisible(not hidden)
         if not hidden:
             self._marker.setValue(threshold)
@@ -156,7 +145,7 @@ class CurvePlot(Plot):
     def _readout(self, event: Any) -> str:
         """The value of a curve; the cursor says where the line can be dragged."""
         at = event.position().x()
-        near = self._threshold is not None and abs(self.position_of(self._threshold) - at) < GRAB
+        near = self.threshold is not None and abs(self.position_of(self.threshold) - at) < GRAB
         shape = Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
         x, y = self.place_of(event)
@@ -167,8 +156,8 @@ class CurvePlot(Plot):
     def _nearest(self, x: float, y: float) -> Line:
         """The curve with a name that is nearest to a place; without names the uppermost one."""
         scale: Any = symlog if self._axes["left"].log else float
-        named = [line for line in self._lines if line.name]
-        return min(named or self._lines[-1:], key=lambda line: abs(scale(line.value_at(x)) - y))
+        named = [line for line in self.lines if line.name]
+        return min(named or self.lines[-1:], key=lambda line: abs(scale(line.value_at(x)) - y))
 
     def keyPressEvent(self, event: Any) -> None:
         """Move the line by the arrow keys, Home and End."""
@@ -186,7 +175,7 @@ class CurvePlot(Plot):
             self.stepped.emit(step)
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
-        return [(at.label, self._colours.named(at.colour)) for at in self._lines if at.label]
+        return [(at.label, self._colours.named(at.colour)) for at in self.lines if at.label]
 
     def _redraw(self) -> None:
         accent, shade = (self._colours.named("accent") for _ in range(2))
@@ -194,41 +183,37 @@ class CurvePlot(Plot):
         self._marker.setPen(pg.mkPen(accent, width=2))
         self._shade.setBrush(shade)
         self._zero.setPen(self._colours.axis)
-        if self._lines:
+        if self.lines:
             self._draw()
         self._write()
 
     def _draw(self) -> None:
-        x0, x1, y0, y1 = _bounds(self._lines)
+        x0, x1, y0, y1 = _bounds(self.lines)
         log = self._axes["left"].log = y1 - y0 > LINEAR
         scale: Any = symlog if log else np.asarray
         self.set_bounds(x0, x1, *scale((y0, y1)))
         self._draw_bars(*scale((y0, y1)))
-        place = 0
-        for (colour, width, dashed, large), group in itertools.groupby(self._lines, _look):
+        place = -1
+        groups = itertools.groupby(self.lines, _look)
+        for place, ((colour, width, dashed, large), group) in enumerate(groups):
             corners = [line.corners() for line in group]
             x, y = (_joined(parts) for parts in zip(*corners, strict=True))
             style = Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine
             pen = pg.mkPen(self._colours.named(colour), width=width, style=style)
             item = self._curve(place, many=large is not None)
             item.setData(x, scale(y), pen=pen, connect="finite")
-            place += 1
-        while len(self._curves) > place:
+        while len(self._curves) > place + 1:
             self.removeItem(self._curves.pop())
 
     def _curve(self, place: int, *, many: bool) -> Any:
         """The item of some curves, which is made anew only if they become large or small."""
         kind = pg.PlotDataItem if many else pg.PlotCurveItem
-        if place < len(self._curves) and type(self._curves[place]) is kind:
-            return self._curves[place]
-        for item in self._curves[place:]:
-            self.removeItem(item)
-        item = kind()
-        if many:
-            item.setDownsampling(auto=True, method="peak")
-        self._curves[place:] = [item]
-        self.addItem(item, ignoreBounds=True)
-        return item
+        if place == len(self._curves) or type(self._curves[place]) is not kind:
+            for item in self._curves[place:]:
+                self.removeItem(item)
+            self._curves[place:] = [kind()]
+            self.addItem(self._curves[place], ignoreBounds=True)
+        return self._curves[place]
 
     def _draw_bars(self, low: float, high: float) -> None:
         """Draw square roots of the counts, so that a large background does not hide the rest."""

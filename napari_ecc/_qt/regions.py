@@ -41,7 +41,9 @@ SETTINGS = {
 }
 OBJECT = {
     "Objects": (
-        form.numbers("selected", "Labels of the chosen objects; click an object or a point"),
+        form.text(
+            "selected", "Labels of the chosen objects; click an object or a point", numbers=True
+        ),
         form.choice(
             "basis",
             "What the principal components below are of",
@@ -63,22 +65,19 @@ class RegionExplorer(Panel):
     about = "Pattern and shape of each object."
 
     def _fill(self) -> None:
-        self.plot = CurvePlot("threshold t", "χ")
-        self.scatter = Scatter()
-        self.save = Saver(self, "regions.csv", self.controller.table, self.plot)
         controller = self.controller
-        self.actions = form.buttons(
+        self.form = self.add_form(CHOICES, self.model, self.explorer)
+        self.settings = self.add_settings(SETTINGS, self.model)
+        self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=1)
+        self.object = self.add_form(OBJECT, self.model)
+        self.scatter = self.add(Scatter(), stretch=1)
+        self.save = Saver(self, "regions.csv", controller.table, self.plot)
+        self.actions = self.add_actions(
             measure=("Measure", "Curves and transforms of all objects", controller.measure),
             undo=self.undo_button,
             save=self.save.button(),
             copy=self.copy_button,
         )
-        self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
-        self.add(self.plot, stretch=1)
-        self.object = self.add_form(OBJECT, self.model)
-        self.add(self.scatter, stretch=1)
-        self.add_actions(self.actions)
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events
@@ -86,9 +85,10 @@ class RegionExplorer(Panel):
         self.offer(self.form, "labels", controller.objects)
         self.show(self.show_empty, controller.objects.names_changed)
         self.show(self._show_part, events.labels)
-        self.show(self._show_points, events.regions, events.basis)
-        self.show(self._show_selected, events.regions, events.selected)
-        self.show(self._show_classes, events.classes)
+        points = events.regions, events.basis
+        self.show(self._show_points, *points)
+        self.show(self._show_selected, *points, events.selected)
+        self.show(lambda: self.scatter.set_classes(self.model.classes), *points, events.classes)
         self.show(self._show_undo, controller.session.history.changed)
         self.scatter.chosen.connect(self._choose_points)
         self.object["classify"].changed.connect(lambda _: controller.classify())
@@ -115,24 +115,12 @@ class RegionExplorer(Panel):
         texts = [f"Label {label}" for label in regions.labels.tolist()]
         shades = [QColor.fromRgbF(*shade) for shade in self.controller.colours().tolist()]
         self.scatter.set_points(scores, shades, texts, (first, second))
-        self.scatter.set_selected(*self._rows())
-        self._show_classes()
-
-    def _show_classes(self) -> None:
-        self.scatter.set_classes(self.model.classes)
-
-    def _rows(self) -> list[int]:
-        """Indices of the selected objects."""
-        regions = self.model.regions
-        return [] if regions is None else regions.rows(self.model.selected)
 
     def _show_selected(self) -> None:
-        self.scatter.set_selected(*self._rows())
-        self._show_curves()
-
-    def _show_curves(self) -> None:
         """Draw the curves of selected objects, in their colours, in front of some others."""
         regions = self.model.regions
+        rows = [] if regions is None else regions.rows(self.model.selected)
+        self.scatter.set_selected(*rows)
         if regions is None or regions.curves is None:
             self.plot.set_lines([])
             return
@@ -140,7 +128,7 @@ class RegionExplorer(Panel):
         superlevel = regions.curves.superlevel
         others = _some(range(len(values)))
         lines = [Line(thresholds, values[k], superlevel, "axis", 0.8) for k in others]
-        rows, colours = self._rows(), self.controller.colours().tolist()
+        colours = self.controller.colours().tolist()
         for place, k in enumerate(_some(rows)):
             colour = QColor.fromRgbF(*colours[k]).name()
             label = f"Label {regions.labels[k]}" if place < MOST_NAMED else ""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QFileDialog
 
 from napari_ecc._controller.output import write_columns
-from napari_ecc._qt.canvas import PICTURES
+from napari_ecc._qt.canvas import DEVICES
 
 FILTERS = {
     ".csv": "CSV table (*.csv)",
@@ -20,8 +18,6 @@ FILTERS = {
     ".svg": "SVG drawing (*.svg)",
     ".pdf": "PDF drawing (*.pdf)",
 }
-
-
 TABLES = (".csv", ".parquet")
 
 
@@ -35,8 +31,7 @@ class Saver:
         self, panel: Any, name: str, table: Callable[[], Any] | None, plot: Any = None
     ) -> None:
         self._panel, self._name, self._table, self._plot = panel, name, table, plot
-        self._pictures = () if plot is None else PICTURES
-        self._suffixes = (*(() if table is None else TABLES), *self._pictures)
+        self._suffixes = (*(TABLES if table else ()), *(DEVICES if plot else ()))
 
     def button(self, text: str = "Save…") -> tuple[str, str, Callable[[], None]]:
         """Text, tooltip and callback of a button that asks for a file."""
@@ -45,28 +40,26 @@ class Saver:
 
     def ask(self) -> None:
         """Ask for a file and save to it."""
-        filters = {suffix: FILTERS[suffix] for suffix in self._suffixes}
+        filters = ";;".join(FILTERS[suffix] for suffix in self._suffixes)
         title = f"Save {self._name}"
-        path, chosen = QFileDialog.getSaveFileName(
-            self._panel, title, self._name, ";;".join(filters.values())
-        )
-        if path and not path.lower().endswith(self._suffixes):
-            known = [suffix for suffix, text in filters.items() if text == chosen]
-            path += (known or self._suffixes)[0]
+        path, chosen = QFileDialog.getSaveFileName(self._panel, title, self._name, filters)
         if path:
-            self(path)
+            self(path, chosen)
 
-    def __call__(self, path: str) -> None:
-        """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
-        path = path if Path(path).suffix else f"{path}.csv"
+    def __call__(self, path: str, chosen: str = "") -> None:
+        """Write a file, of the chosen type without a suffix; errors become notifications."""
+        if not path.lower().endswith(self._suffixes):
+            known = [suffix for suffix in self._suffixes if FILTERS[suffix] == chosen]
+            path += (known or self._suffixes)[0]
         facts = self._panel.controller.facts
-        done = False
-        if path.lower().endswith(self._pictures):
-            done = attempt(partial(self._plot.save, path, facts))
-        elif self._table is not None:
-            table = self._table
-            done = attempt(lambda: write_columns(path, table(), facts))
-        if done:
+
+        def save() -> None:
+            if self._table is None or path.lower().endswith(tuple(DEVICES)):
+                self._plot.save(path, facts)
+            else:
+                write_columns(path, self._table(), facts)
+
+        if attempt(save):
             show_info(f"Saved {path}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QSize, Qt, Signal
+from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtGui import QColor, QPolygonF
 from qtpy.QtWidgets import QGraphicsPolygonItem
 from skimage.measure import points_in_poly
@@ -38,7 +38,6 @@ class Scatter(Plot):
         listener calls `set_selected`.
     """
 
-    preferred = QSize(320, 240)
     chosen = Signal(tuple)
 
     def __init__(self) -> None:
@@ -47,7 +46,8 @@ class Scatter(Plot):
         self._texts: list[str] = []
         self._classes: Sequence[str] = ()
         self._lasso: list[tuple[float, float]] = []
-        self._selected: tuple[int, ...] = ()
+        self.selected: tuple[int, ...] = ()
+        """The selected points."""
         self._band = 0.0
         super().__init__()
         self.setMinimumWidth(220)
@@ -63,7 +63,7 @@ class Scatter(Plot):
         """Show (n, 2) points in colours, with their names and those of the axes."""
         self._points, self._shades, self._texts = points, shades, texts
         self._classes = ()
-        self._selected = ()
+        self.selected = ()
         self.setLabels(bottom=names[0], left=names[1])
         self._redraw()
 
@@ -86,14 +86,9 @@ class Scatter(Plot):
         """Whether there are no points."""
         return not len(self._points)
 
-    @property
-    def selected(self) -> tuple[int, ...]:
-        """The selected points."""
-        return self._selected
-
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""
-        self._selected = indices
+        self.selected = indices
         pen = pg.mkPen(self._colours.accent, width=2)
         self._ring.setData(pos=self._points[list(indices)], pen=pen)
 
@@ -127,7 +122,7 @@ class Scatter(Plot):
             found = self._nearest(event.position())
         else:
             found = tuple(np.flatnonzero(points_in_poly(self.positions(), lasso)).tolist())
-        self.chosen.emit(toggled(self._selected, found) if event.modifiers() & MORE else found)
+        self.chosen.emit(toggled(self.selected, found) if event.modifiers() & MORE else found)
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
         return [
@@ -147,7 +142,7 @@ class Scatter(Plot):
         pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
         self._drawn.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
-        self.set_selected(*self._selected)
+        self.set_selected(*self.selected)
         if not self.empty:
             low, high = self._points.min(axis=0), self._points.max(axis=0)
             room = np.where(high > low, EDGE * (high - low), 0.5)

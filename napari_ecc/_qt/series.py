@@ -42,20 +42,16 @@ class SeriesExplorer(Panel):
     about = "The curve of every frame."
 
     def _fill(self) -> None:
-        self.plot = CurvePlot("threshold t", "χ")
-        self.map = HeatMap("threshold t", "frame")
-        self.save = Saver(self, "series.csv", self.controller.table, self.map)
         self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_form(SETTINGS, self.model, title="Settings")
-        self.add(self.plot, stretch=2)
-        self.add(self.map, stretch=3)
+        self.settings = self.add_settings(SETTINGS, self.model)
+        self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
+        self.map = self.add(HeatMap("threshold t", "frame"), stretch=3)
+        self.save = Saver(self, "series.csv", self.controller.table, self.map)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
         self.add_actions(
-            form.buttons(
-                limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
-                save=self.save.button(),
-                copy=self.copy_button,
-            )
+            limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
+            save=self.save.button(),
+            copy=self.copy_button,
         )
 
     def _connect(self) -> None:
@@ -90,18 +86,15 @@ class SeriesExplorer(Panel):
             self.settings.display(name, value)
 
     def _show_curves(self) -> None:
-        model = self.model
-        self.map.set_labels("threshold t", self._axis_name())
+        model, names = self.model, self.controller.axis_names()
+        axis = names[model.axis].rpartition(" ")[0] if names else "frame"
+        self.map.set_labels("threshold t", axis)
         if model.shape:
             frames = np.arange(model.length, dtype=np.float64)
             self.map.set_values(model.table(), model.thresholds, frames)
         else:
             self.map.show_nothing()
         self._show_cursor()
-
-    def _axis_name(self) -> str:
-        names = self.controller.axis_names()
-        return names[self.model.axis].rpartition(" ")[0] if names else "frame"
 
     def _show_cursor(self) -> None:
         """Mark the displayed frame on the map, and show its curve."""

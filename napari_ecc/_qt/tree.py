@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import NDArray
-from qtpy.QtCore import QSize, Signal
+from qtpy.QtCore import Signal
 
 from napari_ecc._model.levels import formatted
 from napari_ecc._model.persistence import Tree
@@ -25,11 +24,10 @@ class MergeTree(Plot):
         The object whose bar is the nearest to a click, in the order in which they were given.
     """
 
-    preferred = QSize(320, 240)
     chosen = Signal(int)
 
     def __init__(self) -> None:
-        self._tree, self._range = NO_TREE, (0.0, 1.0)
+        self.tree, self._range = NO_TREE, (0.0, 1.0)
         super().__init__("threshold t", "objects")
         self._axes["left"].setTicks([])
         self._bars, self._marked = pg.PlotCurveItem(), pg.PlotCurveItem()
@@ -40,16 +38,11 @@ class MergeTree(Plot):
     @property
     def empty(self) -> bool:
         """Whether there are no objects."""
-        return not self._tree.births.size
-
-    @property
-    def tree(self) -> Tree:
-        """What is drawn."""
-        return self._tree
+        return not self.tree.births.size
 
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""
-        self._tree, self._range, self._selected = tree, (low, high), -1
+        self.tree, self._range, self._selected = tree, (low, high), -1
         self._here.setValue(threshold)
         self._redraw()
 
@@ -58,18 +51,15 @@ class MergeTree(Plot):
         self._selected = index
         self._redraw()
 
-    def _ends(self) -> NDArray[np.float64]:
-        """Where bars end: those of objects that never merge, at the end of the range."""
-        return np.clip(self._tree.deaths, *self._range)
-
     def _redraw(self) -> None:
         self._here.setVisible(not self.empty)
         self._here.setPen(pg.mkPen(self._colours.accent, width=2))
         if not self.empty:
-            rows, ends = self._tree.rows, self._ends()
-            child = np.flatnonzero(self._tree.parents >= 0)
-            parent = self._tree.parents[child]
-            bars = np.stack([self._tree.births, rows, ends, rows], axis=1)
+            rows = self.tree.rows
+            ends = np.clip(self.tree.deaths, *self._range)  # of objects that never merge, too
+            child = np.flatnonzero(self.tree.parents >= 0)
+            parent = self.tree.parents[child]
+            bars = np.stack([self.tree.births, rows, ends, rows], axis=1)
             joints = np.stack([ends[child], rows[child], ends[child], rows[parent]], axis=1)
             lines = np.concatenate([bars, joints]).reshape(-1, 2)
             pen = pg.mkPen(self._colours.curve, width=1.6)
@@ -82,7 +72,7 @@ class MergeTree(Plot):
         self._write()
 
     def _nearest(self, event: Any) -> int:
-        return int(np.abs(self._tree.rows - self.place_of(event)[1]).argmin())
+        return int(np.abs(self.tree.rows - self.place_of(event)[1]).argmin())
 
     def _press(self, event: Any) -> None:
         """Choose an object."""
@@ -90,7 +80,7 @@ class MergeTree(Plot):
 
     def _readout(self, event: Any) -> str:
         """What is known of an object."""
-        k, tree = self._nearest(event), self._tree
+        k, tree = self._nearest(event), self.tree
         death, parent = float(tree.deaths[k]), int(tree.parents[k])
         end = f"merges with {parent + 1} at {formatted(death)}" if parent >= 0 else "never merges"
         return f"object {k + 1}, born at {formatted(float(tree.births[k]))}, {end}"

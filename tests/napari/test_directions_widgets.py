@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT
+from napari_helpers import TIMEOUT, pixels_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("qtpy.QtWidgets", exc_type=ImportError)
 
 from qtpy.QtCore import QPointF
-from qtpy.QtGui import QImage, QPainter
+from qtpy.QtGui import QColor
 
 from napari_ecc._qt.canvas import PAPER
-from napari_ecc._qt.heatmap import HeatMap, colour_indices
+from napari_ecc._qt.heatmap import HeatMap, colour_table
 
 
 @pytest.fixture
@@ -24,35 +24,23 @@ def heat(qtbot):
     return widget
 
 
-def drawn(widget):
-    """The widget's pixels in full depth, whatever that of the display is."""
-    picture = QImage(widget.size(), QImage.Format.Format_ARGB32)
-    painter = QPainter(picture)
-    widget.render(painter)
-    painter.end()
-    return picture
-
-
-def test_colours_of_values():
-    values = np.array([[-9.0, -1, 0, 1, 9, np.nan]])
-    indices = colour_indices(values, 9.0)
-    expected = 128 + 127 * np.sign(values[0, :5]) * np.log1p(np.abs(values[0, :5])) / np.log(10)
-    assert_array_equal(indices[0], [*np.rint(expected), 0])
+def test_colours_of_values(heat):
+    """The logarithms of 1 + |value| are spread evenly over all colours."""
+    values = np.array([[-9.0, -1, 0, 1, 9]])
+    heat.set_values(values, np.arange(5.0), np.zeros(1))
+    columns = [int(heat.pixels(k, 0)[0]) for k in range(5)]
+    found = pixels_of(heat)[int(heat.area().center().y()), columns]
+    expected = 127 + 127 * np.sign(values[0]) * np.log1p(np.abs(values[0])) / np.log(10)
+    assert_array_equal(found, colour_table(PAPER)[np.rint(expected).astype(int)])
 
 
 def test_pixels_of_the_map(heat):
     heat.set_colours(PAPER)
     heat.set_values(np.array([[-5.0, 0], [np.nan, 5]]), np.array([0.0, 1]), np.array([0.0, 1]))
-    picture, area = drawn(heat), heat.area()
-
-    def colour(x, y):
-        at = area.left() + x * area.width(), area.top() + y * area.height()
-        return picture.pixelColor(*map(round, at)).name()
-
-    assert colour(0.25, 0.25) == PAPER.curve
-    assert colour(0.75, 0.25) == PAPER.background
-    assert colour(0.25, 0.75) == PAPER.faint
-    assert colour(0.75, 0.75) == PAPER.accent
+    (left, top), (right, bottom) = (np.round(heat.pixels(k, k)).astype(int) for k in (0, 1))
+    found = pixels_of(heat)[[top, top, bottom, bottom], [left, right, left, right]]
+    expected = PAPER.curve, PAPER.background, PAPER.faint, PAPER.accent
+    assert_array_equal(found, [QColor(name).getRgb()[:3] for name in expected])
 
 
 def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
@@ -63,10 +51,10 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     seen = []
     heat.picked.connect(seen.append)
     x = heat.area().center().x()
-    drag_mouse(heat, *[(x, heat.position_of(row)) for row in (0, 90, 200)], (x, 299))
+    drag_mouse(heat, *[(x, heat.pixels(0, row)[1]) for row in (0, 90, 200)], (x, 299))
     assert_allclose(seen, [0, 90, 200, 270], atol=1e-9)
     assert heat.toolTip() == ""
-    move_mouse(heat, (x, heat.position_of(180)))
+    move_mouse(heat, (x, heat.pixels(0, 180)[1]))
     assert heat.toolTip() == "(0, 180): χ = 12"
     corner = heat.area().bottomRight() - QPointF(3, 3)
     move_mouse(heat, (corner.x(), corner.y()))
@@ -75,7 +63,7 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     assert heat.toolTip() == ""
     heat.set_marker(45)
     assert heat.marker == 45
-    assert_allclose(heat.position_of(45), heat.area().top() + heat.area().height() / 4, atol=0.5)
+    assert_allclose(heat.pixels(0, 45)[1], heat.area().top() + heat.area().height() / 4, atol=0.5)
 
 
 def test_an_empty_map_says_why(heat, drag_mouse):
@@ -85,7 +73,7 @@ def test_an_empty_map_says_why(heat, drag_mouse):
     heat.picked.connect(seen.append)
     drag_mouse(heat, (200, 100))
     assert seen == []
-    assert drawn(heat).pixelColor(5, 5).name() == PAPER.background
+    assert_array_equal(pixels_of(heat)[5, 5], QColor(PAPER.background).getRgb()[:3])
 
 
 def test_the_map_is_saved(heat, tmp_path):

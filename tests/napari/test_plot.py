@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QColor, QWheelEvent
-from qtpy.QtWidgets import QApplication
+from napari_helpers import TIMEOUT, pixels_of, turn_wheel
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtGui import QColor
 
 from napari_ecc._qt.canvas import PAPER, Axis, colours_of, symlog
 from napari_ecc._qt.plot import CurvePlot, Line
@@ -23,10 +22,8 @@ def plot(qtbot):
     return widget
 
 
-def column(widget, x):
-    """Names of the colours in a column of pixels."""
-    picture = widget.grab().toImage()
-    return {picture.pixelColor(int(x), y).name() for y in range(picture.height())}
+def is_red(picture):
+    return picture[..., 0] - picture[..., 1] > 150
 
 
 def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
@@ -45,13 +42,16 @@ def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
 
 
 def test_line_is_drawn_where_the_threshold_is(plot):
-    accent = QColor(PAPER.accent).name()
-    assert accent in column(plot, plot.position_of(2))
+    def is_drawn(t):
+        column = pixels_of(plot)[:, int(plot.position_of(t))]
+        return (column == QColor(PAPER.accent).getRgb()[:3]).all(axis=1).any()
+
+    assert is_drawn(2)
     plot.set_threshold(8.0)
-    assert accent not in column(plot, plot.position_of(2))
-    assert accent in column(plot, plot.position_of(8))
+    assert not is_drawn(2)
+    assert is_drawn(8)
     plot.set_threshold(float("nan"))
-    assert accent not in column(plot, plot.position_of(8))
+    assert not is_drawn(8)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -89,28 +89,24 @@ def test_the_wheel_zooms(plot, qtbot):
     plot.set_lines([squares])
 
     def shown():
-        picture = plot.grab().toImage()
-        colours = [
-            picture.pixelColor(x, y)
-            for x in range(picture.width())
-            for y in range(picture.height() // 3)
-        ]
-        return any(colour.red() - colour.green() > 150 for colour in colours)
+        return is_red(pixels_of(plot)[:100]).any()
+
+    def turn(*angles):
+        for angle in angles:
+            turn_wheel(plot.viewport(), (200, 250), angle)
 
     assert shown()
-    for turns in (600, 120, -120):
-        QApplication.sendEvent(plot.viewport(), wheel(plot, turns))
+    turn(600, 120, -120)
     assert not shown()
     plot.set_lines([squares._replace(y=squares.y + 1)])
     assert not shown()
-    for _ in range(9):
-        QApplication.sendEvent(plot.viewport(), wheel(plot, -120))
+    turn(*[-120] * 9)
     assert shown()
-    QApplication.sendEvent(plot.viewport(), wheel(plot, 600))
+    turn(600)
     assert not shown()
     qtbot.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
     assert shown()
-    QApplication.sendEvent(plot.viewport(), wheel(plot, 600))
+    turn(600)
     plot.set_lines([squares._replace(x=squares.x + 100)])  # of another image
     assert shown()
 
@@ -124,25 +120,11 @@ def test_the_value_under_the_mouse(plot, move_mouse):
         assert chi == str(value)
 
 
-def wheel(widget, turn):
-    at = QPointF(200, 250)
-    return QWheelEvent(
-        at,
-        widget.mapToGlobal(at),
-        QPoint(),
-        QPoint(0, turn),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-
-
 def test_message_instead_of_curves(plot, qtbot):
-    before = plot.grab().toImage()
+    before = pixels_of(plot)
     plot.set_lines([])
     plot.set_state("Open an image")
-    assert plot.grab().toImage() != before
+    assert (pixels_of(plot) != before).any()
     moved = []
     plot.threshold_moved.connect(moved.append)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
@@ -167,13 +149,8 @@ def test_curves_of_one_look_are_not_joined(plot, size):
     x = np.linspace(0, 10, size)
     plot.set_threshold(None)
     plot.set_lines([Line(x, np.full(size, y), colour="#ff0000", width=3) for y in (-9, 9)])
-    picture = plot.grab().toImage()
-    middle = int(plot.position_of(5))
-    red = [
-        (colour := picture.pixelColor(middle, y)).red() - colour.green() > 150
-        for y in range(picture.height())
-    ]
-    assert np.count_nonzero(np.diff(np.array(red, int)) == 1) == 2
+    red = is_red(pixels_of(plot)[:, int(plot.position_of(5))])
+    assert np.count_nonzero(np.diff(red.astype(int)) == 1) == 2
 
 
 @pytest.mark.parametrize(
