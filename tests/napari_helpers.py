@@ -20,7 +20,10 @@ def smooth(*shape, dtype=np.uint8, seed=0):
 
 
 def settle(qtbot, panel):
+    """Wait until nothing is computed, and draw the arrow of directions."""
     qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+    if panel.title == "Directions":
+        panel.controller._place_arrow.flush()
 
 
 def assert_curve_of(panel, image, **options):
@@ -71,6 +74,12 @@ def turn_wheel(widget, at, angle=-120):
     no_phase = Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(*where, Qt.MouseButton.NoButton, no_key, no_phase, False)
     QApplication.sendEvent(widget, event)
+
+
+def colourful(viewer):
+    """Where pixels of the canvas are not gray, (height, width)."""
+    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+    return np.ptp(picture, axis=2) > 40
 
 
 def canvas_of(viewer):

@@ -1,6 +1,7 @@
 """A napari window on a virtual display, and panels in it."""
 
 import gc
+import itertools
 import os
 import shutil
 import sys
@@ -89,27 +90,63 @@ def messages():
 def open_panel(make_napari_viewer_proxy, qtbot):
     """Open a viewer with some layers and a dock of the plugin: ``(viewer, panel)``."""
 
-    def open_it(dock, /, *images, viewer=None, show=False, **options):
+    def open_it(dock, /, *images, labels=None, viewer=None, show=False, **options):
         viewer = viewer or make_napari_viewer_proxy(show=show)
         for image in images:
             viewer.add_image(image, **options)
+        if labels is not None:
+            places = {"scale", "translate", "axis_labels"} & set(options)
+            viewer.add_labels(labels, name="labels", **{name: options[name] for name in places})
         _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", dock)
         return viewer, panel
 
     return open_it
 
 
+def _opener(dock):
+    @pytest.fixture
+    def opened(open_panel, qtbot):
+        """Open a dock on images and wait for its results."""
+        from napari_helpers import settle
+
+        def open_it(*images, **options):
+            viewer, panel = open_panel(dock, *images, **options)
+            settle(qtbot, panel)
+            return viewer, panel
+
+        return open_it
+
+    return opened
+
+
+explorer, directions, series = map(_opener, ("Threshold", "Directions", "Series"))
+
+
 @pytest.fixture
-def explorer(open_panel, qtbot):
-    """Open the dock Threshold on images and wait for the curve of the first."""
-    from napari_helpers import settle
+def stuck():
+    """Make a dask image, some of whose blocks wait: ``(image, began, go)``.
 
-    def open_it(*images, **options):
-        viewer, panel = open_panel("Threshold", *images, **options)
-        settle(qtbot, panel)
-        return viewer, panel
+    The first blocks to be read do not. Those that wait set `began` and wait for `go`, or for the
+    end of the test.
+    """
+    import dask.array as da
+    import numpy as np
+    from napari_helpers import TIMEOUT
 
-    return open_it
+    began, go, read = threading.Event(), threading.Event(), itertools.count()
+
+    def make(values, chunks, first=0):
+        def block(x):
+            if next(read) >= first:
+                began.set()
+                go.wait(TIMEOUT / 1000)
+            return x
+
+        image = da.from_array(values, chunks=chunks)
+        return image.map_blocks(block, meta=np.empty((0,) * image.ndim, image.dtype)), began, go
+
+    yield make
+    go.set()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from napari_helpers import TIMEOUT, overlays, settle, smooth
+from napari_helpers import TIMEOUT, overlays, run_copied, save_all, settle, smooth
 from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
@@ -39,7 +39,7 @@ def assert_surface_of(panel, first, second, **options):
     assert_array_equal(surface.thresholds_second, expected.thresholds_second)
 
 
-def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_path, messages):
+def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, tmp_path, messages):
     first, second = smooth(40, 60), smooth(40, 60, dtype=np.float32, seed=1)
     viewer, panel = channels(first, second, scale=(2, 1))
     assert_surface_of(panel, first, second)
@@ -66,14 +66,10 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_pat
     assert_array_equal(shown.data > 0, both)
     assert panel.model.value() == ecc.euler_number(both, 1)
 
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert_array_equal(names["surface"].values, panel.model.surface.values)
-    messages.clear()
-    for name in ("surface.csv", "surface.parquet", "surface.png"):
-        panel.save(str(tmp_path / name))
-    assert all(message.startswith("Saved") for message in messages)
+    files = [tmp_path / f"surface.{kind}" for kind in ("csv", "parquet", "png")]
+    save_all(panel.save, *files, messages=messages)
     table = pd.read_csv(tmp_path / "surface.csv", comment="#")
     assert_array_equal(table["euler_number"], panel.model.surface.values.ravel())
     panel.overlay["show_both"].value = False

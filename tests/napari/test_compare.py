@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import zarr
 from napari.layers import Image
-from napari_helpers import settle
+from napari_helpers import run_copied, settle
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter
@@ -150,7 +150,7 @@ def test_actions_without_a_window():
         actions.layer_transform(layers[0])
 
 
-def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path):
+def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, explorer, qtbot, tmp_path):
     viewer = make_napari_viewer_proxy()
     for seed in range(8):
         viewer.add_image(noise(seed, 1 + seed // 4), name=f"{'ab'[seed // 4]} {seed}")
@@ -159,14 +159,14 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
     assert list(panel.model.curves) == [layer.name for layer in viewer.layers]
-    assert len(panel.plot._lines) == 8
+    assert len(panel.plot.lines) == 8
     panel.form["pattern"].value = "a|b"
     settle(qtbot, panel)
     assert "p = " in panel.work.text.text()
     assert "valid if the curves are independent" in panel.work.text.text()
     assert "n = 4" in panel.plot.lines[0].label
     panel.form["view"].value = "Means and bands"
-    assert len(panel.plot._lines) == 6
+    assert len(panel.plot.lines) == 6
     panel.form["view"].value = "Difference"
     line = panel.plot.lines[0]
     assert_array_equal(line.y, panel.model.comparison.difference[1])
@@ -190,9 +190,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     assert "# result: a (n = 4) and b (n = 4)" in (tmp_path / "curves.csv").read_text()
     panel.save_table(str(tmp_path / "table.parquet"))
     assert len(pd.read_parquet(tmp_path / "table.parquet")) == 8
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue
     assert list(names["all_curves"]) == list(panel.model.curves)
 
@@ -200,24 +198,20 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     assert panel.model.curves == {}
     panel.others["pin"].native.click()
     assert "shows no complete curve" in panel.work.text.text()
-    _, explorer = open_panel("Threshold", viewer=viewer)
-    settle(qtbot, explorer)
+    _, threshold = explorer(viewer=viewer)
     panel.others["pin"].native.click()
     settle(qtbot, panel)
     (curve,) = panel.model.curves.values()
-    assert_array_equal(curve.values, explorer.model.curve.values)
+    assert_array_equal(curve.values, threshold.model.curve.values)
     panel.form["pattern"].value = "("
     settle(qtbot, panel)
     assert "cannot be compared" in panel.work.text.text()
 
 
-def test_frames_and_objects_by_their_features(
-    make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path, messages
-):
+def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messages):
     """A table joined to frames, and the class of objects, make groups."""
-    viewer = make_napari_viewer_proxy()
-    viewer.add_image(np.stack([noise(k, 1.0) for k in range(4)]), name="movie")
-    _, panel = open_panel("Compare", viewer=viewer)
+    movie = np.stack([noise(k, 1.0) for k in range(4)])
+    viewer, panel = open_panel("Compare", movie, name="movie")
     panel.sources["frames"].native.click()
     settle(qtbot, panel)
     pd.DataFrame({"frame": range(4), "phase": [*"xyxy"]}).to_csv(tmp_path / "phases.csv")
@@ -252,16 +246,14 @@ def test_frames_and_objects_by_their_features(
         "none": ["cells 1", "cells 4"],
         "A": ["cells 2", "cells 3"],
     }
-    expected = ecc.region_curves(viewer.layers["movie"].data[0], labels.data, 32, superlevel=True)
+    expected = ecc.region_curves(movie[0], labels.data, 32, superlevel=True)
     assert_array_equal(panel.model.curves["cells 3"].values, expected.select(3).values)
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert names["comparison"].groups == panel.model.comparison.groups
     assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue
 
 
-def test_a_folder_of_files(make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path):
+def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     """Images of several formats in folders; what cannot be read is named, the rest is compared."""
     folder = tmp_path / "plate"
     for kind in ("control", "drug"):
@@ -278,8 +270,7 @@ def test_a_folder_of_files(make_napari_viewer_proxy, open_panel, qtbot, qapp, tm
     imwrite(folder / "control" / "colours.tif", np.zeros((4, 5, 3), np.uint8), photometric="rgb")
     (folder / "drug" / "damaged.png").write_bytes(b"no image")
     (folder / "notes.txt").write_text("no image either")
-    viewer = make_napari_viewer_proxy()
-    _, panel = open_panel("Compare", viewer=viewer)
+    viewer, panel = open_panel("Compare")
     panel.controller.add_folder(str(folder / "control" / "nothing"))
     assert "no image in" in panel.work.text.text()
     panel.controller.add_folder(str(folder))
@@ -302,9 +293,7 @@ def test_a_folder_of_files(make_napari_viewer_proxy, open_panel, qtbot, qapp, tm
 
     (folder / "control" / "colours.tif").unlink()
     (folder / "drug" / "damaged.png").unlink()
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert names["comparison"].groups == groups
 
 

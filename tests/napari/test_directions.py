@@ -1,11 +1,9 @@
 """The direction explorer in a real window: what the user does, and what the viewer does."""
 
-import threading
-
 import dask.array as da
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT
+from napari_helpers import TIMEOUT, canvas_of, on_canvas, run_copied, save_all, settle
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import Qt
 from scipy.ndimage import gaussian_filter
@@ -14,40 +12,10 @@ import ecc_core as ecc
 from napari_ecc import _workers, actions
 from napari_ecc._controller import loading
 from napari_ecc._controller.direction_overlays import NAME
-from napari_ecc._qt.canvas import colours_of
 
 
 def smooth(*shape, seed=0):
     return gaussian_filter(np.random.default_rng(seed).standard_normal(shape), 2)
-
-
-@pytest.fixture
-def directions(open_panel, qtbot):
-    """Open the dock on images and wait for the transform of the last."""
-
-    def open_it(*images, **options):
-        viewer, panel = open_panel("Directions", *images, **options)
-        settle(qtbot, panel)
-        return viewer, panel
-
-    return open_it
-
-
-def settle(qtbot, panel):
-    """Wait until nothing is computed, and draw the arrow."""
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
-    panel.controller._place_arrow.flush()
-
-
-def canvas_of(viewer):
-    return viewer.__wrapped__.window._qt_viewer.canvas.native
-
-
-def on_canvas(viewer, point):
-    """Pixel of a world point in the plane through the middle, looked at from the front."""
-    canvas, camera = canvas_of(viewer), viewer.scene.camera
-    across = (np.asarray(point)[-2:] - np.asarray(camera.center)[-2:]) * camera.zoom
-    return canvas.width() / 2 + across[1], canvas.height() / 2 + across[0]
 
 
 def assert_exact(panel, inside, **options):
@@ -93,7 +61,7 @@ def test_another_angle(directions, qtbot, drag_mouse):
     assert_exact(panel, image >= panel.explorer.threshold)
     assert_array_equal(curves[-1].values, transform.values[16])  # of 64: 90 degrees
     assert_array_equal(panel.model.transform.values, transform.values)
-    drag_mouse(panel.map, (200, panel.map.position_of(180)))
+    drag_mouse(panel.map, (200, panel.map.pixels(0, 180)[1]))
     assert_allclose(panel.model.azimuth, 180, atol=1)
 
 
@@ -245,15 +213,15 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     assert_exact(panel, image >= panel.explorer.threshold)
 
 
-def test_the_explorer_shares_layer_and_threshold(directions, open_panel, qtbot):
+def test_the_explorer_shares_layer_and_threshold(directions, explorer, qtbot):
     image = smooth(30, 30)
     viewer, panel = directions(image, smooth(20, 20, seed=1))
-    _, explorer = open_panel("Threshold", viewer=viewer)
-    explorer.form["image"].native.setCurrentIndex(0)
-    qtbot.waitUntil(lambda: not explorer.controller.running, timeout=TIMEOUT)
-    explorer.controller.snap(0.05)
+    _, other = explorer(viewer=viewer)
+    other.form["image"].native.setCurrentIndex(0)
+    settle(qtbot, other)
+    other.controller.snap(0.05)
     settle(qtbot, panel)
-    t = explorer.model.threshold
+    t = other.model.threshold
     assert panel.form["threshold"].value == pytest.approx(t, abs=1e-4)
     assert_exact(panel, image >= t)
 
@@ -279,55 +247,13 @@ def test_clear_messages(directions, qtbot):
 def test_arrow_can_be_removed(directions, qtbot):
     viewer, panel = directions(smooth(20, 20))
     viewer.layers.remove(NAME)
-    qtbot.waitUntil(lambda: not panel.angles["show_arrow"].value, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: not panel.arrow["show_arrow"].value, timeout=TIMEOUT)
     panel.model.turn(50)
     settle(qtbot, panel)
     assert NAME not in viewer.layers
-    panel.angles["show_arrow"].value = True
+    panel.arrow["show_arrow"].value = True
     settle(qtbot, panel)
     assert NAME in viewer.layers
-
-
-@pytest.fixture
-def stuck():
-    """A dask image whose blocks wait, until the test ends."""
-    go, began = threading.Event(), threading.Event()
-
-    def block(x):
-        began.set()
-        go.wait(TIMEOUT / 1000)
-        return x
-
-    image = da.from_array(np.eye(2048, dtype=np.float32), chunks=1024)
-    image = image.map_blocks(block, meta=np.empty((0, 0), np.float32))
-    yield image, began, go
-    go.set()
-
-
-@pytest.mark.parametrize("how", ["removed", "replaced", "closed"])
-def test_layer_goes_while_it_is_read(make_napari_viewer_proxy, open_panel, qtbot, stuck, how):
-    image, began, go = stuck
-    viewer = make_napari_viewer_proxy()
-    viewer.add_image(image, contrast_limits=(0, 1), name="slow", visible=False)
-    _, panel = open_panel("Directions", viewer=viewer)
-    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    assert panel.controller.running
-    # Napari would wait for the blocks if the set were shown before they have been read.
-    assert not any(layer.name.startswith("slow ") for layer in viewer.layers)
-    other = smooth(20, 20)
-    if how == "closed":
-        viewer.close()
-    else:
-        viewer.layers.remove("slow")
-        if how == "replaced":
-            viewer.add_image(other, name="slow")
-    go.set()
-    runner = panel.controller.runner
-    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
-    if how == "removed":
-        assert panel.model.curve is None
-    if how == "replaced":
-        assert_exact(panel, other >= panel.explorer.threshold)
 
 
 def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
@@ -344,19 +270,8 @@ def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
     assert panel.model.curve is None
 
 
-def test_theme(directions):
-    viewer, panel = directions(smooth(20, 20))
-    for theme in ("light", "dark"):
-        viewer.theme = theme
-        colour = panel.map.grab().toImage().pixelColor(2, 2)
-        expected = colours_of(theme).background
-        found = np.array(colour.getRgb()[:3])
-        wanted = [int(expected[k : k + 2], 16) for k in (1, 3, 5)]
-        assert_allclose(found, wanted, atol=8)  # displays of 16 bits round
-
-
 @pytest.mark.parametrize(("scope", "filtration"), [("slice", "height"), ("volume", "plane")])
-def test_copied_code_gives_what_is_shown(directions, qtbot, qapp, scope, filtration):
+def test_copied_code_gives_what_is_shown(directions, qtbot, scope, filtration):
     volume = smooth(5, 12, 14)
     viewer, panel = directions(volume, scale=(2, 1, 1))
     panel.explorer.scope = scope
@@ -364,9 +279,7 @@ def test_copied_code_gives_what_is_shown(directions, qtbot, qapp, scope, filtrat
     panel.model.n_directions, panel.model.slope = 6, 0.01
     panel.model.turn(77, 20)
     settle(qtbot, panel)
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert_array_equal(names["levels"], panel.model.curve.thresholds)
     assert_array_equal(names["chi"], panel.model.curve.values)
     found = names["transform"]
@@ -377,11 +290,10 @@ def test_saving(directions, tmp_path, messages):
     import pandas as pd
 
     _, panel = directions(smooth(20, 20))
-    for name in ("curve.csv", "curve.parquet", "curve.png", "curve.svg"):
-        panel.save_curve(str(tmp_path / name))
-    for name in ("transform.csv", "transform.parquet", "transform.png"):
-        panel.save_transform(str(tmp_path / name))
-    assert all(message.startswith("Saved") for message in messages)
+    curves = [tmp_path / f"curve.{kind}" for kind in ("csv", "parquet", "png", "svg")]
+    save_all(panel.save_curve, *curves, messages=messages)
+    transforms = [tmp_path / f"transform.{kind}" for kind in ("csv", "parquet", "png")]
+    save_all(panel.save_transform, *transforms, messages=messages)
     curve = pd.read_csv(tmp_path / "curve.csv", comment="#")
     assert_array_equal(curve["euler_number"], panel.model.curve.values)
     table = pd.read_parquet(tmp_path / "transform.parquet")
@@ -389,7 +301,7 @@ def test_saving(directions, tmp_path, messages):
     assert_array_equal(table["euler_number"], panel.model.transform.values.ravel())
     assert_array_equal(table["direction_1"][::128], panel.model.directions[:, 1])
     panel.save_curve(str(tmp_path / "curve.xlsx"))
-    assert ".csv" in messages[-1]
+    assert messages[-1] == f"Saved {tmp_path / 'curve.xlsx.csv'}"
     panel.save_transform(str(tmp_path / "absent" / "t.csv"))
     assert not messages[-1].startswith("Saved")
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, settle
+from napari_helpers import DOCKS, TIMEOUT, pixels_of, settle, smooth, turn_wheel
 from numpy.testing import assert_array_equal
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QImage, QWheelEvent
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
 from qtpy.QtWidgets import (
     QApplication,
     QDockWidget,
@@ -19,23 +19,7 @@ from scipy.ndimage import label
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
-
-DOCKS = ("Threshold", "Directions", "Objects", "Series", "Compare", "Two channels")
-
-
-def turn_wheel(widget):
-    middle = widget.rect().center()
-    event = QWheelEvent(
-        QPointF(middle),
-        QPointF(widget.mapToGlobal(middle)),
-        QPoint(),
-        QPoint(0, -120),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(widget, event)
+from napari_ecc._qt.canvas import Plot, colours_of
 
 
 def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, qtbot):
@@ -117,34 +101,18 @@ def test_keys_move_the_threshold_and_the_wheel_changes_nothing(explorer, qtbot):
         assert model.threshold == plot.threshold == expected
     for name in ("image", "scope", "superlevel"):
         before = panel.form[name].value
-        turn_wheel(panel.form[name].native)
+        turn_wheel(panel.form[name].native, (9, 9))
         assert panel.form[name].value == before
     bins = panel.settings["bins"].native
     bins.clearFocus()
-    turn_wheel(bins)
+    turn_wheel(bins, (9, 9))
     assert model.bins == 256
 
 
-def test_the_displayed_volume_is_taken(explorer, qtbot):
-    volume = np.random.default_rng(0).integers(0, 50, (5, 12, 14)).astype(np.uint8)
-    viewer, panel = explorer(volume, axis_labels=("z", "y", "x"))
-    assert "slice z = 2 of 5" in panel.subject.text()
-    viewer.dims.ndisplay = 3
-    settle(qtbot, panel)
-    assert panel.form["scope"].value == "Volume"
-    assert panel.subject.text().endswith(", volume")
-    curve = panel.model.curve
-    expected = ecc.euler_curve(volume, curve.thresholds, superlevel=True).values
-    assert_array_equal(curve.values, expected)
-
-
-def test_labels_are_explored_as_one_set(make_napari_viewer_proxy, open_panel, qtbot):
+def test_labels_are_explored_as_one_set(explorer, qtbot):
     objects = np.random.default_rng(0).integers(0, 3, (30, 30))
-    viewer = make_napari_viewer_proxy()
-    viewer.add_labels(objects, name="objects")
-    _, panel = open_panel("Threshold", viewer=viewer)
-    settle(qtbot, panel)
-    assert panel.model.image == "objects"
+    viewer, panel = explorer(labels=objects)
+    assert panel.model.image == "labels"
     assert panel.model.threshold == 1
     assert panel.model.curve.value_at(1) == ecc.euler_number(objects > 0)
     assert panel.model.counts.numbers[0] == label(objects > 0, np.ones((3, 3)))[1]
@@ -152,53 +120,28 @@ def test_labels_are_explored_as_one_set(make_napari_viewer_proxy, open_panel, qt
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)
     assert_array_equal(viewer.layers[-1].data > 0, objects > 0)
-    (shown,) = [layer for layer in viewer.layers if layer.name == "objects ≥ t"]
+    (shown,) = [layer for layer in viewer.layers if layer.name == "labels ≥ t"]
     sliced = []
     shown.events.set_data.connect(sliced.append)
-    viewer.layers["objects"].paint((10, 10), 2)
+    viewer.layers["labels"].paint((10, 10), 2)
     settle(qtbot, panel)
     assert sliced  # the overlay shows the same array, which has changed
-
-
-def test_saved_files_say_how_they_were_computed(explorer, qtbot, tmp_path):
-    import pyarrow.parquet as parquet
-
-    image = np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8)
-    _, panel = explorer(image, name="cells", units=("um", "um"))
-    panel.save(str(tmp_path / "curve"))
-    lines = (tmp_path / "curve.csv").read_text().splitlines()
-    assert lines[1] == "# layer: cells"
-    assert "# part: whole image" in lines
-    assert "# unit of lengths: micrometer" in lines
-    assert "# state: complete" in lines
-    assert "# code:     viewer.layers['cells']," in lines
-    panel.save(str(tmp_path / "curve.parquet"))
-    metadata = parquet.read_schema(tmp_path / "curve.parquet").metadata[b"ecc"]
-    assert b'"layer": "cells"' in metadata
-    panel.save(str(tmp_path / "curve.png"))
-    assert QImage(str(tmp_path / "curve.png")).text("layer") == "cells"
-    panel.save(str(tmp_path / "curve.svg"))
-    assert "layer: cells" in (tmp_path / "curve.svg").read_text()
 
 
 @pytest.mark.parametrize("height", [180, 400])
 def test_plots_keep_ticks_and_titles(explorer, qtbot, height):
     """The title of the vertical axis is shortened where there is no room for it."""
-    _, panel = explorer(np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8))
+    _, panel = explorer(smooth(12, 14))
     panel.plot.setFixedSize(360, height)
     panel.plot.set_threshold(None)
-    picture = panel.plot.grab().toImage()
-
-    def brightest(columns, rows):
-        return max(picture.pixelColor(x, y).lightness() for x in columns for y in rows)
-
-    assert brightest(range(2, 20), range(height)) > 150  # title of the vertical axis
-    assert brightest(range(60, 350), range(height - 20, height)) > 150
-    assert brightest(range(60, 350), range(height - 36, height - 22)) > 150  # ticks
+    picture = pixels_of(panel.plot)
+    assert picture[:, 2:20].max() > 150  # title of the vertical axis
+    assert picture[-20:, 60:350].max() > 150
+    assert picture[-36:-22, 60:350].max() > 150  # ticks
 
 
 def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages, monkeypatch):
-    viewer, panel = explorer(np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8))
+    viewer, panel = explorer(smooth(12, 14))
     model, path = panel.model, str(tmp_path / "settings.json")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (path, ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
@@ -221,6 +164,16 @@ def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages,
     (tmp_path / "settings.json").write_text(text)
     series.heading.linkActivated.emit("load")
     assert "has no settings ['colour']" in messages[-1]
+
+
+@pytest.mark.parametrize("dock", DOCKS)
+def test_plots_follow_the_theme(open_panel, dock):
+    viewer, panel = open_panel(dock, smooth(20, 20))
+    for theme in ("light", "dark"):
+        viewer.theme = theme
+        expected = QColor(colours_of(theme).background).getRgb()[:3]
+        for plot in panel.findChildren(Plot):
+            assert_array_equal(pixels_of(plot)[2, 2], expected)
 
 
 @pytest.mark.parametrize("dock", DOCKS)

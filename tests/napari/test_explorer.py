@@ -1,7 +1,7 @@
 """The dock Threshold in a real window: what the user does."""
 
 import numpy as np
-from napari_helpers import assert_curve_of, coloured, overlays, settle, smooth
+from napari_helpers import assert_curve_of, coloured, colourful, overlays, settle, smooth
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter, label
@@ -126,15 +126,12 @@ def test_overlay_shows_the_set(explorer, qtbot):
     panel.model.contour = False
     panel.model.threshold = 200.0
     settle(qtbot, panel)
-    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-    row = picture[picture.shape[0] // 2]
-    colourful = np.ptp(row, axis=1) > 40
-    middle = len(row) // 2
-    assert not colourful[: middle - 3].any()
-    assert colourful[middle + 3 : middle + 60].all()
+    picture = colourful(viewer)
+    down, middle = np.array(picture.shape) // 2
+    assert not picture[down, : middle - 3].any()
+    assert picture[down, middle + 3 : middle + 60].all()
     panel.model.threshold = 201.0
-    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-    assert not (np.ptp(picture[len(picture) // 2], axis=1) > 40).any()
+    assert not colourful(viewer)[down].any()
     panel.overlays["show_set"].value = False
     assert not overlays(viewer)
 
@@ -196,20 +193,6 @@ def test_labels_where_no_component_is_large_enough(explorer, qtbot, messages):
     settle(qtbot, panel)
     assert not viewer.layers[-1].data.any()
     assert not messages
-
-
-def test_theme_is_followed(explorer):
-    viewer, panel = explorer(smooth(30, 40), show=True)
-
-    def shade():
-        picture = panel.plot.grab().toImage()
-        return picture.pixelColor(3, 3).lightness()
-
-    assert shade() < 100
-    viewer.theme = "light"
-    assert shade() > 150
-    viewer.theme = "dark"
-    assert shade() < 100
 
 
 def test_settings_are_where_the_explorer_starts(explorer):

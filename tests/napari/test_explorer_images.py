@@ -101,11 +101,14 @@ def test_thresholds_of_integers_are_integers(explorer, qtbot):
 def test_the_scope_follows_the_view(explorer, qtbot):
     """A volume in 3-D, and the slice that is shown after that."""
     volume = smooth(12, 30, 40)
-    viewer, panel = explorer(volume)
+    viewer, panel = explorer(volume, axis_labels=("z", "y", "x"))
+    assert "slice z = 5 of 12" in panel.subject.text()
     for ndisplay, shown in ((3, volume), (2, volume[viewer.dims.current_step[0]])):
         viewer.dims.ndisplay = ndisplay
         settle(qtbot, panel)
         assert_curve_of(panel, shown)
+        assert panel.subject.text().endswith(", volume") == (ndisplay == 3)
+        assert panel.form["scope"].value == ("Volume" if ndisplay == 3 else "Slice")
 
 
 def test_nan_is_left_out_and_infinity_is_no_bound(explorer):

@@ -1,13 +1,10 @@
 """The dock Threshold while it works: growing curves, and what the viewer does meanwhile."""
 
-import itertools
 import math
-import threading
 
 import dask.array as da
 import numpy as np
 import pandas as pd
-import pytest
 from napari_helpers import TIMEOUT, assert_curve_of, overlays, settle, smooth
 from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QApplication
@@ -22,7 +19,7 @@ def assert_marked_as_incomplete(panel, folder):
     words = f"cancelled: partial, {curve.done} of {curve.total} blocks"
     assert curve.done < curve.total
     assert curve.in_words() == words
-    assert panel.plot._lines[0].dashed
+    assert panel.plot.lines[0].dashed
     assert panel.plot.state == words
     assert "<b" not in panel.readout.text()
     panel.save(str(folder / "cancelled.csv"))
@@ -30,21 +27,6 @@ def assert_marked_as_incomplete(panel, folder):
     assert not table["complete"].any()
     panel.save(str(folder / "cancelled.svg"))
     assert words in (folder / "cancelled.svg").read_text()
-
-
-@pytest.fixture
-def held():
-    """A dask image, and an event that is waited for after some of its blocks have been read."""
-    go, read = threading.Event(), itertools.count()
-
-    def block(values):
-        if next(read) >= 8:
-            go.wait(TIMEOUT / 1000)
-        return values
-
-    image = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64))
-    yield image.map_blocks(block, meta=np.empty((0, 0, 0), np.uint8)), go
-    go.set()
 
 
 def test_dask_grows_block_by_block(explorer, qtbot):
@@ -84,9 +66,9 @@ def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
     assert overlay.multiscale
 
 
-def test_cancel_and_newest_request(explorer, qtbot, held, tmp_path):
+def test_cancel_and_newest_request(explorer, qtbot, stuck, tmp_path):
     """Cancel ends the work; of many requests the last one is answered."""
-    slow, go = held
+    slow, _, go = stuck(smooth(40, 64, 64), (2, 64, 64), first=8)
     viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
     viewer.add_image(slow, name="slow", contrast_limits=(0, 255), visible=False)
     panel.form["scope"].value = "Volume"
@@ -130,28 +112,6 @@ def test_layers_come_and_go(explorer, qtbot):
     QApplication.processEvents()
     assert math.isnan(panel.model.threshold)
     assert "Open an image" in panel.model.status
-
-
-@pytest.mark.parametrize("end", ["layer", "dock", "viewer"])
-def test_end_during_work(explorer, qtbot, held, messages, end):
-    """Removing the layer, the dock or the whole viewer while a curve is computed is harmless."""
-    slow, go = held
-    viewer, panel = explorer(smooth(20, 30), name="small")
-    viewer.add_image(slow, name="slow", contrast_limits=(0, 255), visible=False)
-    panel.form["scope"].value = "Volume"
-    panel.form["image"].value = "slow"
-    controller = panel.controller
-    qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
-    if end == "layer":
-        viewer.layers.remove("slow")
-    elif end == "dock":
-        viewer.window.remove_dock_widget(panel)
-        assert not overlays(viewer)
-    else:
-        viewer.close()
-    go.set()
-    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
-    assert messages == []
 
 
 def test_changes_in_place_are_noticed(explorer, qtbot):

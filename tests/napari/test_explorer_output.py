@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
-from napari_helpers import TIMEOUT, settle
+from napari_helpers import TIMEOUT, run_copied, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QFileDialog
@@ -19,15 +19,22 @@ def ramp(*shape):
 
 
 def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
-    _, panel = explorer(ramp(30, 40))
+    """They say how they were computed."""
+    _, panel = explorer(ramp(30, 40), name="cells", units=("um", "um"))
     curve, betti = panel.model.curve, panel.model.betti
-    panel.save(str(tmp_path / "curve.csv"))
+    panel.save(str(tmp_path / "curve"))
+    lines = (tmp_path / "curve.csv").read_text().splitlines()
+    assert lines[1] == "# layer: cells"
+    for line in ("part: whole image", "unit of lengths: micrometer", "state: complete"):
+        assert f"# {line}" in lines
+    assert "# code:     viewer.layers['cells']," in lines
     table = pd.read_csv(tmp_path / "curve.csv", comment="#")
     assert_array_equal(table["threshold"], curve.thresholds)
     assert_array_equal(table["euler_number"], curve.values)
     assert table["complete"].all()
     assert_array_equal(table[["b0", "b1"]].T, betti.values)
     panel.save(str(tmp_path / "curve.parquet"))
+    assert b'"layer": "cells"' in parquet.read_schema(tmp_path / "curve.parquet").metadata[b"ecc"]
     table = parquet.read_table(tmp_path / "curve.parquet").to_pydict()
     assert_array_equal(table["threshold"], curve.thresholds)
     assert_array_equal(table["euler_number"], curve.values)
@@ -35,9 +42,11 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     drawing = (tmp_path / "curve.svg").read_text()
     assert "<polyline" in drawing
     assert "Euler characteristic" in drawing
+    assert "layer: cells" in drawing
     panel.save(str(tmp_path / "curve.png"))
     picture = QImage(str(tmp_path / "curve.png"))
     assert picture.width() > 1000
+    assert picture.text("layer") == "cells"
     assert picture.pixelColor(2, 2).name() == "#ffffff"
     assert [m for m in messages if not m.startswith("Saved")] == []
     panel.save(str(tmp_path / "missing" / "curve.csv"))
@@ -73,9 +82,7 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
         model.roi = "region"
     settle(qtbot, panel)
     assert model.curve.stage == "complete"
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(QApplication.clipboard().text(), names)
+    names = run_copied(viewer, panel)
     assert_array_equal(names["t"], model.curve.thresholds)
     assert_array_equal(names["chi"], model.curve.values)
     if model.show_betti:

@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, overlays, settle
+from napari_helpers import TIMEOUT, colourful, overlays, settle
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import binary_erosion
@@ -24,10 +24,10 @@ def half(ndim, axis):
 
 def coloured_quadrants(viewer):
     """The quadrants of the canvas in which the set is seen, as (below the middle, right of it)."""
-    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-    middle = np.array(picture.shape[:2]) // 2
+    coloured = colourful(viewer)
+    middle = np.array(coloured.shape) // 2
     at = {(y > 0, x > 0): middle + APART * np.array((y, x)) for y, x in product((-1, 1), repeat=2)}
-    return {place for place, (y, x) in at.items() if np.ptp(picture[y, x]) > 40}
+    return {place for place, (y, x) in at.items() if coloured[y, x]}
 
 
 class Layers:
@@ -128,8 +128,7 @@ def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
 
     def coloured():
         QApplication.processEvents()
-        picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-        return np.ptp(picture, axis=2) > 40
+        return colourful(viewer)
 
     for threshold in (60.0, 100.0):
         panel.model.threshold = threshold

@@ -167,6 +167,18 @@ def two_hills():
     return image.clip(0).astype(np.uint8)
 
 
+def outlined(viewer):
+    """Points of the outline of what is chosen."""
+    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
+    return np.argwhere(outline.data) + np.round(outline.translate).astype(int)
+
+
+def assert_second_hill_is_outlined(viewer, inside):
+    hill = label(inside, np.ones((3, 3)))[0]
+    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - outlined(viewer)).sum(axis=2)
+    assert (near.min(axis=0) == 1).all()
+
+
 def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     """The threshold at which two objects merge is found by a button, and by a double click."""
     image = two_hills()
@@ -207,18 +219,12 @@ def test_components_of_the_diagram_are_outlined(explorer, qtbot):
     assert "component, born at" in panel.diagram._texts[second]
     panel.diagram.chosen.emit((second,))
     settle(qtbot, panel)
-    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
-    around = np.argwhere(outline.data) + np.round(outline.translate).astype(int)
-    hill = label(image > classes.deaths[second], np.ones((3, 3)))[0]
-    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
-    assert (near.min(axis=0) == 1).all()
+    assert_second_hill_is_outlined(viewer, image > classes.deaths[second])
 
     panel.diagram.chosen.emit(tuple(range(len(classes.births))))
     settle(qtbot, panel)
     inside = image >= panel.model.threshold
-    expected = np.argwhere(binary_dilation(inside) & ~inside)
-    start = np.round(outline.translate).astype(int)
-    assert_array_equal(np.argwhere(outline.data) + start, expected)
+    assert_array_equal(outlined(viewer), np.argwhere(binary_dilation(inside) & ~inside))
     components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
     assert set(components) <= set(panel.diagram.selected)
     panel.diagram.chosen.emit(())
@@ -259,13 +265,8 @@ def test_the_merge_tree_of_objects(explorer, qtbot):
     panel.form["show_tree"].value = True
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 2, timeout=TIMEOUT)
     tree = panel.tree.tree
-    saddle = max(
-        t
-        for t in range(256)
-        if label(image >= t, np.ones((3, 3)))[0][10, 10]
-        == label(image >= t, np.ones((3, 3)))[0][10, 30]
-        > 0
-    )
+    numbers = [label(image >= t, np.ones((3, 3)))[0][10, [10, 30]] for t in range(256)]
+    saddle = max(t for t, (first, second) in enumerate(numbers) if first == second > 0)
     assert tree.births.tolist() == [image.max(), image[:, 20:].max()]
     assert tree.deaths.tolist() == [-np.inf, saddle]
     assert tree.parents.tolist() == [-1, 0]
@@ -276,11 +277,7 @@ def test_the_merge_tree_of_objects(explorer, qtbot):
     qtbot.waitUntil(
         lambda: "chosen component" in [layer.name for layer in overlays(viewer)], timeout=TIMEOUT
     )
-    (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
-    around = np.argwhere(outline.data) + np.round(outline.translate).astype(int)
-    hill = label(image >= panel.model.threshold, np.ones((3, 3)))[0]
-    near = np.abs(np.argwhere(hill == hill[10, 30])[:, None] - around).sum(axis=2)
-    assert (near.min(axis=0) == 1).all()
+    assert_second_hill_is_outlined(viewer, image >= panel.model.threshold)
 
     panel.model.threshold = float(saddle)
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 1, timeout=TIMEOUT)

@@ -5,7 +5,7 @@ import gc
 import dask.array as da
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT
+from napari_helpers import DOCKS, TIMEOUT, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
@@ -15,14 +15,7 @@ from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.panel import Panel
 
 ACTIONS = 300
-DOCKS = {
-    "explorer": "Threshold",
-    "directions": "Directions",
-    "regions": "Objects",
-    "series": "Series",
-    "compare": "Compare",
-    "channels": "Two channels",
-}
+TOPICS = "explorer", "directions", "regions", "series", "compare", "channels"
 
 
 class User:
@@ -172,18 +165,20 @@ def assert_nothing_is_stale(panels) -> bool:
 @pytest.mark.slow
 def test_random_walk(make_napari_viewer_proxy, open_panel, qtbot):
     viewer = make_napari_viewer_proxy()
-    panels = {key: open_panel(name, viewer=viewer)[1] for key, name in DOCKS.items()}
+    opened = [open_panel(name, viewer=viewer)[1] for name in DOCKS]
+    panels = dict(zip(TOPICS, opened, strict=True))
+    del opened
     user, checked = User(viewer, panels, seed=0), 0
     for count in range(1, ACTIONS + 1):
         user.act()
         if count % 25 == 0:
             for panel in panels.values():
-                qtbot.waitUntil(lambda panel=panel: not panel.controller.running, timeout=TIMEOUT)
+                settle(qtbot, panel)
             QApplication.processEvents()
             checked += assert_nothing_is_stale(panels)
     assert checked >= 5
     for panel in panels.values():
-        qtbot.waitUntil(lambda panel=panel: not panel.controller.running, timeout=TIMEOUT)
+        settle(qtbot, panel)
         viewer.window.remove_dock_widget(panel)
     panels.clear()
     user.panels.clear()

@@ -2,10 +2,9 @@
 
 import threading
 
-import dask.array as da
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, settle
+from napari_helpers import TIMEOUT, canvas_of, on_canvas, run_copied, save_all, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
@@ -48,22 +47,23 @@ def gate(monkeypatch):
 
 
 @pytest.fixture
-def regions(make_napari_viewer_proxy, open_panel, qtbot):
+def regions(open_panel, qtbot):
     """Open the dock on an image and its labels, and measure."""
 
-    def open_it(image, labels, *, show=False, **options):
-        viewer = make_napari_viewer_proxy(show=show)
-        viewer.add_image(image, name="image", **options)
-        layer = viewer.add_labels(labels, name="objects", **options)
-        _, panel = open_panel("Objects", viewer=viewer)
-        push(panel, "Measure")
-        settle(qtbot, panel)
-        return viewer, panel, layer
+    def open_it(image, labels, **options):
+        viewer, panel = open_panel("Objects", image, labels=labels, name="image", **options)
+        measure(qtbot, panel)
+        return viewer, panel, viewer.layers["labels"]
 
     return open_it
 
 
-def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messages):
+def measure(qtbot, panel):
+    push(panel, "Measure")
+    settle(qtbot, panel)
+
+
+def test_measured_objects_become_features(regions, qtbot, tmp_path, messages):
     import pandas as pd
 
     image, labels = objects()
@@ -84,15 +84,9 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     assert_array_equal(features[last], curves.values[:, -1])
     assert_array_equal(features["ecc_pc1"], found.components["curves"].scores[:, 0])
 
-    panel.copy_python()
-    names = {"viewer": viewer}
-    exec(qapp.clipboard().text(), names)
-    assert_array_equal(names["table"], features)
-
-    messages.clear()
-    for name in ("table.csv", "table.parquet", "plot.png"):
-        panel.save(str(tmp_path / name))
-    assert all(message.startswith("Saved") for message in messages)
+    assert_array_equal(run_copied(viewer, panel)["table"], features)
+    files = [tmp_path / name for name in ("table.csv", "table.parquet", "plot.png")]
+    save_all(panel.save, *files, messages=messages)
     assert_array_equal(pd.read_csv(tmp_path / "table.csv", comment="#")["label"], curves.labels)
     table = pd.read_parquet(tmp_path / "table.parquet")
     assert_array_equal(table.drop(columns="label"), features.drop(columns="index"))
@@ -100,8 +94,7 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     panel.settings["superlevel"].value = "Dark ≤ t"
     panel.settings["n_thresholds"].value = 5
     assert "measure again" in panel.plot.state
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     expected = ecc.region_curves(image, labels, 5).values
     assert_array_equal(panel.model.regions.curves.values, expected)
     assert layer.features.shape == (13, 1 + 4 + 5 + 8 * 16)
@@ -109,17 +102,6 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     assert layer.features.shape == (13, 1 + 4 + 32 + 8 * 16)
     push(panel, "Undo")
     assert layer.features.shape[1] == 0
-
-
-def canvas_of(viewer):
-    return viewer.__wrapped__.window._qt_viewer.canvas.native
-
-
-def pixel(viewer, *at):
-    """Where a place in the world is on the canvas."""
-    canvas, camera = canvas_of(viewer), viewer.scene.camera
-    down, across = (np.array(at) - np.asarray(camera.center)[-2:]) * camera.zoom
-    return canvas.width() / 2 + across, canvas.height() / 2 + down
 
 
 def square(x, y, half=8):
@@ -155,10 +137,10 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert numbers.value == "10, 12"
     assert layer.selected_label == 12
     assert scatter.selected == (4, 5)
-    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 30))
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 30)))
     assert layer.selected_label == 4
     assert model.selected == (4,)
-    path = [pixel(viewer, *at) for at in ((5, 50), (9, 40), (9, 30))]
+    path = [on_canvas(viewer, at) for at in ((5, 50), (9, 40), (9, 30))]
     drag_mouse(canvas_of(viewer), *path)  # moves the canvas
     assert model.selected == (4,)
 
@@ -189,12 +171,12 @@ def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
     drag_mouse(scatter, *square(*places.mean(axis=0), 1000))
     assert model.selected == (2, 4, 6, 8, 10, 12)
 
-    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 30))
-    drag_mouse(canvas_of(viewer), pixel(viewer, 25, 30), **ctrl)
-    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 5), **shift)
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 30)))
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (25, 30)), **ctrl)
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 5)), **shift)
     assert model.selected == (4, 10, 2)
-    drag_mouse(canvas_of(viewer), pixel(viewer, 5, 5), **ctrl)
-    drag_mouse(canvas_of(viewer), pixel(viewer, 38, 58), **ctrl)  # beside all objects
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 5)), **ctrl)
+    drag_mouse(canvas_of(viewer), on_canvas(viewer, (38, 58)), **ctrl)  # beside all objects
     assert model.selected == (4, 10)
 
 
@@ -238,8 +220,7 @@ def test_rows_that_are_not_of_labels_are_kept(regions, qtbot, index):
     image, labels = objects()
     _, panel, layer = regions(image, labels)
     layer.features = {"index": [index, 2], "note": ["mine", "yours"]}
-    panel.controller.measure()
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     rows = layer.features.set_index("index")
     assert rows["note"].dropna().to_dict() == {index: "mine", 2: "yours"}
     assert rows["ecc_pc1"].notna().sum() == 6
@@ -269,7 +250,7 @@ def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
     panel.model.selected = (12,)
     settle(qtbot, panel)
     assert "selected objects" in viewer.layers
-    viewer.layers.remove("objects")
+    viewer.layers.remove(layer)
     assert "selected objects" not in viewer.layers
 
 
@@ -366,8 +347,7 @@ def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     assert (features == "").sum() == 13 - 3
     assert panel.model.classes[right] == "B"
     assert "2 objects put in class “B”" in panel.work.text.text()
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     assert_array_equal(layer.features["class"], features)
     for _ in range(2):
         push(panel, "Undo")
@@ -379,9 +359,9 @@ def test_selected_curves_are_in_front(regions):
     """In the colours of the labels, with names that can be read in any theme."""
     viewer, panel, layer = regions(*objects())
     curves = panel.model.regions.curves
-    assert len(panel.plot._lines) == 6
+    assert len(panel.plot.lines) == 6
     panel.model.selected = (12, 6, 2)
-    behind, front = panel.plot._lines[:6], panel.plot._lines[6:]
+    behind, front = panel.plot.lines[:6], panel.plot.lines[6:]
     assert_array_equal([line.y for line in front], curves.values[[5, 2, 0]])
     assert [line.label for line in front] == ["Label 12", "Label 6", "Label 2"]
     for line, label in zip(front, (12, 6, 2), strict=True):
@@ -399,8 +379,7 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     _, panel, layer = regions(image, labels, scale=(2, 1))
     panel.settings["with_betti"].value = True
     panel.settings["with_minkowski"].value = True
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     thresholds = panel.model.regions.curves.thresholds
     expected = ecc.region_betti_curves(image, labels, thresholds, superlevel=True)
     for k in range(2):
@@ -417,8 +396,7 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     panel.model.selected = (6, 8)
     assert "holes" not in [line.label for line in panel.plot.lines]
     panel.settings["with_betti"].value = False
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     assert not [name for name in layer.features if name.startswith("b")]
     assert f"area_t{thresholds[0]:.6g}" in layer.features
 
@@ -436,8 +414,7 @@ def test_volumes_and_slices(regions, qtbot):
     assert_array_equal(found.transforms.values, expected.values)
     panel.form["scope"].value = "Slice"
     viewer.dims.set_current_step(0, 3)
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     expected = ecc.region_curves(image[3], labels[3], 32, superlevel=True).values
     assert_array_equal(panel.model.regions.curves.values, expected)
 
@@ -445,63 +422,30 @@ def test_volumes_and_slices(regions, qtbot):
 def test_clear_messages(regions, qtbot, messages):
     image, labels = objects()
     viewer, panel, layer = regions(image, np.zeros_like(labels))
-    assert panel.plot.state == "“objects” has no objects here."
+    assert panel.plot.state == "“labels” has no objects here."
     layer.data = labels[:20]
     push(panel, "Measure")
     assert "must have the shape of “image”, 40 × 60, got 20 × 60" in panel.work.text.text()  # noqa: RUF001
     layer.data = labels
     viewer.layers["image"].data = np.full((40, 60), np.nan)
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     assert "NaN" in panel.plot.state
     assert messages == []
     viewer.layers.remove("image")
     viewer.add_image(np.zeros((40, 60, 3), np.uint8), rgb=True)
     push(panel, "Measure")
     assert "RGB" in panel.work.text.text()
-    viewer.layers.remove("objects")
+    viewer.layers.remove(layer)
     push(panel, "Measure")
     assert "Open or draw a Labels layer" in panel.work.text.text()
-    viewer.theme = "light"
-    assert panel.scatter.grab().toImage().pixelColor(1, 1).lightness() > 200
 
 
-@pytest.mark.parametrize("how", ["removed", "closed"])
-def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtbot, how):
-    image, labels = objects()
-    began, go = threading.Event(), threading.Event()
-
-    def block(x):
-        began.set()
-        go.wait(TIMEOUT / 1000)
-        return x
-
-    slow = da.from_array(labels).map_blocks(block, meta=np.empty((0, 0), np.int32))
-    viewer = make_napari_viewer_proxy()
-    viewer.add_image(image)
-    viewer.add_labels(slow, visible=False, name="slow")
-    _, panel = open_panel("Objects", viewer=viewer)
-    panel.controller.measure()
-    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    runner = panel.controller.runner
-    if how == "closed":
-        viewer.close()
-    else:
-        viewer.layers.remove("slow")
-    go.set()
-    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
-    if how == "removed":
-        assert panel.model.regions is None
-
-
-def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, gate):
+def test_painting_during_measure(open_panel, qtbot, gate):
     """The objects are those of the moment of the click, and said to have changed since."""
     image, labels = objects()
     began, go = gate
-    viewer = make_napari_viewer_proxy()
-    picture = viewer.add_image(image.copy())
-    layer = viewer.add_labels(labels.copy(), name="objects")
-    _, panel = open_panel("Objects", viewer=viewer)
+    viewer, panel = open_panel("Objects", image.copy(), labels=labels.copy())
+    picture, layer = viewer.layers
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     layer.brush_size = 20
@@ -515,13 +459,10 @@ def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, ga
     assert "measure again" in panel.plot.state
 
 
-def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtbot, gate):
+def test_cancelled_measurement_says_so(open_panel, qtbot, gate):
     image, labels = objects()
     began, go = gate
-    viewer = make_napari_viewer_proxy()
-    viewer.add_image(image)
-    viewer.add_labels(labels)
-    _, panel = open_panel("Objects", viewer=viewer)
+    _, panel = open_panel("Objects", image, labels=labels)
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     panel.work.cancel.native.click()
@@ -540,8 +481,7 @@ def test_objects_of_each_frame_are_kept(regions, qtbot):
     panel.form["scope"].value = "Slice"
     for frame in (0, 1):
         viewer.dims.set_current_step(0, frame)
-        push(panel, "Measure")
-        settle(qtbot, panel)
+        measure(qtbot, panel)
     panel.model.selected = (4, 8)
     panel.controller.classify()
     features = layer.features
@@ -557,28 +497,23 @@ def test_objects_of_each_frame_are_kept(regions, qtbot):
     assert panel.model.regions is None
     assert "not been measured" in panel.work.text.text()
     viewer.dims.set_current_step(0, 1)
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
     assert_array_equal(layer.features["frame"], features["frame"])
 
 
-def test_shapes_without_an_image(make_napari_viewer_proxy, open_panel, qtbot):
+def test_shapes_without_an_image(open_panel, qtbot):
     _, labels = objects()
-    viewer = make_napari_viewer_proxy()
-    layer = viewer.add_labels(labels, name="objects")
-    _, panel = open_panel("Objects", viewer=viewer)
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    viewer, panel = open_panel("Objects", labels=labels)
+    layer = viewer.layers["labels"]
+    measure(qtbot, panel)
     expected = ecc.region_transforms(labels, 8, 16, normalize="radius").values
     assert_array_equal(panel.model.regions.transforms.values, expected)
     assert layer.features.shape == (13, 1 + 2 + 8 * 16)
     assert "Without an image" in panel.plot.state
     layer.features = layer.features.assign(area=range(13))
     panel.settings["with_betti"].value = panel.settings["with_minkowski"].value = True
-    push(panel, "Measure")
-    settle(qtbot, panel)
-    push(panel, "Measure")
-    settle(qtbot, panel)
+    measure(qtbot, panel)
+    measure(qtbot, panel)
     table = layer.features.dropna()
     assert_array_equal(table["area"], table["index"])
     assert_array_equal(table["area_shape"], np.unique(labels, return_counts=True)[1][1:])

@@ -1,9 +1,15 @@
-"""Removing layers from a window that is shown, in a process of its own: napari could crash."""
+"""Layers, docks and windows that go, while they are shown and while there is work."""
 
 import os
-import subprocess
 import sys
-from pathlib import Path
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, assert_curve_of, overlays, smooth
+from numpy.testing import assert_array_equal
+from processes import run_python
+
+import ecc_core as ecc
 
 SCRIPT = """
 import time
@@ -38,13 +44,68 @@ viewer.close()
 
 
 def test_the_explored_volume_is_removed_beside_an_image():
-    """Its overlay goes with it, hidden by the user or not, and the image is explored."""
-    here = [sys.executable, "-c", SCRIPT]
-    done = subprocess.run(here, capture_output=True, text=True, timeout=600, env=_environment())
+    """Its overlay goes with it, hidden by the user or not; in a process, as napari could crash."""
+    done = run_python(SCRIPT, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("['flat', 'flat ≥ t']") == 2  # with the settings of this image
 
 
-def _environment():
-    folders = [str(Path(__file__).parents[1]), *sys.path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+RESULTS = {"Threshold": "curve", "Directions": "curve", "Objects": "regions", "Series": "shape"}
+"""Fields of the models that are empty without a layer."""
+
+
+def assert_shown(panel, image):
+    """The results are those of an image."""
+    model = panel.model
+    if panel.title == "Directions":
+        inside = image >= panel.explorer.threshold
+        expected = ecc.euler_transform(inside, [model.direction], model.n_heights).values[0]
+        assert_array_equal(model.curve.values, expected)
+    elif panel.title == "Threshold":
+        assert_curve_of(panel, image)
+    elif panel.title == "Series":
+        curves = [ecc.euler_curve(frame, model.thresholds, superlevel=True) for frame in image]
+        assert_array_equal(model.table(), [curve.values for curve in curves])
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "dock", "viewer"])
+@pytest.mark.parametrize("dock", RESULTS)
+def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages, stuck, dock, how):
+    """The layer, the dock or the whole viewer, while a job waits for the data."""
+    image = smooth(*(6, 64, 64) if dock == "Series" else (64, 64))
+    slow, began, go = stuck(image, 32)
+    viewer = make_napari_viewer_proxy()
+
+    def add(data):
+        if dock == "Objects":
+            viewer.add_labels(data, visible=False, name="slow")
+        else:
+            viewer.add_image(data, contrast_limits=(0, 255), visible=False, name="slow")
+
+    if dock == "Objects":
+        viewer.add_image(image)
+    add(slow)
+    _, panel = open_panel(dock, viewer=viewer)
+    controller = panel.controller
+    if dock == "Objects":
+        controller.measure()
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    assert controller.running
+    # napari would wait for the blocks if the set were shown before they have been read
+    assert not any(layer.name.startswith("slow ") for layer in viewer.layers)
+    if how == "dock":
+        viewer.window.remove_dock_widget(panel)
+        assert not overlays(viewer)
+    elif how == "viewer":
+        viewer.close()
+    else:
+        viewer.layers.remove("slow")
+        if how == "replaced":
+            add(np.flip(image))
+    go.set()
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
+    if how == "removed":
+        assert not getattr(panel.model, RESULTS[dock])
+    if how == "replaced":
+        assert_shown(panel, np.flip(image))
+    assert messages == []

@@ -1,13 +1,11 @@
 """What a dock says about its work: in the plot, once, and only what is true."""
 
-import os
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, settle, smooth
+from processes import run_python
 from qtpy.QtWidgets import QLabel
 
 from napari_ecc._controller import warming
@@ -82,13 +80,6 @@ def test_the_time_is_that_of_computing(explorer, qtbot, monkeypatch):
 @pytest.mark.parametrize("end", ["closed", "left open"])
 def test_a_window_closes_while_it_prepares(tmp_path, end):
     """Without a crash, and without waiting for the first kernel."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", CLOSING, end],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT / 1000,
-    )
+    done = run_python(CLOSING, end, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "at work: True" in done.stdout
