@@ -226,8 +226,8 @@ def gather(
     small = levels <= SMALL_LEVELS and (points <= SMALL_POINTS or blocks == 1)
     resident = 4 if small and images > processors(device) else 1
     threads = THREADS // resident
-    macros = {"ELEMENT": ELEMENTS[element_of(dtype)], "OUT": ELEMENTS[element_of(out)]}
-    macros |= {"SUPER": int(superlevel), "SMALL": int(small)}
+    elements = {"ELEMENT": ELEMENTS[element_of(dtype)], "OUT": ELEMENTS[element_of(out)]}
+    macros = {"SUPER": int(superlevel), "SMALL": int(small), **elements}
     macros |= {"THREADS": threads, "BLOCKS": resident}
     found = function("soft_gather", "soft_gather", device, macros)
     found.preferred_shared_memory_carveout = 100
