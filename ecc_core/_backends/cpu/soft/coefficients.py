@@ -1,8 +1,8 @@
 """Coefficients of batches of images that fit into a cache.
 
 They are compared in place with their neighbours in a frame, without the codes and blocks of the
-scans, which serve images of any type and size: 7 times as fast for an image of 64 x 64, and 4 times
-for 512 images of 8 x 8.
+scans, which serve images of any type and size. With these, a layer takes 1.45 times as long for one
+image of 28 x 28, forward, and 1.12 to 1.19 times for 16 of them.
 """
 
 from __future__ import annotations
