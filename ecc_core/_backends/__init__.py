@@ -162,6 +162,9 @@ class _Functions:
         return found
 
 
+PARTS = "transforms", "shards", "betti_numbers", "surfaces", "cell_counts", "soft_curves"
+"""What a backend may have besides curves."""
+
 _registered: dict[str, dict[str, Any]] = {}
 """The modules of each backend, or their names."""
 
@@ -185,7 +188,14 @@ def register(
         raises BackendError for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
+
+    Raises
+    ------
+    TypeError
+        If there is no such part of a backend.
     """
+    if unknown := others.keys() - PARTS:
+        raise TypeError(f"parts of a backend are {', '.join(PARTS)}, got {min(unknown)}")
     _registered[device] = {"curves": curves, "needs": needs, **others}
 
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from oracles import euler as reference
 
 import ecc_core as ecc
+from ecc_core._backends import register, supports
 from ecc_core.testing import strategies
 
 RNG = np.random.default_rng(3)
@@ -142,3 +143,9 @@ def test_a_function_that_a_backend_lacks(name, call, monkeypatch):
     message = f"`{name}` is not available on plain:0: copy the arrays to the host"
     with pytest.raises(ecc.errors.BackendError, match=message):
         call(plain.Box(RNG.integers(0, 9, (5, 6))))
+
+
+def test_a_backend_has_no_other_parts():
+    with pytest.raises(TypeError, match=r"parts of a backend are transforms, .* got transform$"):
+        register("other", "module", transform="module")
+    assert not supports("other:0")

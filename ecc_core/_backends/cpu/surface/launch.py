@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import cut, load_box
+from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
@@ -20,6 +21,8 @@ from ecc_core.errors import nan_message
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+BLOCK_POINTS = 1 << 17  # so that codes, keys and events stay in the second-level cache
+MOST_COLUMNS, MOST_ROWS = 4096, 64
 SPARE = 64  # elements after the last one of a block, which may be read or written
 MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
 SHORT = 64  # rows with fewer points do not fill vectors
@@ -101,7 +104,7 @@ class _Pair:
         shape = self.sources[0].shape
         bins = tuple(plan.top + 1 for plan in self.plans)
         count = worker_count(workers, math.prod(shape), math.prod(bins))
-        counted = share(cut(shape, 4, self.ndim), self._histogram, count)
+        counted = share(_cut(shape), self._histogram, count)
         total = sum(counted[1:], start=counted[0]).reshape(bins)
         reached = np.zeros(tuple(n + 1 for n in bins), np.int64)
         np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
@@ -147,3 +150,16 @@ class _Pair:
         if nan and self.filtration.nan == "raise":
             raise ValueError(nan_message(("first", "second")[which]))
         return keys
+
+
+def _cut(shape: tuple[int, int, int]) -> list[Block]:
+    """Return blocks smaller than those of curves, as a point takes more memory."""
+    slices, rows, columns = shape
+    width = min(columns, MOST_COLUMNS)
+    height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
+    depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
+    places = (range(0, n, step) for n, step in zip(shape, (depth, height, width), strict=True))
+    return [
+        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
+        for z, y, x in itertools.product(*places)
+    ]
