@@ -13,14 +13,20 @@ from pandas import DataFrame
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import Field, value_range
-from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
-from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    describe,
+    fitting_level,
+    matching_level,
+    selection_of,
+    values_of,
+)
+from napari_ecc._controller.loading import WORKERS, load
+from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
-from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Job, Step

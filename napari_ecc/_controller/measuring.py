@@ -11,9 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
-from napari_ecc._controller.layers import Part, Selection, selection_of, snapshot
-from napari_ecc._controller.loading import fitting_level, load
-from napari_ecc._controller.region_masks import matching_level
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    fitting_level,
+    matching_level,
+    selection_of,
+    snapshot,
+)
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (

@@ -14,8 +14,7 @@ from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
-from napari_ecc._controller.links import Links
-from napari_ecc._controller.session import read_settings
+from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._workers import Job, Runner, Step
 
 POLL = 50

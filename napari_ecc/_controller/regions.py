@@ -13,12 +13,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import surroundings
-from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, Selection, selection_of
-from napari_ecc._controller.loading import fitting_level, load
+from napari_ecc._controller.layers import Part, Selection, fitting_level, selection_of
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -28,6 +26,7 @@ from napari_ecc._controller.measuring import (
     placed,
     rows_of,
 )
+from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves

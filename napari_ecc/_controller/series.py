@@ -10,18 +10,19 @@ from pandas import DataFrame
 from psygnal import Signal
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Request, compute_curves, request_of
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
     axis_name,
     contrast_limits,
+    describe,
     levels_of,
     nearest_point,
     problem_with,
 )
-from napari_ecc._controller.loading import describe, device_name
+from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.output import call
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 

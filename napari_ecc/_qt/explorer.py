@@ -11,11 +11,10 @@ from qtpy.QtGui import QColor
 from qtpy.QtWidgets import QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
-from napari_ecc._controller.persistence import Objects
-from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import formatted
-from napari_ecc._model.persistence import Tree
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
@@ -127,7 +126,8 @@ class EulerExplorer(Panel):
         self.readout, self.object = self._add_line(), self._add_line()
         self.readout.setAccessibleName("Numbers at the threshold")
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        jump, to_otsu = self.controller.jump, self.controller.details.go_to_otsu
+        jump = self.controller.jump
+        to_otsu = partial(self.controller.details.show_histogram, go_to_otsu=True)
         jumps = form.buttons(
             merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
             merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1), "Ctrl+Alt+M"),
