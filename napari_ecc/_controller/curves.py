@@ -142,7 +142,7 @@ def compute_curve(
     mask = None if request.read_mask is None else request.read_mask()
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
-    if request.bounds is None and not at_once and not progress.known:
+    if request.bounds is None and not at_once:  # those of the preview, also of a resumed job
         request = replace(request, bounds=value_range(Field(full, mask)))
     preview = None if progress.known else _preview(request, mask, at_once)
     if preview is not None:
