@@ -19,7 +19,7 @@ from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import BLOCK, Field, chunked, value_range
+from napari_ecc._controller.fields import BLOCK, Field, chunked
 from napari_ecc._controller.layers import (
     Part,
     ReadMask,
@@ -34,7 +34,6 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.loading import as_completed, to_device
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
-from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
@@ -143,7 +142,7 @@ def compute_curve(
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
     if request.bounds is None and not at_once:  # those of the preview, also of a resumed job
-        request = replace(request, bounds=value_range(Field(full, mask)))
+        request = replace(request, bounds=Field(full, mask).range)
     preview = None if progress.known else _preview(request, mask, at_once)
     if preview is not None:
         yield Step((preview, None))
@@ -295,19 +294,12 @@ def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
 
 
 def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
-    levels = _levels(field, request)
+    levels = field.levels(request.thresholds, request.bounds)
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)
     found = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options)
     return Curve(levels, found.to_numpy().values, request.superlevel, stage)
-
-
-def _levels(field: Field, request: Request) -> NDArray[np.float64]:
-    if not isinstance(request.thresholds, int):
-        return request.thresholds
-    low, high = request.bounds or value_range(field)
-    return even_levels(low, high, request.thresholds, whole=field.data.dtype.kind in "biu")
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
@@ -318,7 +310,7 @@ def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iter
         image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)
-    levels = _levels(field, request)
+    levels = field.levels(request.thresholds, request.bounds)
     blocks = euler_curve_blocks(smoothed, levels, mask=mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
     missing = [place for place in range(len(parts)) if place not in progress.known]

@@ -116,6 +116,7 @@ class DockController:
         self.session = session_of(viewer)
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
+        self.choice = self.images  # of the layer that the job is of
         self.runner = Runner(description)
         self.runners = [self.runner]  # all of the dock, the first one of its job
         self.subject = ""  # what is shown: the layer, and the part of it
@@ -138,7 +139,7 @@ class DockController:
     @property
     def layer(self) -> Any | None:
         """The selected layer."""
-        return self.images.layer
+        return self.choice.layer
 
     @property
     def layers(self) -> tuple[Any, ...]:
@@ -161,8 +162,7 @@ class DockController:
 
     def checked_layer(self) -> Any:
         """Return the selected layer; a ValueError says why there is none, or no curve of it."""
-        problem = NO_IMAGE if self.layer is None else problem_with(self.layer)
-        if problem:
+        if problem := NO_IMAGE if self.layer is None else problem_with(self.layer):
             raise ValueError(problem)
         return self.layer
 
@@ -225,7 +225,7 @@ class DockController:
     @property
     def empty(self) -> bool:
         """Whether there is no layer to select."""
-        return not self.images.names
+        return not self.choice.names
 
     def open_sample(self) -> None:
         """Open sample layers."""

@@ -11,7 +11,6 @@ from napari.layers import Labels, Shapes
 from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
-from ecc_core import EulerCurve
 from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice
@@ -21,6 +20,7 @@ from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
+from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step
@@ -228,13 +228,13 @@ class ExplorerController(DockController):
         least = self.model.min_persistence
         return {**super().facts, **({"least persistence": formatted(least)} if least else {})}
 
-    def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
-        """Return name, curve and code of what is shown, if it is complete."""
+    def shown_curves(self) -> tuple[Curves, dict[str, Any], str] | None:
+        """The complete curve by name, what else is known of it, and its code; None without one."""
         shown, curve = self.details.source, self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
         code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{self.subject!r}: curve}}"
-        return self.subject, result_of(curve, shown.request), code
+        return {self.subject: result_of(curve, shown.request)}, {}, code
 
     def table(self) -> dict[str, ArrayLike]:
         """Columns of the curve, and of the Betti curves as far as they are known."""

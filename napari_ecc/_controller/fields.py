@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import WORKERS, as_completed
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import Classes, Curve, Histogram
+from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step, apart
 
 BLOCK = 1 << 24
@@ -54,6 +55,25 @@ class Field:
         inside = self.data >= threshold if superlevel else self.data <= threshold
         return inside if self.mask is None else inside & self.mask
 
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest finite value, in memory."""
+        data = self.data if self.mask is None else self.data[self.mask]
+        if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
+            data = data[np.isfinite(data)]
+        if data.size == 0:
+            raise ValueError("The image has no finite values here, so there are no thresholds.")
+        return float(data.min()), float(data.max())
+
+    def levels(
+        self, wanted: int | NDArray[np.float64], bounds: tuple[float, float] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the thresholds, or so many between bounds or over the range of the values."""
+        if not isinstance(wanted, int):
+            return wanted
+        low, high = bounds or self.range
+        return even_levels(low, high, wanted, whole=self.data.dtype.kind in "biu")
+
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
         data, mask = self.data, self.mask
@@ -68,16 +88,6 @@ def chunked(array: Array, chunks: Any) -> Any:
     """Return an array in memory as a dask array."""
     # Without name=False, dask computes a hash of all values
     return da.from_array(array, chunks=chunks, name=False)
-
-
-def value_range(field: Field) -> tuple[float, float]:
-    """The least and the greatest finite value of a field in memory."""
-    data = field.data if field.mask is None else field.data[field.mask]
-    if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
-        data = data[np.isfinite(data)]
-    if data.size == 0:
-        raise ValueError("The image has no finite values here, so there are no thresholds.")
-    return float(data.min()), float(data.max())
 
 
 def count_all(field: Field, thresholds: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
@@ -134,18 +144,14 @@ def find_critical_points(
     for part in as_completed(parts):
         if part is not None:
             done += 1
-            found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
+            pairs = zip(found[:3], part[1][:3], strict=True)
+            points, changes, values = (np.concatenate(pair) for pair in pairs)
+            if len(points) > most:
+                distances = np.abs(values - (window[0] + window[1]) / 2)
+                best = np.lexsort((distances, -np.abs(changes)))[:most]
+                points, changes, values = points[best], changes[best], values[best]
+            found = CriticalPoints(points, changes, values, found.total + part[1].total)
         yield Step(found, done, len(parts))
-
-
-def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:
-    points = np.concatenate([a.points, b.points])
-    effects = np.concatenate([a.effects, b.effects])
-    values = np.concatenate([a.values, b.values])
-    if len(points) > most:
-        best = np.lexsort((np.abs(values - middle), -np.abs(effects)))[:most]
-        points, effects, values = points[best], effects[best], values[best]
-    return CriticalPoints(points, effects, values, a.total + b.total)
 
 
 def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
@@ -154,6 +160,8 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     It is None for data that are not in memory, which would be read for it once more, or without
     values in the range.
     """
+    from skimage.filters import threshold_otsu
+
     if is_lazy(field.data):
         yield Step(None)
         return
@@ -168,17 +176,13 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
         np.arange(low, high + 2) - 0.5 if whole else np.linspace(low, max(high, low + 1), BINS + 1)
     )
     counts = np.histogram(values.astype(np.float64, copy=False), edges)[0]
-    yield Step(Histogram(edges, counts, _otsu(edges, counts)) if counts.any() else None)
-
-
-def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
-    """Return Otsu's threshold of the values."""
-    from skimage.filters import threshold_otsu
-
+    if not counts.any():
+        yield Step(None)
+        return
     middles = (edges[1:] + edges[:-1]) / 2
-    if np.count_nonzero(counts) < 2:
-        return float(middles[counts.argmax()])
-    return float(threshold_otsu(hist=(counts, middles)))
+    several = np.count_nonzero(counts) > 1
+    otsu = threshold_otsu(hist=(counts, middles)) if several else middles[counts.argmax()]
+    yield Step(Histogram(edges, counts, float(otsu)))
 
 
 def surroundings(
@@ -243,7 +247,7 @@ def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iter
     yield from prepared("pairs", field.data)
     find = partial(ecc.persistence_pairs, field.data, mask=field.mask, nan="omit", workers=WORKERS)
     pairs = yield from apart(partial(find, **sets))
-    yield Step(Classes.of(pairs, levels))
+    yield Step(Classes(pairs, levels))
 
 
 def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> Iterator[Step]:

@@ -116,8 +116,7 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
 
 def checked_part(layer: Any, part: Part | None) -> Part:
     """Return the selected part of a layer, which must have a curve."""
-    problem = problem_with(layer)
-    if problem:
+    if problem := problem_with(layer):
         raise ValueError(problem)
     if part is None:
         leading: Part = (0,) * max(0, layer.ndim - 3)
@@ -274,8 +273,7 @@ def matching_level(layer: Any, selection: Selection, level: Selection, other: An
 
     A ValueError says that it has no curve, or another shape.
     """
-    problem = problem_with(other)
-    if problem:
+    if problem := problem_with(other):
         raise ValueError(problem)
     found = values_of(other, corresponding(layer, selection, other))
     shapes = tuple(selection.full.shape), tuple(found.full.shape)

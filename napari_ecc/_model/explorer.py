@@ -57,11 +57,9 @@ class Curve:
 
     def value_at(self, threshold: float) -> int:
         """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""
-        if self.superlevel:
-            index = int(np.searchsorted(self.thresholds, threshold, side="left"))
-            return int(self.values[index]) if index < self.values.size else 0
-        index = int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
-        return int(self.values[index]) if index >= 0 else 0
+        side: Any = "left" if self.superlevel else "right"
+        index = int(np.searchsorted(self.thresholds, threshold, side=side)) - (not self.superlevel)
+        return int(self.values[index]) if 0 <= index < self.values.size else 0
 
     def index_of(self, threshold: float) -> int:
         """Index of the nearest of the curve's thresholds."""
@@ -96,48 +94,31 @@ class Counts(NamedTuple):
         return "".join(f"{sign}{term}" for sign, term in zip(signs, terms, strict=False))
 
 
-@dataclass(frozen=True, eq=False)
 class Classes:
     """Births and deaths of components, holes or tunnels, and cavities, the most persistent first.
 
-    A class counts from `persistence` on: the difference of its birth and its death, which is
-    infinite for those that never die.
+    A class counts from `persistence` on, which decreases: the difference of its birth and its
+    death, which is infinite for those that never die.
     """
 
-    dimensions: NDArray[np.int64]
-    births: Floats
-    deaths: Floats
-    birth_points: NDArray[np.int64]
-    persistence: Floats  # decreasing
-    levels: Floats  # the thresholds of the curves
-    spans: NDArray[np.int64]  # (2, n), from which to before which level a class is alive
-    superlevel: bool
-    connectivity: int | None
-    ndim: int
-
-    @classmethod
-    def of(cls, pairs: PersistencePairs, levels: Floats) -> Classes:
-        """Sort the pairs of all dimensions."""
+    def __init__(self, pairs: PersistencePairs, levels: Floats) -> None:
         end = -np.inf if pairs.superlevel else np.inf
         births = pairs.births.astype(np.float64)
         deaths = np.where(pairs.essential, end, pairs.deaths.astype(np.float64))
         persistence = np.abs(deaths - births)
         order = np.argsort(-persistence, kind="stable")
-        births, deaths = births[order], deaths[order]
-        side: Any = "right" if pairs.superlevel else "left"
-        ends = (deaths, births) if pairs.superlevel else (births, deaths)
-        return cls(
-            dimensions=np.asarray(pairs.dimensions)[order],
-            births=births,
-            deaths=deaths,
-            birth_points=np.asarray(pairs.birth_points)[order],
-            persistence=persistence[order],
-            levels=levels,
-            spans=np.stack([np.searchsorted(levels, at, side=side) for at in ends]),
-            superlevel=pairs.superlevel,
-            connectivity=pairs.connectivity,
-            ndim=int(pairs.birth_points.shape[1]),
-        )
+        self.births: Floats = births[order]
+        self.deaths: Floats = deaths[order]
+        self.persistence: Floats = persistence[order]
+        self.dimensions: NDArray[np.int64] = np.asarray(pairs.dimensions)[order]
+        self.birth_points: NDArray[np.int64] = np.asarray(pairs.birth_points)[order]
+        self.superlevel, self.connectivity = pairs.superlevel, pairs.connectivity
+        self.ndim = int(pairs.birth_points.shape[1])
+        self.levels = levels  # the thresholds of the curves
+        side: Any = "right" if self.superlevel else "left"
+        ends = (self.deaths, self.births) if self.superlevel else (self.births, self.deaths)
+        self._spans = np.stack([np.searchsorted(levels, at, side=side) for at in ends])
+        """From which to before which level a class is alive, (2, n)."""
 
     def lasting(self, least: float) -> slice:
         """The classes of at least this persistence."""
@@ -160,7 +141,7 @@ class Classes:
     def betti_curves(self, least: float) -> BettiCurves:
         """The Betti curves of the classes that last."""
         some, n = self.lasting(least), self.levels.size + 1
-        places = self.spans[:, some] + n * self.dimensions[some]
+        places = self._spans[:, some] + n * self.dimensions[some]
         begin, end = (np.bincount(at, minlength=self.ndim * n) for at in places)
         return BettiCurves(
             self.levels,
@@ -204,32 +185,28 @@ class Classes:
         return float(beyond.min() if step > 0 else beyond.max())
 
 
-@dataclass(frozen=True, eq=False)
 class Tree:
-    """The merge tree of objects, each in a row near those that it merges with."""
+    """The merge tree of objects, each in a row near those that it merges with.
 
-    births: Floats
-    deaths: Floats
-    parents: NDArray[np.intp]  # the older object that each merges with, or -1
-    rows: NDArray[np.intp]
+    `merges_with` are the numbers of older objects from 1 on, or 0; `parents` are less by one. An
+    object is followed by those that merge with it, and by theirs, those that merge first nearest,
+    so that no line to a parent crosses a bar.
+    """
 
-    @classmethod
-    def of(cls, births: Floats, deaths: Floats, merges_with: NDArray[np.integer]) -> Tree:
-        """Order objects; `merges_with` are their numbers from 1 on, or 0.
-
-        An object is followed by those that merge with it, and by theirs, those that merge first
-        nearest, so that no line to a parent crosses a bar.
-        """
-        parents = np.asarray(merges_with, np.intp) - 1
+    def __init__(
+        self, births: Floats, deaths: Floats, merges_with: NDArray[np.integer[Any]]
+    ) -> None:
+        self.births, self.deaths = births, deaths
+        self.parents = np.asarray(merges_with, np.intp) - 1
+        self.rows = np.zeros(len(births), np.intp)
         children: list[list[int]] = [[] for _ in range(len(births) + 1)]
         for k in np.argsort(np.where(deaths < births, -deaths, deaths), kind="stable").tolist():
-            children[parents[k]].append(k)
-        rows, waiting = np.zeros(len(births), np.intp), children[-1][::-1]
+            children[self.parents[k]].append(k)
+        waiting = children[-1][::-1]
         for row in range(len(births)):
             k = waiting.pop()
-            rows[k] = row
+            self.rows[k] = row
             waiting += children[k][::-1]
-        return cls(births, deaths, parents, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -310,7 +310,7 @@ class EulerExplorer(Panel):
         if table is None or curve is None:
             return
         columns = ("birth", "death", "merges_with")
-        tree = Tree.of(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
+        tree = Tree(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
         low, high = curve.thresholds[[0, -1]].tolist()
         self.tree.set_tree(tree, low, high, self.model.threshold)
 

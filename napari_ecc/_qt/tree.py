@@ -12,7 +12,7 @@ from napari_ecc._model.explorer import Tree
 from napari_ecc._model.levels import formatted
 from napari_ecc._qt.canvas import Plot
 
-NO_TREE = Tree.of(np.zeros(0), np.zeros(0), np.zeros(0, int))
+NO_TREE = Tree(np.zeros(0), np.zeros(0), np.zeros(0, int))
 
 
 class MergeTree(Plot):

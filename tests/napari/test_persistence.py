@@ -246,7 +246,7 @@ def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
             latest = max([births[k], *deaths[parents == k]])
             deaths[k] = latest + 0.5 + rng.random()
         sign = -1 if superlevel else 1
-        tree = Tree.of(sign * births, sign * deaths, parents + 1)
+        tree = Tree(sign * births, sign * deaths, parents + 1)
         assert sorted(tree.rows) == list(range(size))
         assert_array_equal(tree.parents, parents)
         for k in np.flatnonzero(parents >= 0):
