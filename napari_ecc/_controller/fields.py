@@ -59,8 +59,10 @@ class Field:
     def range(self) -> tuple[float, float]:
         """The least and the greatest finite value, in memory."""
         data = self.data if self.mask is None else self.data[self.mask]
-        if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
-            data = data[np.isfinite(data)]
+        if data.dtype.kind == "f":
+            ends = [data.min(initial=0), data.max(initial=0)]  # of no values, too
+            if not np.isfinite(ends).all():
+                data = data[np.isfinite(data)]
         if data.size == 0:
             raise ValueError("The image has no finite values here, so there are no thresholds.")
         return float(data.min()), float(data.max())

@@ -102,6 +102,13 @@ def test_smoothing_by_blocks_is_that_of_the_whole():
     )
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_an_image_outside_its_region_is_refused(dtype):
+    nothing = reader(np.zeros(VOLUME.shape, bool))
+    with pytest.raises(ValueError, match="no finite values here"):
+        list(compute_curve(request(VOLUME.astype(dtype), bounds=None, read_mask=nothing)))
+
+
 def test_preview_comes_from_the_coarse_level():
     coarse = VOLUME[::2, ::2, ::2]
     first, *_, last = compute_curve(request(coarse, VOLUME, read_mask=reader(MASK)))
