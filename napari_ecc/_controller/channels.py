@@ -51,12 +51,7 @@ def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets:
         images = (yield from load(level.full)), (yield from load(other.full))
         levels = (Field(image, None).levels(thresholds) for image in images)
         surface = ecc.euler_surface(
-            *images,
-            *levels,
-            nan="omit",
-            axis=range(images[0].ndim),
-            workers=WORKERS,
-            **sets,
+            *images, *levels, nan="omit", axis=range(images[0].ndim), workers=WORKERS, **sets
         )
         yield Step(Surface(surface, images, level))
 

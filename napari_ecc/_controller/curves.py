@@ -76,11 +76,7 @@ class Request:
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `ecc_core.euler_curve`."""
-        return {
-            "connectivity": self.connectivity,
-            "superlevel": self.superlevel,
-            "nan": "omit",
-        }
+        return {"connectivity": self.connectivity, "superlevel": self.superlevel, "nan": "omit"}
 
 
 def request_of(

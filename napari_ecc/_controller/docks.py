@@ -298,11 +298,7 @@ class DockController:
         """Follow the sliders to another part."""
         layer, part = self.layer, self._part
         if layer is not None and part is not None and part != self.part_in_view(layer):
-            self._on_part()
-
-    def _on_part(self) -> None:
-        """Handle a change of the part in view."""
-        self.request()
+            self.request()
 
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""

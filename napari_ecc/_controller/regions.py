@@ -229,10 +229,10 @@ class RegionController(DockController):
         self.show_part(labels, part, STALE if self._changed else "complete")
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
 
-    def _on_part(self) -> None:
+    def _on_dims(self, *_: Any) -> None:
         """Show the objects of another frame."""
         labels = self.layer
-        if labels is not None and self._frames:
+        if labels is not None and self._frames and self._part != self.part_in_view(labels):
             self._part = self.part_in_view(labels)
             self._show_frame(labels)
 
