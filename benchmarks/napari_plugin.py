@@ -242,7 +242,7 @@ start = time.perf_counter()
 _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", sys.argv[1])
 model = panel.model
 if sys.argv[1] == "Objects":
-    panel.controller.measure()
+    panel.controller.request()
     until(lambda: model.regions is not None)
 else:
     until(lambda: model.curve is not None)

@@ -84,7 +84,7 @@ def regions(viewer: napari.Viewer) -> Any:
     viewer.open_sample("napari-ecc", "labelled_coins")
     viewer.layers["coin labels"].opacity = 0.4
     panel = open_dock(viewer, "Objects")
-    panel.controller.measure()
+    panel.controller.request()
     wait(panel)
     found = panel.model.regions
     score = found.components["curves"].scores[:, 0]

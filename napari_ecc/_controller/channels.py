@@ -6,23 +6,27 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from napari.layers import Image, Labels
 from numpy.typing import NDArray
 from pandas import DataFrame
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.fields import Field, value_range
-from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
-from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
+from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.fields import Field
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    describe,
+    fitting_level,
+    matching_level,
+    selection_of,
+    values_of,
+)
+from napari_ecc._controller.loading import WORKERS, load
+from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
-from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
-from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Job, Step
 
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
@@ -36,13 +40,6 @@ class Surface(NamedTuple):
     images: tuple[NDArray[Any], NDArray[Any]]
     selection: Selection
 
-    def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
-        """Return the points in both sets at a pair of thresholds."""
-        pairs = zip(self.images, place, self.values.superlevel, strict=True)
-        first, second = (Field(image, None).inside(t, above) for image, t, above in pairs)
-        result: NDArray[np.bool_] = first & second
-        return result
-
 
 def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
     """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
@@ -52,17 +49,9 @@ def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets:
 
     def compute() -> Iterator[Step]:
         images = (yield from load(level.full)), (yield from load(other.full))
-        levels = (
-            even_levels(*value_range(Field(at, None)), thresholds, whole=at.dtype.kind in "biu")
-            for at in images
-        )
+        levels = (Field(image, None).levels(thresholds) for image in images)
         surface = ecc.euler_surface(
-            *images,
-            *levels,
-            nan="omit",
-            axis=range(images[0].ndim),
-            workers=WORKERS,
-            **sets,
+            *images, *levels, nan="omit", axis=range(images[0].ndim), workers=WORKERS, **sets
         )
         yield Step(Surface(surface, images, level))
 
@@ -171,8 +160,15 @@ class ChannelController(DockController):
         if shown is None or place is None or not self.model.show_both:
             self._set.clear()
             return
-        layer, surface = shown[:2]
-        self._set.find(lambda: iter([Step((0, surface.both(place)))]), layer, surface.selection)
+        layer, (surface, images, selection) = shown[:2]
+
+        def both() -> Iterator[Step]:
+            """Find the points in both sets."""
+            pairs = zip(images, place, surface.superlevel, strict=True)
+            first, second = (Field(image, None).inside(t, above) for image, t, above in pairs)
+            yield Step((0, first & second))
+
+        self._set.find(both, layer, selection)
 
     def _clear(self) -> None:
         self._shown = self.model.surface = self.model.place = None

@@ -7,12 +7,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from napari.layers import Image, Labels
-from numpy.typing import ArrayLike
 
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import (
     compute_curves,
     compute_file_curves,
@@ -23,6 +20,7 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
+from napari_ecc._controller.output import call
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
@@ -67,7 +65,10 @@ class CompareController(DockController):
             layer.name: request_of(layer, part, **options)
             for layer, part in zip(layers, parts, strict=True)
         }
-        features = {layer.name: {"layer": layer.name, **_facts_of(layer)} for layer in layers}
+        features = {}
+        for layer in layers:
+            known = {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
+            features[layer.name] = {"layer": layer.name, **known}
         code = call("curves", "layer_curves", layers, parts=parts, **options)
         self._submit(compute_curves, wanted, features, code)
 
@@ -108,12 +109,7 @@ class CompareController(DockController):
 
     def add_objects(self) -> None:
         """Add the curves of the objects that Objects shows, with their other features."""
-        regions = self.session.controllers.get("regions")
-        found = None if regions is None else regions.object_curves()
-        if found is None:
-            self.model.status = "Measure objects with an image in the dock Objects first."
-            return
-        self._keep(*found)
+        self._add_shown("regions", "Measure objects with an image in the dock Objects first.")
 
     def join(self, path: str) -> None:
         """Join a CSV or Parquet table to the curves, to group them by its columns.
@@ -130,13 +126,16 @@ class CompareController(DockController):
 
     def pin(self) -> None:
         """Add the curve that the dock Threshold shows."""
-        explorer = self.session.controllers.get("explorer")
-        pinned = None if explorer is None else explorer.complete_curve()
-        if pinned is None:
-            self.model.status = "The dock Threshold shows no complete curve."
-            return
-        name, curve, code = pinned
-        self._keep({name: curve}, {}, code)
+        self._add_shown("explorer", "The dock Threshold shows no complete curve.")
+
+    def _add_shown(self, topic: str, why_not: str) -> None:
+        """Add what another dock shows, or say why there is nothing."""
+        dock = self.session.controllers.get(topic)
+        shown = None if dock is None else dock.shown_curves()
+        if shown is None:
+            self.model.status = why_not
+        else:
+            self._keep(*shown)
 
     def clear(self) -> None:
         """Remove all curves."""
@@ -163,19 +162,16 @@ class CompareController(DockController):
         compared = call("comparison", "compare_groups", curves, **self.model.grouping)
         return ["all_curves = {}", *collected, compared]
 
-    def curves_table(self) -> dict[str, ArrayLike]:
-        """Columns with a row for each curve and threshold."""
+    def curves_table(self) -> pd.DataFrame:
+        """A row for each curve and threshold."""
         curves, grouping = self._curves(), self.model.grouping
         values = grouping["features"][self.model.by] if self.model.by else None
         groups = groups_of(list(curves), self.model.pattern, values)
         group = {name: title for title, members in groups.items() for name in members}
-        sizes = [curve.thresholds.size for curve in curves.values()]
-        return {
-            "name": np.repeat(list(curves), sizes),
-            "group": np.repeat([group[name] for name in curves], sizes),
-            "threshold": np.concatenate([curve.thresholds for curve in curves.values()]),
-            "euler_number": np.concatenate([curve.values for curve in curves.values()]),
-        }
+        tables = {name: curve.to_pandas() for name, curve in curves.items()}
+        table = pd.concat(tables, names=["name"]).reset_index("name")
+        table.insert(1, "group", table["name"].map(group))
+        return table
 
     def table(self) -> pd.DataFrame:
         """A row for each curve with its descriptors."""
@@ -226,15 +222,17 @@ class CompareController(DockController):
             self._testing.cancel()
             return
         grouping = self.model.grouping
-        job = (Step(compare_groups(at, **grouping)) for at in (curves,))
-        self._testing.submit(lambda: job, self._on_comparison)
 
-    def _on_comparison(self, step: Step) -> None:
-        self.model.comparison = step.value
-        count = len(self.model.curves)
-        self.subject = f"{count:,} curve{'s' * (count != 1)}"
-        self.subject_changed.emit()
-        self.model.status = f"{step.value.in_words()} {self._failure}".strip()
+        def job() -> Iterator[Step]:
+            yield Step(compare_groups(curves, **grouping))
+
+        def on_step(step: Step) -> None:
+            self.model.comparison = step.value
+            self.subject = f"{len(curves):,} curve{'s' * (len(curves) != 1)}"
+            self.subject_changed.emit()
+            self.model.status = f"{step.value.in_words()} {self._failure}".strip()
+
+        self._testing.submit(job, on_step)
 
     def _on_incomparable(self, message: str) -> None:
         self.model.status = f"The curves cannot be compared: {message}"
@@ -244,11 +242,6 @@ class CompareController(DockController):
 
     def _on_failed(self, message: str) -> None:
         self.model.status = self._failure = message
-
-
-def _facts_of(layer: Any) -> dict[str, Any]:
-    """Return the numbers and strings in the metadata of a layer."""
-    return {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
 
 
 class _Name(str):

@@ -19,21 +19,21 @@ from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
-from napari_ecc._controller.fields import BLOCK, Field, chunked, value_range
+from napari_ecc._controller.fields import BLOCK, Field, chunked
 from napari_ecc._controller.layers import (
     Part,
+    ReadMask,
     axis_name,
     is_lazy,
     levels_of,
     problem_with,
+    region_mask,
     selection_of,
     values_of,
 )
 from napari_ecc._controller.loading import as_completed, to_device
-from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
-from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
@@ -76,11 +76,7 @@ class Request:
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `ecc_core.euler_curve`."""
-        return {
-            "connectivity": self.connectivity,
-            "superlevel": self.superlevel,
-            "nan": "omit",
-        }
+        return {"connectivity": self.connectivity, "superlevel": self.superlevel, "nan": "omit"}
 
 
 def request_of(
@@ -102,29 +98,22 @@ def request_of(
     selection = selection_of(layer, part)
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
+    dtype = levels[-1].dtype
+    if range is None and dtype.kind == "b":
+        range = 0.0, 1.0
+    elif range is None and (len(levels) > 1 or is_lazy(levels[-1])):
+        info = np.iinfo(dtype) if dtype.itemsize == 1 else None
+        low, high = layer.contrast_limits_range if info is None else (info.min, info.max)
+        range = float(low), float(high)
     return Request(
         levels=levels,
         read_mask=None if region is None else region_mask(layer, selection, region),
-        bounds=range or _known_bounds(layer, levels),
+        bounds=range,
         thresholds=thresholds,
         superlevel=superlevel,
         connectivity=connectivity,
         sigma=tuple((smoothing * finest / selection.spacing).tolist()),
     )
-
-
-def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | None:
-    """The range of thresholds if the values are not in memory."""
-    full = levels[-1]
-    if full.dtype.kind == "b":
-        return 0.0, 1.0
-    if len(levels) == 1 and not is_lazy(full):
-        return None
-    if full.dtype.itemsize == 1:
-        info = np.iinfo(full.dtype)
-        return float(info.min), float(info.max)
-    low, high = layer.contrast_limits_range
-    return float(low), float(high)
 
 
 class Progress:
@@ -148,11 +137,11 @@ def compute_curve(
     mask = None if request.read_mask is None else request.read_mask()
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
-    coarse = _coarse(request.levels, mask, at_once)
-    if coarse is not None and not progress.known:
-        bounds = request.bounds or value_range(Field(full, mask))
-        request = replace(request, bounds=bounds)
-        yield Step((_preview(coarse, request), None))
+    if request.bounds is None and not at_once:  # those of the preview, also of a resumed job
+        request = replace(request, bounds=Field(full, mask).range)
+    preview = None if progress.known else _preview(request, mask, at_once)
+    if preview is not None:
+        yield Step((preview, None))
     if at_once:
         field = Field(_smoothed(np.asarray(full), request.sigma), mask)
         yield Step((_whole(field, request), field))
@@ -268,28 +257,23 @@ def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
     return joined(described[["name"]], features).merge(described, on="name")
 
 
-def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field | None:
-    """Return the coarsest level, or a subsample in memory; None if that would not be faster."""
-    coarse, full = levels[0], levels[-1]
-    if len(levels) > 1:
-        if math.prod(coarse.shape) > PREVIEW:
+def _preview(request: Request, mask: Array | None, at_once: bool) -> Curve | None:
+    """Return the curve of the coarsest level, or of a subsample; None if it would take as long."""
+    image, full = request.levels[0], request.levels[-1]
+    if len(request.levels) > 1:
+        if math.prod(image.shape) > PREVIEW:
             return None
+        image = np.asarray(image)
         if mask is not None:  # of the nearest neighbours
-            pairs = zip(coarse.shape, mask.shape, strict=True)
+            pairs = zip(image.shape, mask.shape, strict=True)
             mask = mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
-        return Field(coarse, mask)
-    if at_once or is_lazy(full):
+    elif at_once or is_lazy(full):
         return None
-    step = math.ceil((full.size / SAMPLE) ** (1 / full.ndim))
-    every = (slice(None, None, step),) * full.ndim
-    return Field(full[every], None if mask is None else mask[every])
-
-
-def _preview(coarse: Field, request: Request) -> Curve:
-    image = np.asarray(coarse.data)
-    factor = np.array(image.shape) / np.array(request.levels[-1].shape)
-    sigma = tuple((np.array(request.sigma) * factor).tolist())
-    return _whole(Field(_smoothed(image, sigma), coarse.mask), request, "preview")
+    else:
+        every = (slice(None, None, math.ceil((full.size / SAMPLE) ** (1 / full.ndim))),) * full.ndim
+        image, mask = full[every], None if mask is None else mask[every]
+    sigma = np.array(request.sigma) * image.shape / full.shape
+    return _whole(Field(_smoothed(image, tuple(sigma.tolist())), mask), request, "preview")
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
@@ -306,19 +290,12 @@ def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
 
 
 def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
-    levels = _levels(field, request)
+    levels = field.levels(request.thresholds, request.bounds)
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
     axes = range(image.ndim)
     found = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options)
     return Curve(levels, found.to_numpy().values, request.superlevel, stage)
-
-
-def _levels(field: Field, request: Request) -> NDArray[np.float64]:
-    if not isinstance(request.thresholds, int):
-        return request.thresholds
-    low, high = request.bounds or value_range(field)
-    return even_levels(low, high, request.thresholds, whole=field.data.dtype.kind in "biu")
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
@@ -329,7 +306,7 @@ def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iter
         image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)
-    levels = _levels(field, request)
+    levels = field.levels(request.thresholds, request.bounds)
     blocks = euler_curve_blocks(smoothed, levels, mask=mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
     missing = [place for place in range(len(parts)) if place not in progress.known]

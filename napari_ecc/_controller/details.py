@@ -1,4 +1,4 @@
-"""The request of a curve, and details of it: component counts, critical points, a histogram."""
+"""The request of a curve, and its details: counts, critical points, a histogram, objects."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
-from numpy.typing import NDArray
 
 from ecc_core import BettiCurves
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.fields import (
     CriticalPoints,
     Field,
+    Objects,
+    can_be_paired,
     compute_histogram,
     count_all,
+    find_classes,
     find_critical_points,
+    find_objects,
+    surroundings,
 )
-from napari_ecc._controller.layers import Selection, part_in_words
-from napari_ecc._controller.loading import can_be_held, describe, device_name
-from napari_ecc._controller.overlays import PointsOverlay
-from napari_ecc._controller.persistence import Objects, can_be_paired, find_classes, find_objects
-from napari_ecc._controller.session import read_settings
+from napari_ecc._controller.layers import Selection, can_be_held, describe
+from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.output import call
+from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
+from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._model.levels import stepped
+from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Job, Runner, Step
 
 QUICK = 1 << 20
@@ -48,11 +52,6 @@ class Source(NamedTuple):
     """Keyword arguments of `napari_ecc.actions.layer_curve`."""
     request: Request
     progress: Progress
-
-    @property
-    def name(self) -> str:
-        """The layer and the part of it."""
-        return f"{self.layer.name}, {part_in_words(self.layer, self.selection.where)}"
 
     def steps(self) -> Iterator[Step]:
         """Compute the curve; `progress` has the time that it takes, without compiling kernels."""
@@ -87,8 +86,8 @@ class Details:
         self._model = model
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
-        self._drawing, self._finding = Runner("Histogram"), Runner("Objects")
-        self.runners = self._counting, self._locating, self._drawing, self._finding
+        self._drawing, self.finding = Runner("Histogram"), Runner("Objects")
+        self.runners = self._counting, self._locating, self._drawing, self.finding
         self.objects: Objects | None = None
         self.source: Source | None = None  # None before there is a curve
         self.field: Field | None = None  # None before it is complete
@@ -112,25 +111,29 @@ class Details:
         self._counted = np.zeros(0)
 
     def look(self) -> None:
-        """Count if necessary, and find the critical points if they are shown."""
-        self.count()
-        self.locate()
+        """Find the critical points if they are shown, and count if necessary.
 
-    def count(self) -> None:
-        """Count components, tunnels and cavities at all thresholds, including the current one.
-
+        Components, tunnels and cavities are counted at all thresholds, including the current one.
         Their births and deaths follow, which take longer.
         """
-        field, model = self.field, self._model
+        self.locate()
+        field, model, sets = self.field, self._model, self.sets
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
         if model.counts is not None or model.threshold in self._counted:
             return
         if not can_be_held(field.data):
             return
-        levels = self._counted = np.union1d(model.curve.thresholds, model.threshold)
-        find = partial(_details, field, levels, model.curve.thresholds, **self.sets)
-        self._counting.submit(_after(SETTLED, find), self._on_counts)
+        of_curve, paired = model.curve.thresholds, can_be_paired(field)
+        levels = self._counted = np.union1d(of_curve, model.threshold)
+
+        def find() -> Iterator[Step]:
+            if not paired or field.data.ndim > 2 or field.data.size > QUICK:
+                yield from count_all(field, levels, **sets)
+            if paired:  # from births and deaths the counts follow
+                yield from find_classes(field, of_curve, **sets)
+
+        self._counting.submit(_settled(find), self._on_counts)
 
     @property
     def sets(self) -> dict[str, Any]:
@@ -163,56 +166,45 @@ class Details:
             return
         most = read_settings("overlay").get("most_points", 500)
         job = partial(find_critical_points, field, window, most=most, **self.sets)
-        self._locating.submit(_after(SETTLED, job), self._on_points)
+        self._locating.submit(_settled(job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
         found, source = step.value, self.source
-        if not isinstance(found, CriticalPoints) or source is None:
-            return
-        self.points.show(source.layer, source.selection, found)
-        self._model.changes = (len(found.points), found.total)
+        if isinstance(found, CriticalPoints) and source is not None:
+            self.points.show(source.layer, source.selection, found)
+            self._model.changes = (len(found.points), found.total)
 
     def forget_objects(self) -> None:
         """Stop looking for the objects at the threshold, or forget them."""
-        self._finding.cancel()
+        self.finding.cancel()
         self.objects = None
-
-    @property
-    def finding(self) -> bool:
-        """Whether the objects at the threshold are being looked for."""
-        return self._finding.running
 
     def find_objects(self, use: Callable[[Objects], None]) -> None:
         """Call a function with the objects at the threshold, at once if they are known."""
         field, model = self.field, self._model
+
+        def on_step(step: Step) -> None:
+            if step.value is not None:
+                self.objects = step.value
+                use(step.value)
+
         if self.objects is not None:
             use(self.objects)
         elif field is not None:
             job = partial(find_objects, field, model.threshold, model.min_persistence, **self.sets)
-            self._finding.submit(job, partial(self._on_objects, use))
+            self.finding.submit(job, on_step)
 
-    def _on_objects(self, use: Callable[[Objects], None], step: Step) -> None:
-        if step.value is not None:
-            self.objects = step.value
-            use(step.value)
+    def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
+        """Find the histogram of the values, if it is shown.
 
-    def show_histogram(self) -> None:
-        """Find the histogram of the values, if it is shown."""
-        if self._model.show_histogram:
-            self._find_histogram()
-        else:
-            self._model.histogram = None
-
-    def go_to_otsu(self) -> None:
-        """Move the threshold to the one that divides the values best into two classes."""
-        if self.field is None:
-            show_info("There is no complete curve yet.")
-        self._find_histogram(go_to_otsu=True)
-
-    def _find_histogram(self, *, go_to_otsu: bool = False) -> None:
+        The threshold may move to the one that divides the values best into two classes.
+        """
         field, curve, model = self.field, self._model.curve, self._model
-        if field is None or curve is None:
-            self._drawing.cancel()
+        if go_to_otsu and field is None:
+            show_info("There is no complete curve yet.")
+        if field is None or curve is None or not (model.show_histogram or go_to_otsu):
+            if field is None:
+                self._drawing.cancel()
             model.histogram = None
             return
 
@@ -226,22 +218,129 @@ class Details:
         self._drawing.submit(partial(compute_histogram, field, curve), on_step)
 
 
-def _details(
-    field: Field, levels: NDArray[np.float64], of_curve: NDArray[np.float64], **sets: Any
-) -> Iterator[Step]:
-    """Count all classes, then find their births and deaths, from which the counts follow."""
-    paired = can_be_paired(field)
-    if not paired or field.data.ndim > 2 or field.data.size > QUICK:
-        yield from count_all(field, levels, **sets)
-    if paired:
-        yield from find_classes(field, of_curve, **sets)
+class ObjectProbe:
+    """Says what is known of the object under the mouse; a double click goes to its merge."""
+
+    def __init__(self, viewer: Any, model: ExplorerModel, details: Details) -> None:
+        self._viewer, self._model, self._details = viewer, model, details
+        self._place: tuple[int, ...] | None = None
+        self._outline = LabelsOverlay(viewer, "chosen component", outline=True)
+        self.runners = [self._outline.runner]
+        self._links = Links()
+        events = model.events
+        self._links.add(self._forget, events.threshold, events.min_persistence, events.classes)
+        viewer.mouse_move_callbacks.append(self._on_move)
+        self._links.callback(viewer.mouse_move_callbacks.remove, self._on_move)
+        self._replace(double_click_to_zoom, self._on_double_click)
+        self._links.callback(self._replace, self._on_double_click, double_click_to_zoom)
+
+    def close(self) -> None:
+        """Disconnect from the viewer."""
+        self._links.close()
+        self._outline.close()
+
+    def _replace(self, old: Any, new: Any) -> None:
+        callbacks = self._viewer.mouse_double_click_callbacks
+        if old in callbacks:
+            callbacks[callbacks.index(old)] = new
+
+    def _forget(self, *_: Any) -> None:
+        self._details.forget_objects()
+        self._model.pointed = ""
+        self._outline.clear()
+
+    def _point(self, event: Any) -> tuple[int, ...] | None:
+        """The point of the field under the mouse."""
+        source, field = self._details.source, self._details.field
+        if source is None or field is None or self._viewer.dims.ndisplay == 3:
+            return None
+        found = np.asarray(source.layer.world_to_data(event.position), dtype=float)
+        point = tuple(np.round(found[list(source.selection.axes)]).astype(int).tolist())
+        inside = all(0 <= at < n for at, n in zip(point, field.data.shape, strict=True))
+        return point if inside else None
+
+    def _on_move(self, _: Any, event: Any) -> None:
+        self._place = self._point(event)
+        if self._place is None:
+            self._model.pointed = ""
+        elif self._model.classes is not None and not self._details.finding.running:
+            self._details.find_objects(self._tell)
+
+    def _row(self, objects: Objects | None) -> Any:
+        """What is known of the object under the mouse, or None."""
+        if objects is None or objects.table is None or self._place is None:
+            return None
+        label = int(objects.labels[self._place])
+        return objects.table.iloc[label - 1] if label else None
+
+    def _tell(self, objects: Objects) -> None:
+        row = self._row(objects)
+        if row is None or objects.table is None:
+            self._model.pointed = ""
+            return
+        words = f"{int(row['points']):,} points, born at {formatted(row['birth'])}, "
+        if math.isinf(row["death"]):
+            self._model.pointed = f"{words}never merges"
+            return
+        older = formatted(objects.table["birth"].iloc[int(row["merges_with"]) - 1])
+        merge = formatted(row["death"])
+        self._model.pointed = f"{words}merges at {merge} with the one born at {older}"
+
+    def _on_double_click(self, viewer: Any, event: Any) -> None:
+        """Move the threshold to where the object merges; elsewhere do what napari does."""
+        self._place = self._point(event)
+        row = self._row(self._details.objects)
+        if row is None:
+            double_click_to_zoom(viewer, event)
+        elif math.isfinite(row["death"]):
+            self._model.threshold = float(row["death"])
+
+    def outline_objects(self, *labels: int) -> None:
+        """Outline objects of the set, by their labels."""
+        objects, source = self._details.objects, self._details.source
+        if objects is not None and source is not None:
+            chosen = np.isin(objects.labels, labels).view(np.uint8)
+            self._outline.find(
+                lambda: iter([Step(surroundings(chosen))]), source.layer, source.selection
+            )
+
+    def outline(self, *indices: int) -> None:
+        """Outline components of the diagram.
+
+        A single one is that just before it merges with an older one; several are those that the
+        set has at the threshold.
+        """
+        classes, field, source = self._model.classes, self._details.field, self._details.source
+        if classes is None or field is None or source is None:
+            return
+        threshold = self._model.threshold
+        chosen = np.array([k for k in indices if k >= 0 and not classes.dimensions[k]], dtype=int)
+        if chosen.size != 1:
+            chosen = chosen[classes.alive(threshold)[chosen]]
+        elif math.isfinite(death := float(classes.deaths[chosen[0]])):
+            threshold = float(np.nextafter(death, classes.births[chosen[0]]))
+        if not chosen.size:
+            self._outline.clear()
+            return
+        least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
+        points = classes.birth_points[chosen]
+        sets = self._details.sets
+
+        def job() -> Iterator[Step]:
+            for step in find_objects(field, threshold, least, **sets):
+                found = step.value
+                yield Step(None)
+            among = np.isin(found.labels, found.labels[tuple(points.T)])
+            yield Step(surroundings(among.view(np.uint8)))
+
+        self._outline.find(job, source.layer, source.selection)
 
 
-def _after(seconds: float, job: Job) -> Job:
+def _settled(job: Job) -> Job:
     """A job that starts after a delay, unless it is replaced by another one."""
 
     def waiting() -> Iterator[Step]:
-        time.sleep(seconds)
+        time.sleep(SETTLED)
         yield Step(None)
         yield from job()
 

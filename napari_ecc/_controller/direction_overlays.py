@@ -83,26 +83,22 @@ class DirectionArrow(Overlay):
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Turn the arrow while the mouse button is down."""
-        if not self._near_tip(event):
+        if self.layer is None:
             return
-        camera = self._viewer.scene.camera
+        camera, shown = self._viewer.scene.camera, shown_axes(self._viewer, self.layer)
+        tip = self.layer.data[0].sum(axis=0) * self.layer.scale
+        gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
+        if event.view_direction is not None:
+            ray = np.asarray(event.view_direction)[-tip.size :][shown]
+            gap = gap - np.dot(gap, ray) * ray
+        if np.linalg.norm(gap) * camera.zoom > GRAB:
+            return
         camera.mouse_pan = False
         yield
         while event.type == "mouse_move":
             self._follow(event)
             yield
         camera.mouse_pan = True
-
-    def _near_tip(self, event: Any) -> bool:
-        if self.layer is None:
-            return False
-        tip = self.layer.data[0].sum(axis=0) * self.layer.scale
-        shown = shown_axes(self._viewer, self.layer)
-        gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
-        if event.view_direction is not None:
-            ray = np.asarray(event.view_direction)[-tip.size :][shown]
-            gap = gap - np.dot(gap, ray) * ray
-        return bool(np.linalg.norm(gap) * self._viewer.scene.camera.zoom <= GRAB)
 
     def _follow(self, event: Any) -> None:
         """Point to the mouse; in 2-D, keep the component normal to the plane."""
@@ -114,13 +110,16 @@ class DirectionArrow(Overlay):
         offset = (at - centre)[axes] * spacing
         if event.view_direction is None:
             flat = np.isin(axes, shown_axes(self._viewer, layer))
-            found = _turned(direction, offset, flat)
+            distance = np.linalg.norm(offset[flat])
+            if distance == 0:
+                return
+            found = direction.copy()
+            found[flat] = offset[flat] * ((np.linalg.norm(direction[flat]) or 1.0) / distance)
         else:
             ahead = np.asarray(event.position) + np.asarray(event.view_direction)
             ray = (np.asarray(layer.world_to_data(ahead)) - at)[axes] * spacing
             found = direction_from_ray(offset, ray, length)
-        if found is not None:
-            self._moved(found)
+        self._moved(found)
 
 
 class HeightMarker(Overlay):
@@ -168,14 +167,3 @@ class HeightMarker(Overlay):
         axes = list(selection.axes)
         corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         return corners
-
-
-def _turned(direction: Floats, offset: Floats, flat: NDArray[np.bool_]) -> Floats | None:
-    """Turn the part of a direction in the displayed plane towards an offset in it."""
-    length = np.linalg.norm(offset[flat])
-    if length == 0:
-        return None
-    part = np.linalg.norm(direction[flat]) or 1.0
-    result = direction.copy()
-    result[flat] = offset[flat] * (part / length)
-    return result

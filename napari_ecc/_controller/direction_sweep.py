@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
-from napari_ecc._controller.fields import Field, value_range
+from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import Selection
 from napari_ecc._controller.loading import load
 from napari_ecc._controller.warming import prepared
@@ -52,13 +52,8 @@ class Swept:
     """An image in memory, and what is reused for its next curve; used by one thread at a time."""
 
     def __init__(self, image: NDArray[Any]) -> None:
-        self.image = image
-        self.set_at = lru_cache(maxsize=1)(Field(image, None).inside)
-
-    @cached_property
-    def range(self) -> tuple[float, float]:
-        """The smallest and largest finite value."""
-        return value_range(Field(self.image, None))
+        self.field = Field(image, None)
+        self.set_at = lru_cache(maxsize=1)(self.field.inside)
 
 
 Cache = dict[tuple[Any, ...], Swept]
@@ -76,7 +71,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
             connectivity=connectivity,
             spacing=spacing,
         )
-    image, (low, high), slope = swept.image, swept.range, sweep.slope or 0.0
+    image, (low, high), slope = swept.field.data, swept.field.range, sweep.slope or 0.0
     reach = abs(slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
     curves = [
         ecc.euler_curve(
@@ -117,7 +112,7 @@ def compute_sweep(
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     known = rows.copy() if 0 < missing.size < len(rows) else None
     yield Step((curve, known), 0, missing.size)
-    points = max(swept.image.size, 1)
+    points = max(swept.field.data.size, 1)
     at_once = 1 if sweep.threshold is None else max(1, POINTS_A_CALL // points)
     for start in range(0, missing.size, at_once):
         part = missing[start : start + at_once]

@@ -1,4 +1,4 @@
-"""The life that all docks share: inputs, a job, and what is shown of it."""
+"""The life that all docks share: chosen layers, a job, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,93 @@ from typing import Any
 from napari.layers import Image, Labels
 from psygnal import Signal
 
-from napari_ecc._controller.code import script
-from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import (
     Part,
     is_lazy,
+    names_of,
     part_in_words,
     part_of,
     problem_with,
     unit_of,
 )
-from napari_ecc._controller.links import Links
-from napari_ecc._controller.session import session_of
+from napari_ecc._controller.session import Links, session_of
 from napari_ecc._workers import Runner
 
 NO_IMAGE = "Open an image, or a sample."
 DATA_EVENTS = ("data", "paint", "labels_update")
 PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")
+
+
+class LayerChoice:
+    """Keeps a field of a model equal to the name of a layer of some classes, or "".
+
+    A layer of the first class is selected automatically; one of another class only when the dock is
+    opened, and only if there is none of the first. An `optional` choice is left to the user.
+    """
+
+    names_changed = Signal()  # layers were added, removed or renamed
+
+    def __init__(
+        self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False
+    ) -> None:
+        self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds
+        self.optional = optional
+        self._layer: Any = None
+        self._chosen = getattr(model.events, field)  # the signal
+        self._links = Links()
+        events = viewer.layers.events
+        self._links.add(self._on_renamed, events.renamed)
+        self._links.add(self._on_layers, events.inserted, events.removed)
+        self._links.add(self._remember, self._chosen)
+        self._pick(*self.kinds)
+        self._remember()
+
+    def close(self) -> None:
+        """Disconnect from the viewer."""
+        self._links.close()
+        self._layer = None
+        self.names_changed.disconnect()
+
+    @property
+    def layer(self) -> Any | None:
+        """The chosen layer."""
+        layers, name = self.viewer.layers, self.name
+        return layers[name] if name and name in layers else None
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen layer, or ""."""
+        return str(getattr(self.model, self.field))
+
+    @property
+    def names(self) -> list[str]:
+        """The layers that can be selected."""
+        return names_of(self.viewer, *self.kinds)
+
+    def _pick(self, *kinds: Any) -> None:
+        """Select the viewer's active layer or the last one, unless one is selected."""
+        if self.layer is not None:
+            return
+        active = self.viewer.layers.selection.active
+        offered = [] if self.optional else [names_of(self.viewer, kind) for kind in kinds]
+        names = next(filter(None, offered), [""])
+        found = active.name if active is not None and active.name in names else names[-1]
+        setattr(self.model, self.field, found)
+
+    def _remember(self, *_: Any) -> None:
+        self._layer = self.layer
+
+    def _on_layers(self, *_: Any) -> None:
+        self._pick(self.kinds[0])
+        self._remember()
+        self.names_changed.emit()
+
+    def _on_renamed(self, event: Any) -> None:
+        layer = self.viewer.layers[event.index]
+        if layer == self._layer:
+            with self._chosen.blocked():
+                setattr(self.model, self.field, layer.name)
+        self.names_changed.emit()
 
 
 class DockController:
@@ -46,6 +116,7 @@ class DockController:
         self.session = session_of(viewer)
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
+        self.choice = self.images  # of the layer that the job is of
         self.runner = Runner(description)
         self.runners = [self.runner]  # all of the dock, the first one of its job
         self.subject = ""  # what is shown: the layer, and the part of it
@@ -68,7 +139,7 @@ class DockController:
     @property
     def layer(self) -> Any | None:
         """The selected layer."""
-        return self.images.layer
+        return self.choice.layer
 
     @property
     def layers(self) -> tuple[Any, ...]:
@@ -91,8 +162,7 @@ class DockController:
 
     def checked_layer(self) -> Any:
         """Return the selected layer; a ValueError says why there is none, or no curve of it."""
-        problem = NO_IMAGE if self.layer is None else problem_with(self.layer)
-        if problem:
+        if problem := NO_IMAGE if self.layer is None else problem_with(self.layer):
             raise ValueError(problem)
         return self.layer
 
@@ -112,9 +182,15 @@ class DockController:
         self.request()
 
     def python_call(self) -> str:
-        """Return the code of what is shown; "" if nothing is shown."""
+        """Return the code of what is shown, with its imports; "" if nothing is shown.
+
+        It is for napari's console, where `viewer` is defined.
+        """
         statements = self._statements()
-        return script(*statements) if statements else ""
+        if not statements:
+            return ""
+        numpy = ["import numpy as np", ""] if any("np." in at for at in statements) else []
+        return "\n".join([*numpy, "from napari_ecc import actions", "", *statements, ""])
 
     def show_nothing(self, why: str = "") -> None:
         """Stop, and show nothing but why."""
@@ -149,7 +225,7 @@ class DockController:
     @property
     def empty(self) -> bool:
         """Whether there is no layer to select."""
-        return not self.images.names
+        return not self.choice.names
 
     def open_sample(self) -> None:
         """Open sample layers."""
@@ -222,11 +298,7 @@ class DockController:
         """Follow the sliders to another part."""
         layer, part = self.layer, self._part
         if layer is not None and part is not None and part != self.part_in_view(layer):
-            self._on_part()
-
-    def _on_part(self) -> None:
-        """Handle a change of the part in view."""
-        self.request()
+            self.request()
 
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""

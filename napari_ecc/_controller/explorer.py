@@ -11,18 +11,16 @@ from napari.layers import Labels, Shapes
 from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
-from ecc_core import EulerCurve
 from napari_ecc._controller.curves import Progress, request_of, result_of
-from napari_ecc._controller.details import Details, Source
-from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.layer_choice import LayerChoice
+from napari_ecc._controller.details import Details, ObjectProbe, Source
+from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
-from napari_ecc._controller.persistence import Objects
-from napari_ecc._controller.probe import ObjectProbe
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
+from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step
@@ -51,16 +49,6 @@ class ExplorerController(DockController):
         self._owned += [self.regions, self._set, self.details.points, self.probe]
         self._wanted: Source | None = None
         self._explored: Any = None
-        self._connect()
-        warm(*((task, "uint8", 2) for task in ("curve", "pairs", "components", "counts")))
-        self._on_image()
-
-    @property
-    def layers(self) -> tuple[Any, ...]:
-        """The image and the region of interest."""
-        return self.layer, self.regions.layer
-
-    def _connect(self) -> None:
         events: Any = self.model.events
         self._links.add(self._on_image, events.image)
         self._links.add(self._on_region, events.roi)
@@ -71,6 +59,13 @@ class ExplorerController(DockController):
         self._links.add(lambda on: self._set.draw(outline=on), events.contour)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
+        warm(*((task, "uint8", 2) for task in ("curve", "pairs", "components", "counts")))
+        self._on_image()
+
+    @property
+    def layers(self) -> tuple[Any, ...]:
+        """The image and the region of interest."""
+        return self.layer, self.regions.layer
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
@@ -198,21 +193,22 @@ class ExplorerController(DockController):
             return
         threshold = formatted(model.threshold)
         name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
-        self.details.find_objects(partial(self._add_labels, shown, name))
 
-    def _add_labels(self, shown: Source, name: str, found: Objects) -> None:
-        selected = set(self.viewer.layers.selection)
-        found = found.of_size(self.model.min_size)
-        place = embedded(found.labels, shown.layer, shown.selection)
-        features = None if found.table is None else placed(found.table)
-        layer = self.viewer.add_labels(name=name, features=features, **place)
+        def add(found: Objects) -> None:
+            selected = set(self.viewer.layers.selection)
+            found = found.of_size(model.min_size)
+            place = embedded(found.labels, shown.layer, shown.selection)
+            features = None if found.table is None else placed(found.table)
+            layer = self.viewer.add_labels(name=name, features=features, **place)
 
-        def undo() -> None:
-            if layer in self.viewer.layers:
-                self.viewer.layers.remove(layer)
-                self.viewer.layers.selection = selected & set(self.viewer.layers)
+            def undo() -> None:
+                if layer in self.viewer.layers:
+                    self.viewer.layers.remove(layer)
+                    self.viewer.layers.selection = selected & set(self.viewer.layers)
 
-        self.session.history.add("Make Labels", undo)
+            self.session.history.add("Make Labels", undo)
+
+        self.details.find_objects(add)
 
     def _statements(self) -> list[str]:
         shown, curve = self.details.source, self.model.curve
@@ -232,13 +228,13 @@ class ExplorerController(DockController):
         least = self.model.min_persistence
         return {**super().facts, **({"least persistence": formatted(least)} if least else {})}
 
-    def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
-        """Return name, curve and code of what is shown, if it is complete."""
+    def shown_curves(self) -> tuple[Curves, dict[str, Any], str] | None:
+        """The complete curve by name, what else is known of it, and its code; None without one."""
         shown, curve = self.details.source, self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
-        code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{shown.name!r}: curve}}"
-        return shown.name, result_of(curve, shown.request), code
+        code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{self.subject!r}: curve}}"
+        return {self.subject: result_of(curve, shown.request)}, {}, code
 
     def table(self) -> dict[str, ArrayLike]:
         """Columns of the curve, and of the Betti curves as far as they are known."""

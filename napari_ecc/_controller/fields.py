@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from dask import array as da
 from dask.array.core import normalize_chunks, slices_from_chunks
 from dask.delayed import delayed
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, find_objects
+from scipy.ndimage import binary_dilation, generate_binary_structure, label
+from scipy.ndimage import find_objects as bounding_boxes
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
 from napari_ecc._controller.loading import WORKERS, as_completed
 from napari_ecc._controller.warming import prepared
-from napari_ecc._model.explorer import Curve, Histogram
-from napari_ecc._workers import Step
+from napari_ecc._model.explorer import Classes, Curve, Histogram
+from napari_ecc._model.levels import even_levels
+from napari_ecc._workers import Step, apart
 
 BLOCK = 1 << 24
 """Points per block of a large image in memory."""
@@ -28,6 +32,9 @@ COUNTED = 1 << 23
 
 WIDTH = 1 / 200
 """Of the line around an object, as a share of the longest side of the image."""
+
+PAIRED = 1 << 22
+"""Largest number of points whose births and deaths are computed, which takes some seconds."""
 
 BINS = 128
 MOST_SAMPLES = 1 << 22
@@ -48,6 +55,27 @@ class Field:
         inside = self.data >= threshold if superlevel else self.data <= threshold
         return inside if self.mask is None else inside & self.mask
 
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest finite value, in memory."""
+        data = self.data if self.mask is None else self.data[self.mask]
+        if data.dtype.kind == "f":
+            ends = [data.min(initial=0), data.max(initial=0)]  # of no values, too
+            if not np.isfinite(ends).all():
+                data = data[np.isfinite(data)]
+        if data.size == 0:
+            raise ValueError("The image has no finite values here, so there are no thresholds.")
+        return float(data.min()), float(data.max())
+
+    def levels(
+        self, wanted: int | NDArray[np.float64], bounds: tuple[float, float] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the thresholds, or so many between bounds or over the range of the values."""
+        if not isinstance(wanted, int):
+            return wanted
+        low, high = bounds or self.range
+        return even_levels(low, high, wanted, whole=self.data.dtype.kind in "biu")
+
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
         data, mask = self.data, self.mask
@@ -62,16 +90,6 @@ def chunked(array: Array, chunks: Any) -> Any:
     """Return an array in memory as a dask array."""
     # Without name=False, dask computes a hash of all values
     return da.from_array(array, chunks=chunks, name=False)
-
-
-def value_range(field: Field) -> tuple[float, float]:
-    """The least and the greatest finite value of a field in memory."""
-    data = field.data if field.mask is None else field.data[field.mask]
-    if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
-        data = data[np.isfinite(data)]
-    if data.size == 0:
-        raise ValueError("The image has no finite values here, so there are no thresholds.")
-    return float(data.min()), float(data.max())
 
 
 def count_all(field: Field, thresholds: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
@@ -128,18 +146,14 @@ def find_critical_points(
     for part in as_completed(parts):
         if part is not None:
             done += 1
-            found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
+            pairs = zip(found[:3], part[1][:3], strict=True)
+            points, changes, values = (np.concatenate(pair) for pair in pairs)
+            if len(points) > most:
+                distances = np.abs(values - (window[0] + window[1]) / 2)
+                best = np.lexsort((distances, -np.abs(changes)))[:most]
+                points, changes, values = points[best], changes[best], values[best]
+            found = CriticalPoints(points, changes, values, found.total + part[1].total)
         yield Step(found, done, len(parts))
-
-
-def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:
-    points = np.concatenate([a.points, b.points])
-    effects = np.concatenate([a.effects, b.effects])
-    values = np.concatenate([a.values, b.values])
-    if len(points) > most:
-        best = np.lexsort((np.abs(values - middle), -np.abs(effects)))[:most]
-        points, effects, values = points[best], effects[best], values[best]
-    return CriticalPoints(points, effects, values, a.total + b.total)
 
 
 def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
@@ -148,6 +162,8 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     It is None for data that are not in memory, which would be read for it once more, or without
     values in the range.
     """
+    from skimage.filters import threshold_otsu
+
     if is_lazy(field.data):
         yield Step(None)
         return
@@ -162,17 +178,13 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
         np.arange(low, high + 2) - 0.5 if whole else np.linspace(low, max(high, low + 1), BINS + 1)
     )
     counts = np.histogram(values.astype(np.float64, copy=False), edges)[0]
-    yield Step(Histogram(edges, counts, _otsu(edges, counts)) if counts.any() else None)
-
-
-def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
-    """Return Otsu's threshold of the values."""
-    from skimage.filters import threshold_otsu
-
+    if not counts.any():
+        yield Step(None)
+        return
     middles = (edges[1:] + edges[:-1]) / 2
-    if np.count_nonzero(counts) < 2:
-        return float(middles[counts.argmax()])
-    return float(threshold_otsu(hist=(counts, middles)))
+    several = np.count_nonzero(counts) > 1
+    otsu = threshold_otsu(hist=(counts, middles)) if several else middles[counts.argmax()]
+    yield Step(Histogram(edges, counts, float(otsu)))
 
 
 def surroundings(
@@ -184,7 +196,7 @@ def surroundings(
     begins and ends along each axis, and its middle point in C order, (sets, axes, 3). None if all
     are empty.
     """
-    found = [(k, box) for k, box in enumerate(find_objects(sets), 1) if box]
+    found = [(k, box) for k, box in enumerate(bounding_boxes(sets), 1) if box]
     if not found:
         return None
     width = max(1, round(WIDTH * max(sets.shape)))
@@ -200,3 +212,85 @@ def surroundings(
     low = np.maximum(boxes[..., 0].min(axis=0) - width, 0)
     high = boxes[..., 1].max(axis=0) + width
     return low, around[tuple(map(slice, low, high))], boxes
+
+
+class Objects(NamedTuple):
+    """Components of a set that last, the oldest first."""
+
+    labels: Any  # from 1 on, 0 elsewhere
+    table: pd.DataFrame | None
+    """A row for each, as features of a Labels layer: ``index`` (its label), ``birth``, ``death``
+    (where it merges with an older one; infinite if it does not), ``merges_with`` (the label of that
+    one, or 0) and ``points`` (their number). None where births and deaths are not computed."""
+
+    def of_size(self, least: int) -> Objects:
+        """Those of at least so many points, with new labels; all of data that are not in memory."""
+        if least <= 1 or is_lazy(self.labels):
+            return self
+        sizes = np.bincount(self.labels.ravel())
+        sizes[0] = 0
+        number = np.where(sizes >= least, np.cumsum(sizes >= least), 0).astype(np.int32)
+        table = self.table
+        if table is not None:
+            table = table[sizes[1:] >= least].reset_index(drop=True)
+            table = table.assign(index=table.index + 1, merges_with=number[table["merges_with"]])
+        return Objects(number[self.labels], table)
+
+
+def can_be_paired(field: Field) -> bool:
+    """Whether `find_classes` is quick enough, and exact: in float64 for all but large integers."""
+    data = field.data
+    large = data.dtype.kind in "iu" and data.dtype.itemsize == 8
+    return isinstance(data, np.ndarray) and data.size <= PAIRED and not large
+
+
+def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
+    """Find the `Classes` of a field, with curves at some levels."""
+    yield from prepared("pairs", field.data)
+    find = partial(ecc.persistence_pairs, field.data, mask=field.mask, nan="omit", workers=WORKERS)
+    pairs = yield from apart(partial(find, **sets))
+    yield Step(Classes(pairs, levels))
+
+
+def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> Iterator[Step]:
+    """Find the `Objects` of a field at a threshold, of at least some persistence.
+
+    All of those of large data are found, and one for all of the set of data that are not in memory,
+    as lazily as they are.
+    """
+    if is_lazy(field.data):
+        yield Step(Objects(field.inside(threshold, sets["superlevel"]).astype(np.uint8), None))
+        return
+    if not can_be_paired(field):
+        inside = field.inside(threshold, sets["superlevel"])
+        structure = generate_binary_structure(inside.ndim, sets["connectivity"] or inside.ndim)
+        yield Step(Objects(label(inside, structure)[0], None))
+        return
+    yield from prepared("components", field.data)
+    find = partial(ecc.persistent_regions, field.data, least, threshold=threshold, mask=field.mask)
+    found = yield from apart(partial(find, nan="omit", workers=WORKERS, **sets))
+    yield Step(_objects(found, threshold))
+
+
+def _objects(found: ecc.PersistentRegions, threshold: float) -> Objects:
+    """Join the regions that have merged at the threshold."""
+    end = -np.inf if found.superlevel else np.inf
+    deaths = np.where(found.essential, end, found.deaths.astype(np.float64))
+    births = found.births.astype(np.float64)
+    sign = -1 if found.superlevel else 1
+    alive = (sign * births <= sign * threshold) & (sign * threshold < sign * deaths)
+    roots = np.arange(len(births) + 1)
+    roots[1:] = np.where(alive, roots[1:], found.merged_into)
+    while (roots[roots] != roots).any():
+        roots = roots[roots]
+    number = np.zeros(len(births) + 1, np.int32)
+    number[1:][alive] = np.arange(1, alive.sum() + 1)
+    labels = number[roots][found.labels]
+    columns = {
+        "index": np.arange(1, alive.sum() + 1),
+        "birth": births[alive],
+        "death": deaths[alive],
+        "merges_with": number[found.merged_into[alive]].astype(np.int64),
+        "points": np.bincount(labels.ravel(), minlength=int(alive.sum()) + 1)[1:],
+    }
+    return Objects(labels, pd.DataFrame(columns))

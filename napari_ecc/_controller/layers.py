@@ -1,15 +1,26 @@
-"""Parts of layers, and layers that are aligned with others."""
+"""Parts of layers, the parts of other layers that lie there, and regions of interest."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from napari.layers import Labels
+from dask import array as da
+from napari.layers import Labels, Shapes
+from numpy.typing import NDArray
 
 PLUGIN_KEY = "napari-ecc"
 """Key in the metadata of layers that the plugin made."""
 
+MOST_POINTS = 2**28
+"""Largest number of points that are loaded into memory."""
+
+CORNERS = 64
+"""Number of corners of the polygon that approximates an ellipse."""
+
+ReadMask = Callable[[], NDArray[np.bool_]]
 
 Part = tuple[int | slice, ...]
 """Indexes a layer's data of full resolution: an integer, or ``slice(None)``, for each axis."""
@@ -64,17 +75,6 @@ def is_lazy(array: Any) -> bool:
     return not isinstance(array, np.ndarray) or isinstance(array, np.memmap)
 
 
-def as_indexable(array: Any) -> Any:
-    """Return the array, or a dask array of a store that loads data when it is indexed."""
-    if isinstance(array, np.ndarray):
-        return array
-    from dask import array as da
-
-    if isinstance(array, da.Array):
-        return array
-    return da.from_array(array, chunks=getattr(array, "chunks", None) or "auto")
-
-
 def snapshot(array: Any) -> Any:
     """Return a copy of an array in memory, because the user may paint on the layer.
 
@@ -116,8 +116,7 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
 
 def checked_part(layer: Any, part: Part | None) -> Part:
     """Return the selected part of a layer, which must have a curve."""
-    problem = problem_with(layer)
-    if problem:
+    if problem := problem_with(layer):
         raise ValueError(problem)
     if part is None:
         leading: Part = (0,) * max(0, layer.ndim - 3)
@@ -138,9 +137,39 @@ def selection_of(layer: Any, part: Part) -> Selection:
             at if isinstance(at, slice) else min(round(at * length / of), length - 1)
             for at, length, of in zip(part, level.shape, full, strict=True)
         )
-        parts.append(as_indexable(level)[index])
+        if not isinstance(level, np.ndarray | da.Array):  # it would be loaded when it is indexed
+            level = da.from_array(level, chunks=getattr(level, "chunks", None) or "auto")
+        parts.append(level[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
     return Selection(tuple(parts), axes, part, spacing, np.ones(len(axes)))
+
+
+def can_be_held(array: Any) -> bool:
+    """Whether an array is in memory, or is small enough to be loaded."""
+    return not is_lazy(array) or math.prod(array.shape) <= MOST_POINTS
+
+
+def fitting_level(selection: Selection, name: str) -> Selection:
+    """Return a selection without the resolutions that do not fit in memory.
+
+    A ValueError says, with the name of the layer, that even the coarsest is too large.
+    """
+    full = np.array(selection.full.shape)
+    for count in range(len(selection.levels), 0, -1):
+        levels = selection.levels[:count]
+        if can_be_held(levels[-1]):
+            shape = np.array(levels[-1].shape)
+            spacing = selection.spacing * full / shape
+            return selection._replace(levels=levels, spacing=spacing, step=full / shape)
+    raise ValueError(
+        f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
+        f"got {describe(selection.full.shape)}. Choose a slice, or crop it."
+    )
+
+
+def describe(shape: tuple[int, ...]) -> str:
+    """Format a shape."""
+    return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
 
 
 def unit_of(layer: Any, part: Part) -> str:
@@ -192,3 +221,87 @@ def placement(layer: Any) -> dict[str, Any]:
         "units": layer.units,
         "axis_labels": layer.axis_labels,
     }
+
+
+def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
+    """Prepare the mask of a region of interest: the inside of shapes, or all labels.
+
+    Shapes go through all planes of a volume. Returns a function that makes the mask of the shape of
+    the selection, in any thread; what the user draws afterwards does not change it. A ValueError
+    says that a Labels layer has another shape than the image, or that there are no shapes.
+    """
+    shape = tuple(selection.full.shape)
+    if isinstance(region, Shapes):
+        from skimage.draw import polygon2mask
+
+        polygons = _polygons(image, selection, region)
+        if not polygons:
+            raise ValueError(f"“{region.name}” has no shapes yet. Draw one.")
+
+        def filled() -> NDArray[np.bool_]:
+            mask = np.zeros(shape[-2:], np.bool_)
+            for polygon in polygons:
+                mask |= polygon2mask(mask.shape, polygon)
+            return np.broadcast_to(mask, shape)
+
+        return filled
+    labels = corresponding(image, selection, region).full
+    if tuple(labels.shape) != shape:
+        raise ValueError(
+            f"“{region.name}” must have the shape of “{image.name}” to restrict it, {shape}, "
+            f"got {tuple(labels.shape)}."
+        )
+    held = snapshot(labels)
+    return lambda: np.asarray(held) > 0
+
+
+def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
+    """The part of another layer that lies where the selection of a layer does."""
+    corner = [0 if isinstance(at, slice) else at for at in selection.where]
+    world = np.asarray(layer.data_to_world(corner), dtype=float)
+    missing = max(other.ndim - world.size, 0)
+    where = nearest_point(other, np.pad(world, (missing, 0))[-other.ndim :])
+    kept = [axis - layer.ndim for axis in selection.axes]
+    part = tuple(
+        slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
+    )
+    return selection_of(other, part)
+
+
+def matching_level(layer: Any, selection: Selection, level: Selection, other: Any) -> Selection:
+    """The part of another layer that lies where the selection of a layer does, at its resolution.
+
+    A ValueError says that it has no curve, or another shape.
+    """
+    if problem := problem_with(other):
+        raise ValueError(problem)
+    found = values_of(other, corresponding(layer, selection, other))
+    shapes = tuple(selection.full.shape), tuple(found.full.shape)
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"“{layer.name}” must have the shape of “{other.name}”, "
+            f"{describe(shapes[1])}, got {describe(shapes[0])}."
+        )
+    result = fitting_level(found, other.name)
+    if result.full.shape != level.full.shape:
+        raise ValueError(f"“{layer.name}” and “{other.name}” must have the same levels.")
+    return result
+
+
+def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.float64]]:
+    """Corners of the shapes in points of the last two selected axes."""
+    result = []
+    for corners, kind in zip(shapes.data, shapes.shape_type, strict=True):
+        if kind in ("line", "path") or len(corners) < 3:
+            continue
+        outline = np.asarray(corners)
+        if kind == "ellipse":  # the polygon of the one in the box
+            along, across = (outline[1] - outline[0]) / 2, (outline[3] - outline[0]) / 2
+            angle = np.linspace(0, 2 * np.pi, CORNERS, endpoint=False)[:, None]
+            outline = outline.mean(axis=0) + np.cos(angle) * along + np.sin(angle) * across
+        world = np.array([shapes.data_to_world(corner) for corner in outline])
+        missing = image.ndim - world.shape[1]
+        world = np.pad(world, ((0, 0), (max(0, missing), 0)))[:, -image.ndim :]
+        points = np.array([image.world_to_data(at) for at in world])
+        result.append(points[:, list(selection.axes[-2:])])
+    return result

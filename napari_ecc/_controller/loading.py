@@ -17,44 +17,13 @@ from dask.base import compute
 from dask.callbacks import Callback
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection, is_lazy
+from napari_ecc._controller.layers import is_lazy
 from napari_ecc._workers import POLL, Step, Work
-
-MOST_POINTS = 2**28
-"""Largest number of points that are loaded into memory."""
 
 PIECE_POINTS = 2**22
 
 WORKERS = max(1, (os.cpu_count() or 1) - 1)
 """Number of threads: one core is left for the user interface."""
-
-
-def can_be_held(array: Any) -> bool:
-    """Whether an array is in memory, or is small enough to be loaded."""
-    return not is_lazy(array) or math.prod(array.shape) <= MOST_POINTS
-
-
-def fitting_level(selection: Selection, name: str) -> Selection:
-    """Return a selection without the resolutions that do not fit in memory.
-
-    A ValueError says, with the name of the layer, that even the coarsest is too large.
-    """
-    full = np.array(selection.full.shape)
-    for count in range(len(selection.levels), 0, -1):
-        levels = selection.levels[:count]
-        if can_be_held(levels[-1]):
-            shape = np.array(levels[-1].shape)
-            spacing = selection.spacing * full / shape
-            return selection._replace(levels=levels, spacing=spacing, step=full / shape)
-    raise ValueError(
-        f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
-        f"got {describe(selection.full.shape)}. Choose a slice, or crop it."
-    )
-
-
-def describe(shape: tuple[int, ...]) -> str:
-    """Format a shape."""
-    return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
 
 
 def load(array: Any) -> Generator[Step, None, NDArray[Any]]:

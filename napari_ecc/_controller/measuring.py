@@ -11,9 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
-from napari_ecc._controller.layers import Part, Selection, selection_of, snapshot
-from napari_ecc._controller.loading import fitting_level, load
-from napari_ecc._controller.region_masks import matching_level
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    fitting_level,
+    matching_level,
+    selection_of,
+    snapshot,
+)
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.warming import prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
@@ -42,16 +48,13 @@ def frame_of(part: Part) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def _levels(labels: Any, image: Any, part: Part) -> tuple[Selection, Selection | None]:
+def _levels(labels: Any, image: Any, part: Part) -> list[Selection]:
     """Return copies of the objects and of the image, because the user may paint on the layers."""
     selection = selection_of(labels, part)
-    objects = fitting_level(selection, labels.name)
-    values = None if image is None else matching_level(labels, selection, objects, image)
-    return _copied(objects), None if values is None else _copied(values)
-
-
-def _copied(level: Selection) -> Selection:
-    return level._replace(levels=(snapshot(level.full),))
+    levels = [fitting_level(selection, labels.name)]
+    if image is not None:
+        levels.append(matching_level(labels, selection, levels[0], image))
+    return [level._replace(levels=(snapshot(level.full),)) for level in levels]
 
 
 def _check_objects(labels: NDArray[Any], name: str) -> None:
@@ -63,7 +66,7 @@ def curves_of_objects(
     labels: Any, image: Any, part: Part, thresholds: int, **sets: Any
 ) -> RegionCurves:
     """Return the curves of the objects of a part of a layer."""
-    objects, values = (np.asarray(level.full) for level in _levels(labels, image, part) if level)
+    objects, values = (np.asarray(level.full) for level in _levels(labels, image, part))
     _check_objects(objects, labels.name)
     return ecc.region_curves(values, objects, thresholds, **sets)
 
@@ -92,17 +95,17 @@ def measure_job(
     Curves and those of `ALSO` that are wanted come first, then transforms, then components. The
     value of the last step is a pair: a `Regions`, and `features` with those of its objects.
     """
-    objects, values = _levels(labels, image, part)
+    objects, *of_values = _levels(labels, image, part)
     name = labels.name
 
     def compute() -> Iterator[Step]:
-        yield from prepared("objects", objects.full if values is None else values.full)
+        yield from prepared("objects", (of_values or [objects])[0].full)
         found = yield from load(objects.full)
         _check_objects(found, name)
         curves, of_image, levels = None, found != 0, np.ones(1)
-        sets: Any = {"superlevel": superlevel or values is None, "connectivity": connectivity}
-        if values is not None:
-            of_image = yield from load(values.full)
+        sets: Any = {"superlevel": superlevel or not of_values, "connectivity": connectivity}
+        if of_values:
+            of_image = yield from load(of_values[0].full)
             curves = ecc.region_curves(of_image, found, thresholds, **sets)
             levels = curves.thresholds
         lengths = {"spacing": objects.spacing, "estimator": ESTIMATORS.get(found.ndim)}
@@ -147,8 +150,7 @@ def merged(
     result has, increasing. With `frame`, of a time series, the rows get it as a column ``frame``,
     and those of other frames stay.
     """
-    old = pd.DataFrame(features)
-    others = old.iloc[:0]
+    old, others = features, features.iloc[:0]
     if frame is not None and "frame" in old.columns:
         others, old = old[old["frame"] != frame], old[old["frame"] == frame]
     old = old[[name for name in old.columns if name != "frame" and not is_own_column(name)]]
@@ -186,7 +188,7 @@ def classified(
 
     A ValueError says that the objects have no rows.
     """
-    table = pd.DataFrame(features).copy()
+    table = features.copy()
     rows = _rows(table, labels, frame)
     if (rows < 0).any():
         raise ValueError("The features have no rows for these objects: measure again.")
@@ -198,19 +200,17 @@ def classified(
 
 def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = None) -> list[str]:
     """Return the class of each object, or ""."""
-    table = pd.DataFrame(features)
-    if CLASS not in table.columns:
+    if CLASS not in features.columns:
         return [""] * np.size(labels)
-    classes = [*table[CLASS].astype(object).where(table[CLASS].notna(), "").astype(str), ""]
-    return [classes[row] for row in _rows(table, labels, frame)]
+    classes = [*features[CLASS].astype(object).where(features[CLASS].notna(), "").astype(str), ""]
+    return [classes[row] for row in _rows(features, labels, frame)]
 
 
 def rows_of(
     features: pd.DataFrame, labels: ArrayLike, frame: int | None = None
 ) -> list[dict[str, Any]]:
     """Return the class and the columns not made by the plugin for each object."""
-    table = pd.DataFrame(features)
-    table = table[[name for name in table.columns if not is_own_column(str(name))]]
+    table = features[[name for name in features.columns if not is_own_column(str(name))]]
     rows = table.to_dict("records")
     return [rows[at] if at >= 0 else {} for at in _rows(table, labels, frame)]
 

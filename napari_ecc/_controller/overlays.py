@@ -14,8 +14,7 @@ from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
-from napari_ecc._controller.links import Links
-from napari_ecc._controller.session import read_settings
+from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._workers import Job, Runner, Step
 
 POLL = 50
@@ -75,14 +74,16 @@ class Overlay:
         self.remove()
 
     def _on_removed(self, event: Any) -> None:
-        if self.layer is not None and self.layer == event.value:
-            self.layer = None
-            QTimer.singleShot(0, self._report_removal)
-
-    def _report_removal(self) -> None:
         """Report that the user has removed the overlay, unless its layer is gone, too."""
-        if self._removed is not None and self._described in self._viewer.layers:
-            self._removed()
+        if self.layer is None or self.layer != event.value:
+            return
+        self.layer = None
+
+        def report() -> None:
+            if self._removed is not None and self._described in self._viewer.layers:
+                self._removed()
+
+        QTimer.singleShot(0, report)
 
     def remove_soon(self, job: Runner | None = None) -> None:
         """Hide the layer, and remove it unless there is something to show before the job ends.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import surroundings
-from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, Selection, selection_of
-from napari_ecc._controller.loading import fitting_level, load
+from napari_ecc._controller.layers import fitting_level, selection_of
+from napari_ecc._controller.loading import load
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -28,6 +26,7 @@ from napari_ecc._controller.measuring import (
     placed,
     rows_of,
 )
+from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
@@ -51,14 +50,6 @@ SETTINGS = (
 )
 
 
-def outline(level: Selection, labels: Sequence[int], fresh: int) -> Iterator[Step]:
-    """Find the points next to objects, and the boxes of the first ones; see `surroundings`."""
-    objects = yield from load(level.full)
-    numbers = np.arange(1, len(labels) + 1, dtype=np.int32)
-    found = surroundings(map_array(objects, np.array(labels, objects.dtype), numbers))
-    yield Step(found and (*found[:2], found[2][:fresh]))
-
-
 class RegionController(DockController):
     """Measures objects, and keeps the selected ones the same everywhere."""
 
@@ -70,7 +61,7 @@ class RegionController(DockController):
         warm(("objects", "uint8", 2), ("shapes", "int32", 2))
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
-        self.objects = LayerChoice(viewer, self.model, "labels", Labels)
+        self.objects = self.choice = LayerChoice(viewer, self.model, "labels", Labels)
         self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
@@ -86,25 +77,12 @@ class RegionController(DockController):
         self._on_other_layer()
 
     @property
-    def layer(self) -> Any | None:
-        """The Labels layer."""
-        return self.objects.layer
-
-    @property
     def scope(self) -> str:
         """Which part of the labels is meant."""
         return self.model.scope
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is no Labels layer."""
-        return not self.objects.names
-
-    def measure(self) -> None:
-        """Measure all objects in the background; the results become features of their layer."""
-        self.request()
-
     def _start(self) -> None:
+        """Measure all objects; the results become features of their layer."""
         labels, image, model = self.layer, self.images.layer, self.model
         if labels is None:
             raise ValueError(NO_LAYERS)
@@ -122,7 +100,17 @@ class RegionController(DockController):
         job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
         self._changed = False
-        self.runner.submit(job, lambda step: self._on_step(step, labels, code, part))
+
+        def on_step(step: Step) -> None:
+            if step.value is None:
+                return
+            regions, features = step.value
+            self._frames[str(part)] = regions, code
+            self._show_frame(labels)
+            if labels in self.viewer.layers:
+                self.session.history.change_features(labels, placed(features))
+
+        self.runner.submit(job, on_step)
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Select the object that is clicked in the canvas, whichever layer is active.
@@ -191,7 +179,7 @@ class RegionController(DockController):
             return np.zeros((0, 4))
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
 
-    def object_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
+    def shown_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
         """Curves and features of the objects in view by name, and their code; None without any."""
         layer, regions, image = self.layer, self.model.regions, self.images.layer
         if layer is None or regions is None or regions.curves is None or image is None:
@@ -226,15 +214,6 @@ class RegionController(DockController):
             return "nothing has been measured"
         return "the objects are those of the last measurement"
 
-    def _on_step(self, step: Step, labels: Any, code: Callable[[], str], part: Part) -> None:
-        if step.value is None:
-            return
-        regions, features = step.value
-        self._frames[str(part)] = regions, code
-        self._show_frame(labels)
-        if labels in self.viewer.layers:
-            self.session.history.change_features(labels, placed(features))
-
     def _show_frame(self, labels: Any) -> None:
         """Show the objects of the frame in view, if they have been measured."""
         part = self.part_in_view(labels)
@@ -250,10 +229,10 @@ class RegionController(DockController):
         self.show_part(labels, part, STALE if self._changed else "complete")
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
 
-    def _on_part(self) -> None:
+    def _on_dims(self, *_: Any) -> None:
         """Show the objects of another frame."""
         labels = self.layer
-        if labels is not None and self._frames:
+        if labels is not None and self._frames and self._part != self.part_in_view(labels):
             self._part = self.part_in_view(labels)
             self._show_frame(labels)
 
@@ -269,8 +248,14 @@ class RegionController(DockController):
         level = fitting_level(selection_of(layer, self.part_in_view(layer)), layer.name)
         fresh = set(labels).difference(before)  # what is brought into view
         ordered = sorted(labels, key=fresh.__contains__, reverse=True)
-        job = partial(outline, level, ordered, len(fresh))
-        self._marker.find(job, layer, level)
+
+        def outline() -> Iterator[Step]:
+            objects = yield from load(level.full)
+            numbers = np.arange(1, len(ordered) + 1, dtype=np.int32)
+            found = surroundings(map_array(objects, np.array(ordered, objects.dtype), numbers))
+            yield Step(found and (*found[:2], found[2][: len(fresh)]))
+
+        self._marker.find(outline, layer, level)
         layer.selected_label = labels[-1]
 
     def _on_selected_label(self, event: Any) -> None:

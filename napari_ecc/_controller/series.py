@@ -10,18 +10,19 @@ from pandas import DataFrame
 from psygnal import Signal
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.code import call
-from napari_ecc._controller.curves import Request, compute_curves, request_of
+from napari_ecc._controller.curves import compute_curves, request_of
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
     axis_name,
     contrast_limits,
+    describe,
     levels_of,
     nearest_point,
     problem_with,
 )
-from napari_ecc._controller.loading import describe, device_name
+from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.output import call
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
@@ -39,7 +40,6 @@ class SeriesController(DockController):
         super().__init__(viewer, "series", "Euler curves of frames")
         explorer = self.session.explorer
         self.model = SeriesModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
-        self._layer: Any = None
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))
@@ -47,20 +47,37 @@ class SeriesController(DockController):
 
     def axis_names(self) -> list[str]:
         """Return the names and lengths of the axes of possible series."""
-        if self._layer is None:
+        layer = self.layer
+        if layer is None:
             return []
-        lengths = enumerate(self.model.shape)
-        return [f"{axis_name(self._layer, axis)} ({length})" for axis, length in lengths]
+        return [f"{axis_name(layer, axis)} ({n})" for axis, n in enumerate(self.model.shape)]
 
     def take_contrast_limits(self) -> None:
         """Set the range of the thresholds to the layer's contrast limits."""
-        if self._layer is not None and not problem_with(self._layer):
-            self.model.range = contrast_limits(self._layer)
+        if self.layer is not None and not problem_with(self.layer):
+            self.model.range = contrast_limits(self.layer)
 
     def _start(self) -> None:
-        model = self.model
-        self._reshape()
-        wanted = {model.key(index): self._request(index) for index in model.missing()}
+        """Determine the frames, and compute those that are missing."""
+        layer, model, ndim = self.checked_layer(), self.model, self._frame_ndim
+        if layer.ndim <= ndim:
+            frame = "planes" if model.scope == "slice" else "volumes"
+            raise ValueError(
+                f"“{layer.name}” must have an axis of time, channels or the like besides those of "
+                f"its {frame}, got {layer.ndim} axes."
+            )
+        full = levels_of(layer)[0]
+        shape = tuple(full.shape[:-ndim])
+        model.whole = full.dtype.kind in "biu"
+        if shape != model.shape:
+            with model.events.blocked():
+                model.shape, model.axis = shape, min(model.axis, len(shape) - 1)
+                model.index = self._index(layer)
+            self.layer_changed.emit()
+        wanted = {
+            model.key(frame): request_of(layer, self._part_at(frame), **model.options)
+            for frame in model.missing()
+        }
         if wanted:
             self.runner.submit(partial(compute_curves, wanted), self._on_step)
         else:
@@ -71,30 +88,19 @@ class SeriesController(DockController):
         self.model.store({key: curve.values for key, curve in step.value.items()})
         self._tell()
 
-    def _request(self, frame: Index) -> Request:
-        part, model = self._part_at(frame), self.model
-        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
-        return request_of(self._layer, part, thresholds=model.thresholds, range=model.range, **sets)
-
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
-        if self._layer is not None and self.model.shape:
-            missing = self.viewer.dims.ndim - self._layer.ndim
+        layer = self.layer
+        if layer is not None and self.model.shape:
+            missing = self.viewer.dims.ndim - layer.ndim
             self.viewer.dims.set_current_step(self.model.axis + missing, round(frame))
 
     def _statements(self) -> list[str]:
         model = self.model
         if not model.shape:
             return []
-        options = {
-            "axis": model.axis,
-            "part": self._part_at(model.index),
-            "thresholds": model.n_thresholds,
-            "range": model.range,
-            "superlevel": model.superlevel,
-            "connectivity": model.connectivity,
-        }
-        return [call("t, chi", "frame_curves", self._layer, **options)]
+        options = {"axis": model.axis, "part": self._part_at(model.index), **model.options}
+        return [call("t, chi", "frame_curves", self.layer, **options)]
 
     def table(self) -> DataFrame:
         """A row for each known frame and threshold; ``complete`` is false if frames are missing."""
@@ -117,21 +123,20 @@ class SeriesController(DockController):
         return f"{self.model.length - len(self.model.missing())} of {self.model.length} frames"
 
     def _tell(self) -> None:
-        where = device_name() or "CPU"
-        shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
+        shape = levels_of(self.layer)[0].shape[-self._frame_ndim :]
         state = "Partial: " if self.model.missing() else ""
         self._show_frame_in_view()
+        where = device_name() or "CPU"
         self.model.status = f"{state}{self._known()} of {describe(shape)} · {where}"
 
     def _show_frame_in_view(self) -> None:
         state = f"{self._known()} known" if self.model.missing() else "complete"
-        self.show_part(self._layer, self._part_at(self.model.index), state)
+        self.show_part(self.layer, self._part_at(self.model.index), state)
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message
 
     def _change_layer(self, *_: Any) -> None:
-        self._layer = self.layer
         self._watch()
         with self.model.events.blocked():
             self.take_contrast_limits()
@@ -144,34 +149,15 @@ class SeriesController(DockController):
         self.model.forget()
         self.request()
 
-    def _reshape(self) -> None:
-        """Determine the frames."""
-        layer, model = self.checked_layer(), self.model
-        if layer.ndim <= self._frame_ndim:
-            frame = "planes" if model.scope == "slice" else "volumes"
-            raise ValueError(
-                f"“{layer.name}” must have an axis of time, channels or the like besides those of "
-                f"its {frame}, got {layer.ndim} axes."
-            )
-        full = levels_of(layer)[0]
-        shape = tuple(full.shape[: -self._frame_ndim])
-        model.whole = full.dtype.kind in "biu"
-        if shape != model.shape:
-            with model.events.blocked():
-                model.shape, model.axis = shape, min(model.axis, len(shape) - 1)
-                model.index = self._index()
-            self.layer_changed.emit()
-
-    def _index(self) -> Index:
+    def _index(self, layer: Any) -> Index:
         """Return the position of the viewer's sliders."""
-        point = nearest_point(self._layer, self.viewer.dims.point)
-        return tuple(point[: len(self.model.shape)])
+        return tuple(nearest_point(layer, self.viewer.dims.point)[: len(self.model.shape)])
 
     def _on_dims(self, *_: Any) -> None:
         """Move the cursor, and update the frames if another axis has moved."""
-        if self._layer is None or not self.model.shape:
+        if self.layer is None or not self.model.shape:
             return
-        index = self._index()
+        index = self._index(self.layer)
         if index != self.model.index:
             self.model.index = index
             self._show_frame_in_view()

@@ -1,8 +1,9 @@
-"""State that the docks of a viewer share, and the plugin's settings."""
+"""State that the docks of a viewer share, the plugin's settings, and connections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,6 +24,16 @@ def read_settings(category: str) -> dict[str, Any]:
         return {}
     values: dict[str, Any] = getattr(settings, category).model_dump()
     return values
+
+
+class Links(ExitStack):
+    """Signals and events that are connected until `close`, and what else is undone then."""
+
+    def add(self, callback: Callable[..., Any], *signals: Any, **options: Any) -> None:
+        """Connect a function to signals, with options of their ``connect``."""
+        for signal in signals:
+            signal.connect(callback, **options)
+            self.callback(signal.disconnect, callback)
 
 
 class History:

@@ -156,7 +156,9 @@ class SetOverlay(Overlay):
         else:
             # napari converts float64 to float32, so the threshold is rounded in the same way
             t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
-            upper = _upper_single(t, self._superlevel)
+            upper = float(np.float32(t))
+            if upper < t or (upper == t and not self._superlevel):
+                upper = float(np.nextafter(np.float32(t), np.float32(np.inf)))
             step = float(np.spacing(np.float32(abs(upper))))
         return upper - 256 * step, upper + 255 * step
 
@@ -189,10 +191,3 @@ class Contour:
         """Show the outline, or all points."""
         self._outline["width"] = OUTLINE_WIDTH if outline else 0.0
         self.node.update()
-
-
-def _upper_single(t: float, superlevel: bool) -> float:
-    """Return the smallest float32 above the change at a threshold."""
-    single = np.float32(t)
-    above = single >= t if superlevel else single > t
-    return float(single if above else np.nextafter(single, np.float32(np.inf)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,10 @@ class _Compiler:
 
     def _work(self) -> None:
         while self._more.acquire():
-            kernel = self._wanted.popleft()
-            task, dtype, ndim = kernel
-            try:
+            task, dtype, ndim = kernel = self._wanted.popleft()
+            with suppress(Exception):  # no such images: the job itself says why
                 TASKS[task](np.ones((SIDE,) * ndim, dtype))
-            except (TypeError, ValueError):
-                pass  # no such images: the job itself says why
-            finally:
-                self._ready[kernel].set()
+            self._ready[kernel].set()
 
 
 _compiler = _Compiler()

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import EulerCurve
-from ecc_core.features import (
-    CurveBand,
-    PermutationTest,
-    align_curves,
-    mean_band,
-    permutation_test,
-)
+from ecc_core.features import CurveBand, PermutationTest, align_curves, mean_band, permutation_test
 from ecc_core.results import check_agreement
 
 Curves = dict[str, EulerCurve]

@@ -1,4 +1,4 @@
-"""State of the dock Threshold."""
+"""State of the dock Threshold: a curve, and the classes of the sets at all thresholds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-from ecc_core import BettiCurves
-from napari_ecc._model.persistence import Classes
+from ecc_core import BettiCurves, PersistencePairs
 
+Floats = NDArray[np.float64]
 Scope = Literal["slice", "volume"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
 
@@ -57,11 +57,9 @@ class Curve:
 
     def value_at(self, threshold: float) -> int:
         """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""
-        if self.superlevel:
-            index = int(np.searchsorted(self.thresholds, threshold, side="left"))
-            return int(self.values[index]) if index < self.values.size else 0
-        index = int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
-        return int(self.values[index]) if index >= 0 else 0
+        side: Any = "left" if self.superlevel else "right"
+        index = int(np.searchsorted(self.thresholds, threshold, side=side)) - (not self.superlevel)
+        return int(self.values[index]) if 0 <= index < self.values.size else 0
 
     def index_of(self, threshold: float) -> int:
         """Index of the nearest of the curve's thresholds."""
@@ -94,6 +92,121 @@ class Counts(NamedTuple):
             terms = [f"<span style='color: {colour}'>{term}</span>" for term, colour in pairs]
         signs = ("", " \N{MINUS SIGN} ", " + ")
         return "".join(f"{sign}{term}" for sign, term in zip(signs, terms, strict=False))
+
+
+class Classes:
+    """Births and deaths of components, holes or tunnels, and cavities, the most persistent first.
+
+    A class counts from `persistence` on, which decreases: the difference of its birth and its
+    death, which is infinite for those that never die.
+    """
+
+    def __init__(self, pairs: PersistencePairs, levels: Floats) -> None:
+        end = -np.inf if pairs.superlevel else np.inf
+        births = pairs.births.astype(np.float64)
+        deaths = np.where(pairs.essential, end, pairs.deaths.astype(np.float64))
+        persistence = np.abs(deaths - births)
+        order = np.argsort(-persistence, kind="stable")
+        self.births: Floats = births[order]
+        self.deaths: Floats = deaths[order]
+        self.persistence: Floats = persistence[order]
+        self.dimensions: NDArray[np.int64] = np.asarray(pairs.dimensions)[order]
+        self.birth_points: NDArray[np.int64] = np.asarray(pairs.birth_points)[order]
+        self.superlevel, self.connectivity = pairs.superlevel, pairs.connectivity
+        self.ndim = int(pairs.birth_points.shape[1])
+        self.levels = levels  # the thresholds of the curves
+        side: Any = "right" if self.superlevel else "left"
+        ends = (self.deaths, self.births) if self.superlevel else (self.births, self.deaths)
+        self._spans = np.stack([np.searchsorted(levels, at, side=side) for at in ends])
+        """From which to before which level a class is alive, (2, n)."""
+
+    def lasting(self, least: float) -> slice:
+        """The classes of at least this persistence."""
+        return slice(0, int(np.searchsorted(-self.persistence, -least, side="right")))
+
+    def alive(self, threshold: float, least: float = 0.0) -> NDArray[np.bool_]:
+        """Which of the `lasting` classes the set at a threshold has."""
+        some = self.lasting(least)
+        births, deaths = self.births[some], self.deaths[some]
+        if self.superlevel:
+            return (births >= threshold) & (threshold > deaths)
+        return (births <= threshold) & (threshold < deaths)
+
+    def numbers(self, threshold: float, least: float) -> tuple[int, ...]:
+        """The Betti numbers of the set at a threshold, of the classes that last."""
+        inside = self.alive(threshold, least)
+        dimensions = self.dimensions[self.lasting(least)][inside]
+        return tuple(np.bincount(dimensions, minlength=self.ndim).tolist())
+
+    def betti_curves(self, least: float) -> BettiCurves:
+        """The Betti curves of the classes that last."""
+        some, n = self.lasting(least), self.levels.size + 1
+        places = self._spans[:, some] + n * self.dimensions[some]
+        begin, end = (np.bincount(at, minlength=self.ndim * n) for at in places)
+        return BettiCurves(
+            self.levels,
+            (begin - end).reshape(self.ndim, n)[:, :-1].cumsum(axis=1),
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            ndim=self.ndim,
+        )
+
+    def offer(self) -> float | None:
+        """The middle of the widest gap between the persistences of components, None without one.
+
+        Components that never die are left out: their persistence is the range of the values.
+        """
+        known = self.persistence[(self.dimensions == 0) & np.isfinite(self.persistence)]
+        if known.size < 2:
+            return None
+        gaps = known[:-1] - known[1:]
+        place = int(gaps.argmax())
+        middle = float(known[place] + known[place + 1]) / 2
+        return float(np.ceil(middle)) if (self.births == np.round(self.births)).all() else middle
+
+    def components(self, threshold: float, least: float) -> tuple[int, int]:
+        """How many components of the set at a threshold last, and how many do not."""
+        zero = self.dimensions == 0
+        every = int((self.alive(threshold) & zero[self.lasting(0)]).sum())
+        last = self.numbers(threshold, least)[0]
+        return last, every - last
+
+    def following(self, kind: str, threshold: float, step: int, least: float) -> float | None:
+        """The next "birth" or "merge" of lasting components above a threshold (`step` 1) or below.
+
+        None if there is none.
+        """
+        some = self.lasting(least)
+        places = (self.births if kind == "birth" else self.deaths)[some]
+        places = places[(self.dimensions[some] == 0) & np.isfinite(places)]
+        beyond = places[places > threshold] if step > 0 else places[places < threshold]
+        if not beyond.size:
+            return None
+        return float(beyond.min() if step > 0 else beyond.max())
+
+
+class Tree:
+    """The merge tree of objects, each in a row near those that it merges with.
+
+    `merges_with` are the numbers of older objects from 1 on, or 0; `parents` are less by one. An
+    object is followed by those that merge with it, and by theirs, those that merge first nearest,
+    so that no line to a parent crosses a bar.
+    """
+
+    def __init__(
+        self, births: Floats, deaths: Floats, merges_with: NDArray[np.integer[Any]]
+    ) -> None:
+        self.births, self.deaths = births, deaths
+        self.parents = np.asarray(merges_with, np.intp) - 1
+        self.rows = np.zeros(len(births), np.intp)
+        children: list[list[int]] = [[] for _ in range(len(births) + 1)]
+        for k in np.argsort(np.where(deaths < births, -deaths, deaths), kind="stable").tolist():
+            children[self.parents[k]].append(k)
+        waiting = children[-1][::-1]
+        for row in range(len(births)):
+            k = waiting.pop()
+            self.rows[k] = row
+            waiting += children[k][::-1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,6 +51,16 @@ class SeriesModel:
         return even_levels(*self.range, self.n_thresholds, whole=self.whole)
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `napari_ecc.actions.frame_curves`."""
+        return {
+            "thresholds": self.n_thresholds,
+            "range": self.range,
+            "superlevel": self.superlevel,
+            "connectivity": self.connectivity,
+        }
+
+    @property
     def length(self) -> int:
         """Number of frames along the axis."""
         return self.shape[self.axis] if self.shape else 0
@@ -73,14 +83,7 @@ class SeriesModel:
 
     def key(self, frame: Index) -> Key:
         """Return the key of a frame in `rows`."""
-        return (
-            self.scope,
-            self.superlevel,
-            self.connectivity,
-            self.n_thresholds,
-            *self.range,
-            *frame,
-        )
+        return (self.scope, *self.options.values(), *frame)
 
     def store(self, curves: Mapping[Key, NDArray[np.int64]]) -> None:
         """Store curves."""

@@ -11,11 +11,10 @@ from qtpy.QtGui import QColor
 from qtpy.QtWidgets import QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
-from napari_ecc._controller.persistence import Objects
-from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import formatted
-from napari_ecc._model.persistence import Tree
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
@@ -127,7 +126,8 @@ class EulerExplorer(Panel):
         self.readout, self.object = self._add_line(), self._add_line()
         self.readout.setAccessibleName("Numbers at the threshold")
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        jump, to_otsu = self.controller.jump, self.controller.details.go_to_otsu
+        jump = self.controller.jump
+        to_otsu = partial(self.controller.details.show_histogram, go_to_otsu=True)
         jumps = form.buttons(
             merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
             merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1), "Ctrl+Alt+M"),
@@ -310,7 +310,7 @@ class EulerExplorer(Panel):
         if table is None or curve is None:
             return
         columns = ("birth", "death", "merges_with")
-        tree = Tree.of(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
+        tree = Tree(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
         low, high = curve.thresholds[[0, -1]].tolist()
         self.tree.set_tree(tree, low, high, self.model.threshold)
 

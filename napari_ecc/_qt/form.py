@@ -30,7 +30,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_ecc._controller.links import Links
+from napari_ecc._controller.session import Links
 
 
 class Field(NamedTuple):

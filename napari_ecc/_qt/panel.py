@@ -23,8 +23,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.links import Links
+from napari_ecc._controller.docks import LayerChoice
+from napari_ecc._controller.session import Links
 from napari_ecc._qt.canvas import Plot, colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.heading import Heading

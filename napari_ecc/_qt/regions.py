@@ -73,7 +73,7 @@ class RegionExplorer(Panel):
         self.scatter = self.add(Scatter(), stretch=1)
         self.save = Saver(self, "regions.csv", controller.table, self.plot)
         self.actions = self.add_actions(
-            measure=("Measure", "Curves and transforms of all objects", controller.measure),
+            measure=("Measure", "Curves and transforms of all objects", controller.request),
             undo=self.undo_button,
             save=self.save.button(),
             copy=self.copy_button,

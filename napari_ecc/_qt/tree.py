@@ -8,11 +8,11 @@ import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import Signal
 
+from napari_ecc._model.explorer import Tree
 from napari_ecc._model.levels import formatted
-from napari_ecc._model.persistence import Tree
 from napari_ecc._qt.canvas import Plot
 
-NO_TREE = Tree.of(np.zeros(0), np.zeros(0), np.zeros(0, int))
+NO_TREE = Tree(np.zeros(0), np.zeros(0), np.zeros(0, int))
 
 
 class MergeTree(Plot):

@@ -21,14 +21,13 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
-from napari_ecc._controller.fields import count_all
+from napari_ecc._controller.fields import count_all, find_classes
 from napari_ecc._controller.layers import (
     Part,
     checked_part,
     contrast_limits,
     levels_of,
 )
-from napari_ecc._controller.persistence import find_classes
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
 

@@ -13,11 +13,11 @@ from napari_ecc._controller.direction_sweep import Sweep, Swept, curves_along
 from napari_ecc._controller.layers import (
     Part,
     checked_part,
+    fitting_level,
     selection_of,
     unit_of,
     values_of,
 )
-from napari_ecc._controller.loading import fitting_level
 from napari_ecc._model.directions import circle
 
 if TYPE_CHECKING:

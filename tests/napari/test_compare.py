@@ -235,7 +235,7 @@ def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messa
     labels = viewer.add_labels(np.arange(1600).reshape(40, 40) // 400 + 1, name="cells")
     _, regions = open_panel("Objects", viewer=viewer)
     regions.model.scope = "slice"
-    regions.controller.measure()
+    regions.controller.request()
     settle(qtbot, regions)
     regions.model.selected = (2, 3)
     regions.controller.classify()

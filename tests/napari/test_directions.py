@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
 from napari_ecc import _workers, actions
-from napari_ecc._controller import loading
+from napari_ecc._controller import layers
 from napari_ecc._controller.direction_overlays import NAME
 
 
@@ -258,7 +258,7 @@ def test_arrow_can_be_removed(directions, qtbot):
 
 def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
     """A coarser level is taken and named; without one the image is refused."""
-    monkeypatch.setattr(loading, "MOST_POINTS", 500)
+    monkeypatch.setattr(layers, "MOST_POINTS", 500)
     fine = smooth(40, 40).astype(np.float32)
     lazy = [da.from_array(fine), da.from_array(fine[::2, ::2].copy())]
     viewer, panel = directions(lazy, multiscale=True, contrast_limits=(0, 0.3))

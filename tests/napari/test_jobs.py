@@ -74,6 +74,22 @@ def test_large_arrays_in_memory_grow_too(monkeypatch):
     assert_array_equal(found.values, expected.values)
 
 
+def test_a_smoothed_curve_is_resumed_with_the_same_thresholds(monkeypatch):
+    """Not with those of the range of the smoothed values."""
+    monkeypatch.setattr(curves, "AT_ONCE", 1000)
+    monkeypatch.setattr(curves, "BLOCK", 5 * 17 * 30)
+    wanted = request(VOLUME.astype(np.float32), bounds=None, sigma=(1.0,) * 3)
+    whole = list(compute_curve(wanted))[-1].value[0]
+    progress = Progress()
+    job = compute_curve(wanted, progress)
+    while not progress.known:
+        next(job)
+    job.close()
+    resumed = list(compute_curve(wanted, progress))[-1].value[0]
+    assert_array_equal(resumed.thresholds, whole.thresholds)
+    assert_array_equal(resumed.values, whole.values)
+
+
 def test_smoothing_by_blocks_is_that_of_the_whole():
     sigma = (0.5, 1.0, 1.5)
     lazy = da.from_array(VOLUME, chunks=(11, 9, 10))
@@ -84,6 +100,13 @@ def test_smoothing_by_blocks_is_that_of_the_whole():
     assert_array_equal(
         whole.values, ecc.euler_curve(blurred, whole.thresholds, superlevel=True).values
     )
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_an_image_outside_its_region_is_refused(dtype):
+    nothing = reader(np.zeros(VOLUME.shape, bool))
+    with pytest.raises(ValueError, match="no finite values here"):
+        list(compute_curve(request(VOLUME.astype(dtype), bounds=None, read_mask=nothing)))
 
 
 def test_preview_comes_from_the_coarse_level():

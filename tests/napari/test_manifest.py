@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from napari_helpers import DOCKS
 from npe2 import PluginManifest
+from processes import run_python
 
 import ecc_core as ecc
 from napari_ecc import _samples
@@ -33,6 +34,14 @@ def test_commands_can_be_imported(manifest):
     for command in manifest.contributions.commands:
         module, _, name = command.python_name.partition(":")
         assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_scripts_need_no_window_system():
+    """Qt's system libraries are those of its windows."""
+    done = run_python(
+        "import sys; from napari_ecc import actions; print('qtpy.QtGui' in sys.modules)"
+    )
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_docks_are_in_the_measure_menu(manifest):
@@ -74,7 +83,7 @@ def test_samples(manifest, sample, shape):
 
 
 @pytest.mark.parametrize(
-    "name", ["_model.levels", "_controller.code", "actions.curves", "actions.surfaces"]
+    "name", ["_model.levels", "_controller.output", "actions.curves", "actions.surfaces"]
 )
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"napari_ecc.{name}")

@@ -14,10 +14,9 @@ from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import binary_dilation, generate_binary_structure, label
 from skimage.data import coins
 
-from napari_ecc._controller import persistence
-from napari_ecc._controller.fields import Field
-from napari_ecc._controller.persistence import find_classes, find_objects
-from napari_ecc._model.persistence import Tree
+from napari_ecc._controller import fields
+from napari_ecc._controller.fields import Field, find_classes, find_objects
+from napari_ecc._model.explorer import Tree
 from napari_ecc._workers import result
 
 SHAPES = {2: (23, 31), 3: (9, 11, 10)}
@@ -105,7 +104,7 @@ def test_objects_are_the_components_that_last(superlevel, connectivity):
 def test_small_objects_are_left_out(monkeypatch, pairable):
     """Labels and the table are those of the others, in the same order."""
     if not pairable:
-        monkeypatch.setattr(persistence, "PAIRED", 0)
+        monkeypatch.setattr(fields, "PAIRED", 0)
     image = np.zeros((9, 9), np.uint8)
     image[1:3, 1:3], image[1, 3] = 9, 5  # one object, in which another one could end
     image[5:8, 5:8], image[8, 0] = 7, 8
@@ -247,7 +246,7 @@ def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
             latest = max([births[k], *deaths[parents == k]])
             deaths[k] = latest + 0.5 + rng.random()
         sign = -1 if superlevel else 1
-        tree = Tree.of(sign * births, sign * deaths, parents + 1)
+        tree = Tree(sign * births, sign * deaths, parents + 1)
         assert sorted(tree.rows) == list(range(size))
         assert_array_equal(tree.parents, parents)
         for k in np.flatnonzero(parents >= 0):
@@ -288,7 +287,7 @@ def test_the_merge_tree_of_objects(explorer, qtbot):
 
 def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):
     """What needs them cannot be used, and labels are those of all components."""
-    monkeypatch.setattr("napari_ecc._controller.persistence.PAIRED", 1000)
+    monkeypatch.setattr("napari_ecc._controller.fields.PAIRED", 1000)
     image = smooth(40, 50)
     viewer, panel = explorer(image)
     assert panel.model.classes is None

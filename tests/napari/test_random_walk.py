@@ -116,7 +116,7 @@ class User:
         self.panels["channels"].controller.move(*self.rng.uniform(0, 200, 2).tolist())
 
     def do_measure(self):
-        self.panels["regions"].controller.measure()
+        self.panels["regions"].controller.request()
 
     def do_compare(self):
         controller = self.panels["compare"].controller

@@ -446,7 +446,7 @@ def test_painting_during_measure(open_panel, qtbot, gate):
     began, go = gate
     viewer, panel = open_panel("Objects", image.copy(), labels=labels.copy())
     picture, layer = viewer.layers
-    panel.controller.measure()
+    panel.controller.request()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     layer.brush_size = 20
     layer.paint((10, 10), 1_000_000_007)
@@ -463,7 +463,7 @@ def test_cancelled_measurement_says_so(open_panel, qtbot, gate):
     image, labels = objects()
     began, go = gate
     _, panel = open_panel("Objects", image, labels=labels)
-    panel.controller.measure()
+    panel.controller.request()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     panel.work.cancel.native.click()
     go.set()

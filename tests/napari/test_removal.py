@@ -88,7 +88,7 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
     _, panel = open_panel(dock, viewer=viewer)
     controller = panel.controller
     if dock == "Objects":
-        controller.measure()
+        controller.request()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     assert controller.running
     # napari would wait for the blocks if the set were shown before they have been read
