@@ -16,7 +16,7 @@ from ecc_core._blocks.betti import joining_bytes, piece_bytes
 from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
-from ecc_core._cli.outputs import has_lengths
+from ecc_core._cli.outputs import JOINED, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
 from ecc_core._io.views import Box, grown_chunks
@@ -217,7 +217,7 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     point, shape = blocks.bytes_a_point, source.shape
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
-    joined = arguments.betti or arguments.components
+    joined = any(getattr(arguments, name) for name in JOINED)
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
     usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import astuple
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack, range_of
 from ecc_core._cli.curve_table import Curves
-from ecc_core._cli.outputs import quantities_of
+from ecc_core._cli.outputs import JOINED, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
@@ -129,12 +129,11 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
 def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
-    if quantity in ("betti", "components"):
-        given = at, filtration, stack.blocks.dtype, stack.blocks.mask is not None
-        joined: Betti = Components(*given)
-        if quantity == "betti":
-            least = stack.arguments.persistence
-            joined = LastingBetti(*given, least=least) if least else Betti(*given)
+    if quantity in JOINED:
+        kind: Any = {"betti": Betti, "components": Components}[quantity]
+        if quantity == "betti" and stack.arguments.persistence:
+            kind = partial(LastingBetti, least=stack.arguments.persistence)
+        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.mask is not None)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
     computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)
@@ -172,7 +171,7 @@ def _job(stack: Stack, work: Work, size: int, quantity: str) -> dict[str, Any]:
         "filtration": astuple(work.quantity.filtration),
         "kind": [
             type(work.quantity).__name__,
-            arguments.minkowski if quantity == "minkowski" else arguments.persistence,
+            arguments.minkowski if STATISTICS[quantity].has_lengths else arguments.persistence,
         ],
     }
 

@@ -196,7 +196,7 @@ class _Drawn:
         values = {name: of[row] for name, of in curves.measures.items()}
         facts = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
         kinds: list[Any] = [k for k, one in STATISTICS.items() if {*one.columns} & {*values}]
-        if {"betti", "minkowski"} & {*kinds}:
+        if any(STATISTICS[kind].with_euler for kind in kinds[1:]):
             kinds.remove("euler")  # it has no panel, or is drawn with the functionals
         self.results = [result_of(curves.thresholds, values, kind, facts) for kind in kinds]
 
