@@ -22,11 +22,9 @@ from ecc_core._io.results import describe_result
 from ecc_core._io.views import Box, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
-    Direction,
     Filtration,
-    check_direction,
-    check_scale,
     check_spacing,
+    direction_of,
     filtration_of,
 )
 from ecc_core._request.resources import available_cores
@@ -163,7 +161,10 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         if has_lengths(arguments):
             calibration = lengths.of(selected.stored, selected.axes)
             spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
-        direction = _direction(selected.view.shape[-ndim:], spacing, arguments)
+        direction = None
+        if arguments.direction is not None:
+            shape = selected.view.shape[-ndim:]
+            direction = direction_of(arguments.direction, arguments.direction_scale, spacing, shape)
         filtration = replace(
             filtration_of(
                 ndim,
@@ -194,17 +195,6 @@ def held(stack: Stack) -> Stack:
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
     means = _means(blocks, stack.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, means=means)
-
-
-def _direction(
-    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: Namespace
-) -> Direction | None:
-    """Return the directional term to add to the image, or None."""
-    if arguments.direction is None or spacing is None:
-        return None
-    unit = check_direction(arguments.direction, len(shape))
-    scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
-    return Direction(tuple(unit), check_scale(scale), spacing, shape)
 
 
 def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = None) -> Means:
