@@ -19,7 +19,7 @@ from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, se
 from ecc_core._cli.outputs import JOINED, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
-from ecc_core._io.views import Box, grown_chunks
+from ecc_core._io.stored import Box, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Filtration,

@@ -14,7 +14,7 @@ from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
 from ecc_core._io.readers.zarr_images import images_of_plate
 from ecc_core._io.select import select, shown
-from ecc_core._io.views import View, grown_chunks
+from ecc_core._io.stored import View, grown_chunks
 
 DESCRIPTION = (
     "Print the shape, axes, data type, spacing, range and number of NaN of images, and the curve "

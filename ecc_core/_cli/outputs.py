@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._blocks.quantities import QUANTITIES
-from ecc_core._cli.pairs import pairs_of
+from ecc_core._cli.inputs import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import boundary_names

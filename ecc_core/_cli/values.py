@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli.errors import one_line
-from ecc_core._io.units import UNITS, unit_named
+from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, Request, StoredImage
-from ecc_core._io.views import Box, View
+from ecc_core._io.stored import Box, Opened, Request, StoredImage, View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 

@@ -23,8 +23,7 @@ from ecc_core._io.readers import (
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Opened, Request, StoredImage, rows_of
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Box, Opened, Request, StoredImage, rows_of
 from ecc_core.errors import InputFileError
 
 _FILES: dict[str, Callable[..., Opened]] = {

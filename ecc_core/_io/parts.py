@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.locks import sole_run
-from ecc_core._io.write import whole_file
+from ecc_core._io.write import is_removed, lock_file, whole_file
 
 Array = NDArray[Any]
 
@@ -41,10 +40,21 @@ class Parts:
     def locked(self) -> Iterator[None]:
         """Lock the parts against other runs; afterwards, remove the folder if it is empty."""
         self.folder.mkdir(exist_ok=True)
-        message = f"{self.folder}: in use by another run for the same output"
+        path = self.folder / "lock"
         try:
-            with sole_run(self.folder / "lock", message):
-                yield
+            while True:
+                with path.open("ab") as file:
+                    if not lock_file(file):
+                        message = f"{self.folder}: in use by another run for the same output"
+                        raise BlockingIOError(message)
+                    if is_removed(file):  # by its last owner, meanwhile
+                        continue
+                    try:
+                        yield
+                    finally:
+                        with suppress(OSError):
+                            path.unlink()
+                    return
         finally:
             with suppress(OSError):  # parts, or somebody else's files, stay
                 self.folder.rmdir()

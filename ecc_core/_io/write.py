@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -16,11 +17,30 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._io.locks import is_in_use, is_removed, lock_file
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+if sys.platform == "win32":
+
+    def lock_file(file: IO[bytes]) -> bool:  # noqa: ARG001
+        """Do nothing: on Windows a file that is open cannot be removed."""
+        return True
+
+else:
+    import fcntl
+
+    def lock_file(file: IO[bytes]) -> bool:
+        """Lock an open file until this process ends. Return False if another has locked it."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # some network file systems have no locks
+            return True
+        return True
+
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
@@ -142,6 +162,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     _sync_folder(target.parent)
 
 
+def is_removed(file: IO[bytes]) -> bool:
+    """Whether an open file has been removed."""
+    return os.fstat(file.fileno()).st_nlink == 0
+
+
 def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
     """Create a file beside `target` whose lock says that this process writes it."""
     while True:
@@ -155,8 +180,8 @@ def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
 def _remove_abandoned(target: Path) -> None:
     """Remove the temporary files of processes that were killed while they wrote this file."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        with suppress(OSError):
-            if not is_in_use(path):
+        with suppress(OSError), path.open("rb") as file:
+            if lock_file(file):
                 path.unlink()
 
 

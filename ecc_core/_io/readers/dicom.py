@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.affines import Affine
+from ecc_core._io.geometry import Affine, calibrated
 from ecc_core._io.readers.folders import Planes
 from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
-from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".dcm", ".dicom")

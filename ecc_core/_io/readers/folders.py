@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, StoredImage
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Box, Opened, StoredImage
 
 Opener = Callable[[Path], StoredImage]
 

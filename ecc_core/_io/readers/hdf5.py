@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._io.geometry import calibrated
 from ecc_core._io.stored import Opened, Request, named_axes
-from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".h5", ".hdf5", ".he5")

@@ -12,11 +12,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.affines import Affine
+from ecc_core._io.geometry import Affine, Distances, calibrated
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Opened, Request, unnamed_axes
-from ecc_core._io.units import Distances, calibrated
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Box, Opened, Request, unnamed_axes
 from ecc_core._optional import import_optional
 
 MRC_SUFFIXES = tuple(

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import calibrated
-from ecc_core._io.views import Box
+from ecc_core._io.geometry import calibrated
+from ecc_core._io.stored import Box, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".czi", ".nd2", ".lif")

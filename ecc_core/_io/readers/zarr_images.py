@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.files import METADATA, Address, Files, is_address
+from ecc_core._io.geometry import calibrated
 from ecc_core._io.stored import Opened, Request, named_axes
-from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
