@@ -5,7 +5,7 @@ Partial sums are kept on the disk.
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import astuple
@@ -52,8 +52,12 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         for name in quantities_of(stack.arguments)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
-    curves = found[0]._replace(measures=measures)
-    return curves.divided(stack.window()) if stack.arguments.density else curves
+    if stack.arguments.density:
+        window = stack.window()
+        if not window:
+            raise ValueError("--density must be of an image with a size, got 0")
+        measures = {name: values / window for name, values in measures.items()}
+    return found[0]._replace(measures=measures, density=stack.arguments.density)
 
 
 def _in_memory(stack: Stack, quantity: str) -> Curves:
@@ -113,8 +117,12 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
     means = {"workers": stack.means.workers, "scheduler": scheduler}
+    view, blocks = stack.blocks.image, [group.stop - group.first for group in groups]
+    share = math.prod(view.shape) * view.dtype.itemsize / max(sum(blocks), 1)
+    there = sum(blocks) - sum(blocks[number] for number in missing)
+    extent = {"total": share * sum(blocks), "initial": share * there}
     with (
-        _progress(stack, groups, missing) as advance,
+        bar(unit="B", unit_scale=True, **extent) as shown,
         _on_cluster(scheduler),
         closing(sums_of_groups(work, groups, wanted, **means)) as sums,
     ):
@@ -122,7 +130,7 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
             if kept is not None:
                 kept.keep(number, values)
             total.add(groups[number], values)
-            advance(groups[number])
+            shown.update(share * blocks[number])
     return total.curves()
 
 
@@ -267,22 +275,3 @@ class _JoinedTotal(_Total):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]
         return stack.curves(quantity.result(at, found))
-
-
-@contextmanager
-def _progress(
-    stack: Stack, groups: Sequence[Group], missing: Sequence[int]
-) -> Iterator[Callable[[Group], None]]:
-    """Show bytes, rate and remaining time."""
-    blocks = sum(group.stop - group.first for group in groups)
-    left = sum(groups[number].stop - groups[number].first for number in missing)
-    view = stack.blocks.image
-    share = math.prod(view.shape) * view.dtype.itemsize / max(blocks, 1)
-    size = {"total": share * blocks, "initial": share * (blocks - left)}
-    with bar(unit="B", unit_scale=True, **size) as shown:
-
-        def advance(group: Group) -> None:
-            if shown is not None:
-                shown.update(share * (group.stop - group.first))
-
-        yield advance

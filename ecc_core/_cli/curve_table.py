@@ -39,13 +39,6 @@ class Curves(NamedTuple):
     def rows(self) -> int:
         return len(self.measures[EULER])
 
-    def divided(self, window: float) -> "Curves":
-        """Return the densities in a window of this size."""
-        if not window:
-            raise ValueError("--density must be of an image with a size, got 0")
-        densities = {name: values / window for name, values in self.measures.items()}
-        return self._replace(measures=densities, density=True)
-
 
 def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
     """Return columns with one row for each threshold of each curve."""

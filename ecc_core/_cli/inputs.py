@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,14 +127,8 @@ def open_input(path: str, arguments: Namespace) -> StoredImage:
     if path == STDIN:
         if getattr(arguments, "resume", False):
             raise InputFileError("-: an image from stdin is not there any more to --resume with")
-        return _open_stdin(sys.stdin, request)
+        return open_stream(sys.stdin.buffer, request)
     return open_image(path, **request._asdict())
-
-
-@lru_cache(maxsize=1)
-def _open_stdin(stdin: TextIO, request: Request) -> StoredImage:
-    """Open the NPY file that is piped into the command, which can be read once."""
-    return open_stream(stdin.buffer, request)
 
 
 class Selected(NamedTuple):

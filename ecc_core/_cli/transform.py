@@ -141,10 +141,9 @@ def _plot(
     else:
         names = {label: f"label {label}" for label in result.labels[:MOST_PANELS].tolist()}
         drawn = {name: result.select(label) for label, name in names.items()}
-        shapes = {name: _in_its_box(shape == label) for label, name in names.items()}
+        shapes = {}
+        for label, name in names.items():
+            region = shape == label
+            box = tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())
+            shapes[name] = region[box]
     write_figure(path, plot_transforms(drawn, shapes if shape.ndim > 1 else None))
-
-
-def _in_its_box(region: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the smallest part of an image that has all points of a region."""
-    return region[tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())]

@@ -125,10 +125,8 @@ class StoredImage:
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
-        names, count = (
-            tuple(opened.channels),
-            dict(zip(self.axes, self.shape, strict=True)).get("C"),
-        )
+        names = tuple(opened.channels)
+        count = dict(zip(self.axes, self.shape, strict=True)).get("C")
         self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.notes = tuple(opened.notes)
         self.described = opened.described
@@ -296,15 +294,12 @@ class View(NamedTuple):
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""
-        return tuple(
-            _lengths(start, start + n, sizes[axis])
-            for axis, start, n in zip(self.order, self.start, self.shape, strict=True)
-        )
-
-
-def _lengths(start: int, stop: int, size: int) -> tuple[int, ...]:
-    edges = [start, *range((start // size + 1) * size, stop, size), stop]
-    return tuple(np.diff(edges).tolist()) if stop > start else ()
+        lengths: list[tuple[int, ...]] = []
+        for axis, start, n in zip(self.order, self.start, self.shape, strict=True):
+            size, stop = sizes[axis], start + n
+            edges = [start, *range((start // size + 1) * size, stop, size), stop]
+            lengths.append(tuple(np.diff(edges).tolist()) if n > 0 else ())
+        return tuple(lengths)
 
 
 def grown_chunks(

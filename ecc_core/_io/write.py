@@ -133,7 +133,11 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ...     os.listdir(folder)
     ['notes.txt']
     """
-    _remove_abandoned(Path(os.path.realpath(path)))
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+        with suppress(OSError), left.open("rb") as file:
+            if lock_file(file):  # the process that wrote it was killed
+                left.unlink()
     with whole_file(path) as file:
         yield file
 
@@ -159,7 +163,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         ):
             error.filename = str(path)
         raise
-    _sync_folder(target.parent)
+    if hasattr(os, "O_DIRECTORY"):  # flush the new name to disk, too
+        descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(OSError):  # some network file systems cannot
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_removed(file: IO[bytes]) -> bool:
@@ -171,30 +181,10 @@ def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
     """Create a file beside `target` whose lock says that this process writes it."""
     while True:
         path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        file = path.open("xb")
+        file = path.open("x+b")
         if lock_file(file) and not is_removed(file):
             return path, file
         file.close()  # another process has looked at it before it was locked, and removed it
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote this file."""
-    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        with suppress(OSError), path.open("rb") as file:
-            if lock_file(file):
-                path.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the new name of a file to disk, if the system supports it."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with suppress(OSError):  # some network file systems cannot
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_table(
