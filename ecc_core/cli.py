@@ -142,7 +142,7 @@ def _run(argv: Sequence[str] | None) -> int:
         _drop_output()
         return BROKEN_PIPE
     except FailedImages as error:
-        for failure in error.failures:
+        for failure in error.args:
             print(f"ecc: failed: {failure}", file=sys.stderr)
         return SOME_FAILED
     except (EccError, OSError, ImportError, MemoryError) as error:

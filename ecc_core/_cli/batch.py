@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> None:
         if not failures:
             parts.clear()
     if failures:
-        raise FailedImages(failures)
+        raise FailedImages(*failures)
 
 
 def _failure(path: str, error: Exception) -> str:

@@ -95,12 +95,6 @@ class Stack(NamedTuple):
         """Unit of the spacing; None if unknown."""
         return (self.calibration and self.calibration.unit) or None
 
-    def window(self) -> float:
-        """Length, area or volume of the image, by which densities are divided."""
-        shape = self.blocks.image.shape[-self.ndim :]
-        estimator = estimator_of(self.arguments.minkowski, self.spacing, self.filtration)
-        return estimator.size(shape, self.filtration)
-
     def description(self) -> list[Any]:
         """What identifies the points and their labels, apart from the values in the files."""
         blocks = self.blocks

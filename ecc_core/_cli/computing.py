@@ -28,6 +28,7 @@ from ecc_core._cli.outputs import JOINED, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
 
@@ -53,7 +54,8 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
     if stack.arguments.density:
-        window = stack.window()
+        estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
+        window = estimator.size(stack.blocks.image.shape[-stack.ndim :], stack.filtration)
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
         measures = {name: values / window for name, values in measures.items()}

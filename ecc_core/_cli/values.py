@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ def _must_be(what: str) -> Callable[[Parse], Parse]:
     """Let a type say what a text must be that it cannot read."""
 
     def decorated(parse: Parse) -> Parse:
-        @wraps(parse)
         def checked(text: str) -> Any:
             try:
                 return parse(text)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.readers import (
+    array_files,
     dicom,
     folders,
-    hdf5,
     medical,
     microscopes,
-    numpy_files,
     pictures,
     tiff,
     zarr_images,
@@ -29,7 +28,7 @@ from ecc_core.errors import InputFileError
 _FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
-    ".npy": numpy_files.open_npy,
+    ".npy": array_files.open_npy,
     ".nii": medical.open_nifti,
     ".nii.gz": medical.open_nifti,
     ".nrrd": medical.open_nrrd,
@@ -40,8 +39,8 @@ _FILES: dict[str, Callable[..., Opened]] = {
 }
 """Reader of each suffix whose files hold one image."""
 _CONTAINERS: dict[str, Callable[..., Opened]] = {
-    ".npz": numpy_files.open_npz,
-    **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
+    ".npz": array_files.open_npz,
+    **dict.fromkeys(array_files.HDF5_SUFFIXES, array_files.open_hdf5),
     ".zip": lambda path, *what: zarr_images.open_zarr(Archive(path), *what),
 }
 """Reader of each suffix whose files can hold several arrays, named like files in a folder."""
@@ -98,7 +97,7 @@ def open_image(
 @lru_cache(maxsize=1)  # which can be read once
 def open_stream(stream: BinaryIO, request: Request) -> StoredImage:
     """Open the NPY file in a stream, whose values are read at once."""
-    return _stored(Path("-"), request, partial(numpy_files.read_npy, stream))
+    return _stored(Path("-"), request, partial(array_files.read_npy, stream))
 
 
 def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> StoredImage:

@@ -64,9 +64,7 @@ class Parts:
 
     def numbers(self) -> set[int]:
         """Return the numbers of the parts of this job, whatever their stamps."""
-        if not self.folder.is_dir():
-            return set()
-        found = (NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        found = (NAME.fullmatch(path.name) for path in self.folder.glob("*"))
         return {int(match[2]) for match in found if match and match[1] == self.job}
 
     def load(self, number: int, stamp: str) -> Array | None:
@@ -91,9 +89,7 @@ class Parts:
 
     def clear(self) -> None:
         """Remove all parts, including those of other jobs and of interrupted writes."""
-        if not self.folder.is_dir():
-            return
-        for path in self.folder.iterdir():
+        for path in self.folder.glob("*"):
             if NAME.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
                 with suppress(OSError):
                     path.unlink()
