@@ -291,10 +291,7 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
         points = points[used]
         return [points.min(), points.max()] if points.size else []
 
-    if numbers.size < 2 or stack.means.workers == 1:
-        found = [*map(ends, boxes)]
-    else:
-        with ThreadPoolExecutor(stack.means.workers) as pool:
-            found = [*pool.map(ends, boxes)]
+    with ThreadPoolExecutor(stack.means.workers) as pool:
+        found = [*pool.map(ends, boxes)]
     values = [value.item() for pair in found for value in pair]
     return (min(values), max(values)) if values else None

@@ -63,6 +63,7 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
 
 
 def _in_memory(stack: Stack, quantity: str) -> Curves:
+    """Return the curves of all images along the batch axes, or of their labels."""
     statistic, arguments = STATISTICS[quantity], stack.arguments
     image, *kept = stack.blocks.whole()
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
@@ -73,31 +74,25 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
-        of_regions = getattr(ecc_core, statistic.of_regions)
-        return _of_regions(of_regions, stack, image, kept[0], options)
+        of_regions, known = getattr(ecc_core, statistic.of_regions), stack.heads
+        parts = []
+        for row, at in enumerate(np.ndindex(*stack.batch)):
+            used = without_missing(image[at], kept[0][at], stack.filtration.nan)
+            result = of_regions(*used, **options)
+            count = len(result.labels)
+            heads = {name: np.repeat(values[row], count) for name, values in known.items()}
+            parts.append(stack.curves(result, heads | {"label": result.labels}))
+        if not parts:
+            raise ValueError("its axes other than Z, Y and X are empty")
+        first = parts[0]  # the others have the same thresholds
+        heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
+        measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
+        return first._replace(heads=heads, measures=measures)
     axes = tuple(range(image.ndim - stack.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
     return stack.curves(result)
-
-
-def _of_regions(
-    function: Any, stack: Stack, image: Array, labels: Array, options: dict[str, Any]
-) -> Curves:
-    """Return the curves of the labels of all images along the batch axes."""
-    parts, known = [], stack.heads
-    for row, at in enumerate(np.ndindex(*stack.batch)):
-        result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
-        count = len(result.labels)
-        own = {name: np.repeat(values[row], count) for name, values in known.items()}
-        parts.append(stack.curves(result, own | {"label": result.labels}))
-    if not parts:
-        raise ValueError("its axes other than Z, Y and X are empty")
-    first = parts[0]  # the others have the same thresholds
-    heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
-    measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
-    return first._replace(heads=heads, measures=measures)
 
 
 def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:

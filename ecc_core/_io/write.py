@@ -305,17 +305,15 @@ def _write_parquet(
 ) -> None:
     pyarrow = import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
     parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="writing Parquet files")
-    native = {name: _for_arrow(values) for name, values in columns.items()}
+    native = {}  # byte order, and text that is valid Unicode
+    for name, values in columns.items():
+        if values.dtype.kind in "UO":
+            texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
+            native[name] = np.array(texts, values.dtype.kind)
+        else:
+            native[name] = values.astype(values.dtype.newbyteorder("="), copy=False)
     table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
     parquet.write_table(table, file)
-
-
-def _for_arrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in native byte order, and text as valid Unicode."""
-    if values.dtype.kind in "UO":
-        texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
-        return np.array(texts, values.dtype.kind)
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def write_labels(path: Path, labels: NDArray[Any], axes: str) -> None:

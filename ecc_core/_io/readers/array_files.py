@@ -3,6 +3,7 @@
 import json
 import math
 import zipfile
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -95,40 +96,36 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
     """Open a dataset of an HDF5 file: the named one, or the only one."""
     h5py = import_optional("h5py", extra="dask", purpose="reading HDF5 files")
-    opened = h5py.File(path, "r")
-    try:
-        return _open_dataset(h5py, opened, inside)
-    except BaseException:
-        opened.close()
-        raise
-
-
-def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
     names: list[str] = []
-    # links, of which those to other files are not followed, are not among what is visited
-    opened.visititems(
-        lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
-    )
-    name = names[0] if not inside and len(names) == 1 else inside
-    if name not in names and not _is_linked(h5py, opened, name):
-        there = ", ".join(names) or "none"
-        asked = f"has no dataset {inside}" if inside else "must hold one dataset or one be named"
-        raise ValueError(f"{asked}; datasets: {there}")
-    array = opened[name]
-    if array.is_virtual or array.external:
-        raise ValueError(f"the values of {name} lie in other files, which are not read")
-    if array.ndim == 0:
-        raise ValueError(f"the dataset {name} is a single value")
-    tags = array.attrs.get("axistags")  # of ilastik
-    if isinstance(tags, str | bytes):
-        names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
-    else:
-        names_of_axes = [dim.label for dim in array.dims]
-    # written by ilastik's and PlantSeg's exporters, in micrometers
-    steps = np.ravel(array.attrs.get("element_size_um", ()))
-    known = steps.size == 3 and steps.dtype.kind == "f"
-    distances = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
-    axes = named_axes(names_of_axes)
+    with ExitStack() as failing:
+        opened = failing.enter_context(h5py.File(path, "r"))
+        # links, of which those to other files are not followed, are not among what is visited
+        opened.visititems(
+            lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
+        )
+        name = names[0] if not inside and len(names) == 1 else inside
+        if name not in names and not _is_linked(h5py, opened, name):
+            there = ", ".join(names) or "none"
+            asked = "must hold one dataset or one be named"
+            if inside:
+                asked = f"has no dataset {inside}"
+            raise ValueError(f"{asked}; datasets: {there}")
+        array = opened[name]
+        if array.is_virtual or array.external:
+            raise ValueError(f"the values of {name} lie in other files, which are not read")
+        if array.ndim == 0:
+            raise ValueError(f"the dataset {name} is a single value")
+        tags = array.attrs.get("axistags")  # of ilastik
+        if isinstance(tags, str | bytes):
+            names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
+        else:
+            names_of_axes = [dim.label for dim in array.dims]
+        # written by ilastik's and PlantSeg's exporters, in micrometers
+        steps = np.ravel(array.attrs.get("element_size_um", ()))
+        known = steps.size == 3 and steps.dtype.kind == "f"
+        distances = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
+        axes = named_axes(names_of_axes)
+        failing.pop_all()  # the file stays open
     return Opened(array, axes, array.chunks, distances=distances)
 
 
