@@ -15,11 +15,11 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
 from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
+from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
 from ecc_core._cli.outputs import JOINED, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
-from ecc_core._io.stored import Box, grown_chunks
+from ecc_core._io.stored import Box, View, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Filtration,
@@ -61,7 +61,8 @@ class Stack(NamedTuple):
     """An image, in blocks that fit in memory, and what is to be computed of it."""
 
     arguments: Namespace
-    selected: Selected
+    path: str
+    view: View  # the selected part of the file
     blocks: Blocks
     means: Means
     filtration: Filtration
@@ -71,7 +72,7 @@ class Stack(NamedTuple):
     @property
     def ndim(self) -> int:
         """Number of spatial axes, which are the last ones."""
-        return self.selected.ndim
+        return self.view.ndim
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -80,14 +81,14 @@ class Stack(NamedTuple):
     @property
     def heads(self) -> dict[str, Array]:
         """Index in the file along each batch axis, and name of the channel, of each image."""
-        _, stored, view, axes = self.selected
+        view, names = self.view, self.view.source.channels
         rows = math.prod(self.batch)
         indices = np.indices(self.batch).reshape((len(self.batch), rows))
-        starts = zip(axes.lower(), view.start, indices, strict=False)
+        starts = zip(view.axes.lower(), view.start, indices, strict=False)
         heads = {axis: first + along for axis, first, along in starts}
-        if stored.channels:
-            which = heads["c"] if "c" in heads else view.fixed[stored.axes.index("C")]
-            heads["channel"] = np.broadcast_to(np.array(stored.channels)[which], rows)
+        if names:
+            which = heads["c"] if "c" in heads else view.fixed[view.source.axes.index("C")]
+            heads["channel"] = np.broadcast_to(np.array(names)[which], rows)
         return heads
 
     @property
@@ -105,12 +106,11 @@ class Stack(NamedTuple):
     @property
     def facts(self) -> dict[str, Any]:
         """What the metadata of a table say of the image."""
-        path, _, view, axes = self.selected
         return {
-            "path": path,
-            "axes": axes,
-            "shape": view.shape,
-            "dtype": view.dtype.name,
+            "path": self.path,
+            "axes": self.view.axes,
+            "shape": self.view.shape,
+            "dtype": self.view.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
@@ -119,7 +119,7 @@ class Stack(NamedTuple):
         """Return the curves of a result, one for each image unless columns tell them apart."""
         at = result.thresholds
         return Curves(
-            self.selected.path,
+            self.path,
             at.astype(np.uint8) if at.dtype == np.bool_ else at,
             self.heads if heads is None else heads,
             {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
@@ -148,16 +148,16 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
 
     `whole`: it is going to be `held`, so that its chunks may have any size.
     """
-    selected = select_input(path, arguments)
-    ndim = selected.ndim
+    view = select_input(path, arguments)
+    ndim = view.ndim
     with blame(path):
         calibration = spacing = None
         if has_lengths(arguments):
-            calibration = lengths.of(selected.stored, selected.axes)
+            calibration = lengths.of(view)
             spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
         direction = None
         if arguments.direction is not None:
-            shape = selected.view.shape[-ndim:]
+            shape = view.shape[-ndim:]
             direction = direction_of(arguments.direction, arguments.direction_scale, spacing, shape)
         filtration = replace(
             filtration_of(
@@ -173,14 +173,15 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         if arguments.minkowski:
             estimator_of(arguments.minkowski, spacing, filtration)
         blocks = open_blocks(
-            selected,
+            path,
+            view,
             calibration or Calibration(),
             arguments,
             labels=arguments.labels,
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    return Stack(arguments, selected, blocks, means, filtration, spacing, calibration)
+    return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)
 
 
 def held(stack: Stack) -> Stack:

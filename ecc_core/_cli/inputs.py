@@ -16,7 +16,7 @@ import numpy as np
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
-from ecc_core._io.geometry import UNITS, Affine, check_place, converted
+from ecc_core._io.geometry import UNITS, check_place, converted
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
@@ -131,30 +131,6 @@ def open_input(path: str, arguments: Namespace) -> StoredImage:
     return open_image(path, **request._asdict())
 
 
-class Selected(NamedTuple):
-    """The part of an image that the arguments select, batch axes first."""
-
-    path: str
-    stored: StoredImage
-    view: View
-    axes: str
-
-    @property
-    def ndim(self) -> int:
-        """Number of spatial axes."""
-        return sum(letter in "ZYX" for letter in self.axes)
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        return dict(zip(self.axes, self.view.shape, strict=True))
-
-    @property
-    def affine(self) -> Affine | None:
-        """Where the part lies, if its file says it."""
-        start = dict(zip(self.axes, self.view.start, strict=True))
-        return self.stored.affine and self.stored.affine.moved(start)
-
-
 class Calibration(NamedTuple):
     """Distance between points along each spatial axis, or along all, and its unit."""
 
@@ -176,15 +152,15 @@ class Lengths:
         """The unit of the table, "" if unknown."""
         return self.first[1] if self.first else ""
 
-    def of(self, image: StoredImage, axes: str) -> Calibration:
+    def of(self, view: View) -> Calibration:
         """Return the calibration of an image along its spatial axes.
 
         InputFileError: its unit is not that of the images in the table, or cannot be converted.
         """
-        path = str(image.path)
+        image, path = view.source, str(view.source.path)
         if self.given is not None:
             return Calibration(self.given, self.wanted or "")
-        spatial = [letter for letter in axes if letter in "ZYX"]
+        spatial = [letter for letter in view.axes if letter in "ZYX"]
         spacing, unit = None, ""
         if image.spacing.keys() >= {*spatial}:
             spacing, unit = [image.spacing[letter] for letter in spatial], image.unit
@@ -223,8 +199,8 @@ def _note(image: StoredImage, spacing: list[float] | None, unit: str) -> str:
     return f"1{words}, as {f'only {there} {image.unit}'.rstrip() if there else 'none'} is given by"
 
 
-def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
-    """Open an image and select a part of it; notes of its reader are shown on stderr.
+def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
+    """Open an image and select a part, batch axes first; show notes of its reader on stderr.
 
     `rule` says why there must be no other axes than Z, Y and X, if there must not.
     """
@@ -232,48 +208,48 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
     for note in stored.notes:
         sys.stderr.write(f"ecc: {path}: {note}\n")
     with blame(path):
-        chosen = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
-    selected = Selected(path, stored, *chosen)
-    for letter, length in selected.lengths.items() if rule else ():
+        view = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+    for letter, length in view.lengths.items() if rule else ():
         if letter not in "ZYX":
             choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
             raise InputFileError(
                 f"{path}: {rule}, but its axis {letter} has {length}{choice.get(letter, '')}"
             )
-    return selected
+    return view
 
 
 def open_single(
     path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
-) -> tuple[Blocks, str, Calibration]:
-    """Open an image without other axes than Z, Y and X; return it, its axes and its calibration.
+) -> tuple[Blocks, Calibration]:
+    """Open an image without other axes than Z, Y and X; return it and its calibration.
 
     The calibration is that of the file if `always`, or if --smooth is in a unit.
     """
-    selected = select_input(path, arguments, rule)
+    view = select_input(path, arguments, rule)
     calibration = Calibration()
     if always or (arguments.smooth and arguments.unit):
-        calibration = lengths.of(selected.stored, selected.axes)
+        calibration = lengths.of(view)
     elif arguments.spacing or arguments.unit:
         raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
     with blame(path):
-        blocks = open_blocks(selected, calibration, arguments)
-    return blocks, selected.axes, calibration
+        blocks = open_blocks(path, view, calibration, arguments)
+    return blocks, calibration
 
 
 def open_blocks(
-    selected: Selected,
+    path: str,
+    view: View,
     calibration: Calibration,
     arguments: Namespace,
     *,
     labels: str | None = None,
 ) -> Blocks:
-    """Return the selected part of an image, smoothed, with its labels and its mask.
+    """Return a part of an image, smoothed, with its labels and its mask.
 
     Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
     which ones the image has.
     """
-    fitted, ndim = partial(_fitted, selected, arguments.level), selected.ndim
+    fitted, ndim = partial(_fitted, path, view, arguments.level), view.ndim
     smoothing = None
     if arguments.smooth is not None:
         sigma = np.array(arguments.smooth)
@@ -283,17 +259,15 @@ def open_blocks(
         boundary = getattr(arguments, "boundary", "closed")  # transforms have none
         wraps = check_boundary(boundary, "curves").wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
-    return Blocks(
-        selected.view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing
-    )
+    return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
 
 
-def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fitted | None:
+def _fitted(image: str, view: View, level: int, name: str, given: str | None) -> Fitted | None:
     """Open the labels or the mask of an image: those of all of it, or of the selected part."""
-    path = pair_of(name, given, selected.path)
+    path = pair_of(name, given, image)
     if path is None:
         return None
-    _, opened, image, axes = selected
+    opened, axes = view.source, view.axes
     stored = open_image(path, level=level)
     if name == "labels" and stored.dtype.kind not in "biu":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
@@ -301,14 +275,14 @@ def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fit
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
         )
-    chosen = {opened.axes[axis]: index for axis, index in image.fixed.items()}
-    whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
+    chosen = {opened.axes[axis]: index for axis, index in view.fixed.items()}
+    whole = {letter: opened.shape[i] for letter, i in zip(axes, view.order, strict=True)}
     letters = opened.axes if stored.shape == opened.shape else stored.axes
-    start, lengths, affine = image.start, whole, opened.affine
+    start, lengths, affine = view.start, whole, opened.affine
     found, fixed = _matched(letters, stored.shape, whole, chosen)
     if not {*axes} & {*"ZYX"} <= {*found}:
-        letters = axes if stored.shape == image.shape else stored.axes
-        start, lengths, affine = (0,) * len(axes), selected.lengths, selected.affine
+        letters = axes if stored.shape == view.shape else stored.axes
+        start, lengths, affine = (0,) * len(axes), view.lengths, view.affine
         found, fixed = _matched(letters, stored.shape, lengths, chosen)
     if len(found) + len(fixed) < len(letters) or not {*axes} & {*"ZYX"} <= {*found}:
         wanted, there = (
@@ -316,11 +290,11 @@ def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fit
             for pairs in (whole.items(), zip(letters, stored.shape, strict=True))
         )
         raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
-    with blame(selected.path):
+    with blame(image):
         check_place(f"--{name} {path}", stored.affine, affine, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
-    first, shape = (tuple(of[i] for i in at) for of in (start, image.shape))
+    first, shape = (tuple(of[i] for i in at) for of in (start, view.shape))
     return Fitted(View(stored, order, first, shape, fixed), at)
 
 

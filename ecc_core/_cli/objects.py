@@ -52,7 +52,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path], printed=True)
-    blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)
+    blocks, _ = open_single(path, ONE, Lengths(arguments), arguments)
+    axes = blocks.image.axes
     with blame(path):
         image, *mask = blocks.held().whole()
         found = persistent_regions(

@@ -54,17 +54,17 @@ def run(arguments: Namespace) -> None:
     paths = (arguments.first, arguments.second)
     check_outputs(arguments, paths)
     rule = "a surface is of single images"
-    selected = select_input(arguments.first, arguments, rule)
-    first = selected.view.read_all()
+    one = select_input(arguments.first, arguments, rule)
+    first = one.read_all()
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
     other = select_input(arguments.second, arguments, rule)
-    second = other.view.read_all()
+    second = other.read_all()
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
     with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:
             name = f"the image {arguments.second}"
-            check_place(name, other.affine, selected.affine, selected.lengths)
+            check_place(name, other.affine, one.affine, one.lengths)
         surface = euler_surface(
             first,
             second,

@@ -85,7 +85,7 @@ def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
-    blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
+    blocks, found = open_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
         image, *mask = blocks.held().whole()
         shape = _shape(image, mask[0] if mask else None, arguments)
@@ -103,7 +103,8 @@ def run(arguments: Namespace) -> None:
         )
     lengths.keep(path, found)
     # heights in radii have no unit
-    result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
+    unit = None if arguments.normalize else found.unit or None
+    result = replace(result, axes=blocks.image.axes, units=unit)
     if arguments.out:
         write_result(arguments.out, result)
     if arguments.plot:

@@ -178,8 +178,8 @@ def select(
     channel: Part | str | None = None,
     time: Part | None = None,
     roi: Sequence[slice] | None = None,
-) -> tuple[View, str]:
-    """Return a part of an image, batch axes first, and a letter for each of its axes.
+) -> View:
+    """Return a part of an image, batch axes first.
 
     Axes of channels and time of which no index is given are batch axes. A colour must be given.
     TypeError or ValueError: the image has no such part, or its values are not real numbers.
@@ -199,8 +199,8 @@ def choose(
     image: StoredImage, *, channel: Part | str | None = None, time: Part | None = None
 ) -> View:
     """Return all of an image in one channel and at one time point, in the order of its axes."""
-    view, axes = _cut(image, channel, time, None, required="CS")
-    for letter, count in zip(axes, view.shape, strict=True):
+    view = _cut(image, channel, time, None, required="CS")
+    for letter, count in zip(view.axes, view.shape, strict=True):
         if letter == "T":
             raise ValueError(f"has {count} points in time, choose one with `time`")
         if letter not in "ZYX?":
@@ -217,8 +217,8 @@ def _cut(
     roi: Sequence[slice] | None,
     *,
     required: str,
-) -> tuple[View, str]:
-    """Return a part of an image and the letters of its axes, which keep their order."""
+) -> View:
+    """Return a part of an image, whose axes keep their order."""
     parts: dict[int, Part] = {axis: slice(0, n) for axis, n in enumerate(image.shape)}
     which = pick_channel(image.axes, image.shape, channel, image.channels, required=required)
     axis = channel_axis(image.axes)
@@ -239,7 +239,7 @@ def _cut(
         parts |= _regions(image, roi)
     fixed = {axis: part for axis, part in parts.items() if not isinstance(part, slice)}
     kept = {axis: part for axis, part in parts.items() if isinstance(part, slice)}
-    view = View(
+    return View(
         image,
         order=tuple(kept),
         start=tuple(part.start for part in kept.values()),
@@ -247,7 +247,6 @@ def _cut(
         fixed=fixed,
         gray=gray,
     )
-    return view, "".join(image.axes[axis] for axis in kept)
 
 
 def _regions(image: StoredImage, roi: Sequence[slice]) -> dict[int, Part]:

@@ -248,6 +248,26 @@ class View(NamedTuple):
         dtype = self.source.dtype
         return dtype if self.gray is None else luminance(np.ones((3, 0), dtype)).dtype
 
+    @property
+    def axes(self) -> str:
+        """A letter for each axis."""
+        return "".join(self.source.axes[axis] for axis in self.order)
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial axes."""
+        return sum(letter in "ZYX" for letter in self.axes)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return dict(zip(self.axes, self.shape, strict=True))
+
+    @property
+    def affine(self) -> Affine | None:
+        """Where the part lies, if its file says it."""
+        start = dict(zip(self.axes, self.start, strict=True))
+        return self.source.affine and self.source.affine.moved(start)
+
     def read(self, box: Box) -> Array:
         values = self.source.read_box(self._stored(box))
         if self.gray is not None:
