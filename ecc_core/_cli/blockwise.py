@@ -9,7 +9,6 @@ from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
@@ -19,7 +18,7 @@ from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
 from ecc_core._cli.outputs import JOINED, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
-from ecc_core._io.stored import Box, View, grown_chunks
+from ecc_core._io.stored import Array, Box, View, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Filtration,
@@ -31,8 +30,6 @@ from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
 from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
-
-Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them

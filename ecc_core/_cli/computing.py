@@ -28,11 +28,11 @@ from ecc_core._cli.outputs import JOINED, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._io.stored import Array
 from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
 
-Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk

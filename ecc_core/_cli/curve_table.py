@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.readers.zarr_images import PLACES
+from ecc_core._io.stored import Array
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
 from ecc_core.results import STATISTICS
-
-Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
 EULER = "euler_number"

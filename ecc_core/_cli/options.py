@@ -34,7 +34,6 @@ TABLE = _argument(
     type=values.output(TABLE_SUFFIXES),
     metavar="FILE",
 )
-STATISTIC_OPTIONS = [f"--{name}" for name in STATISTICS if name != "euler"]
 ARGUMENTS = {
     **{  # of the statistics that need no words or values of their own below
         f"--{name}": _argument(f"add {one.about}", action="store_true")
@@ -224,9 +223,10 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     add(curve, "--range", after=f" (default: {usual_range})")
     add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
     add(curve, "--persistence", before="with --betti: ")
-    listed = ["--components", "--minkowski"]
-    add(curve, *listed, *(name for name in STATISTIC_OPTIONS if name not in ["--betti", *listed]))
-    add(curve, "--density", "--direction", "--direction-scale")
+    placed = ("euler", "betti", "components", "minkowski")
+    others = [f"--{name}" for name in STATISTICS if name not in placed]
+    add(curve, "--components", "--minkowski", *others, "--density")
+    add(curve, "--direction", "--direction-scale")
     add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")
     resources = parser.add_argument_group("resources")
     add(resources, "--workers", "--max-memory")

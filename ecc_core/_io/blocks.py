@@ -6,13 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.stored import Box, Opened, Request, StoredImage, View
+from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
-
-Array = NDArray[Any]
 
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
 

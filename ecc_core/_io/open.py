@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.readers import (
@@ -22,7 +21,7 @@ from ecc_core._io.readers import (
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Box, Opened, Request, StoredImage, rows_of
+from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, rows_of
 from ecc_core.errors import InputFileError
 
 _FILES: dict[str, Callable[..., Opened]] = {
@@ -203,7 +202,7 @@ class _View:
         self.shape = tuple(array.shape[i] for i in order)
         self.dtype = array.dtype
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         parts = dict(zip(self.order, box, strict=True))
-        values: NDArray[Any] = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
+        values: Array = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
         return values.transpose(self.order)

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ecc_core._io.stored import Array
 from ecc_core._io.write import is_removed, lock_file, whole_file
-
-Array = NDArray[Any]
 
 DIGEST = 16  # bytes at the end of a part
 NAME = re.compile(r"([0-9a-f]{16})-(\d+)-([0-9a-f]{16})\.npy")

@@ -5,21 +5,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.open import open_image
-from ecc_core._io.stored import StoredImage, View, luminance
+from ecc_core._io.stored import Array, StoredImage, View, luminance
 from ecc_core._request.image import check_image_dtype
 from ecc_core.errors import InputFileError
 
-Array = NDArray[Any]
 Part = int | slice
 
 
 class ImageFile(NamedTuple):
     """The array of a file, and a letter for each of its axes."""
 
-    values: NDArray[Any]
+    values: Array
     """Memory-mapped and read-only for NPY files."""
     axes: str
     """``S`` are the samples of a colour (gray and alpha, RGB or RGBA), ``C`` are other channels,
@@ -34,7 +32,7 @@ def read_image(
     series: int | None = None,
     level: int = 0,
     axes: str | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Read an image from a file or folder.
 
     The pages of a TIFF file, and the files of a folder in the natural order of their names, are
@@ -136,7 +134,7 @@ def read_file(
     return ImageFile(image.read(), image.axes)
 
 
-def select_channel(file: ImageFile, channel: int | str | None = None) -> NDArray[Any]:
+def select_channel(file: ImageFile, channel: int | str | None = None) -> Array:
     """Return the image in one channel of a file's array.
 
     Parameters
@@ -168,7 +166,7 @@ def select_channel(file: ImageFile, channel: int | str | None = None) -> NDArray
     which = pick_channel(axes, values.shape, channel, required="CS")
     if which is None:
         return values
-    channels: NDArray[Any] = np.moveaxis(values, channel_axis(axes) or 0, 0)
+    channels: Array = np.moveaxis(values, channel_axis(axes) or 0, 0)
     return luminance(channels) if which == "gray" else np.asarray(channels[which])
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Affine, calibrated
 from ecc_core._io.readers.folders import Planes
-from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
+from ecc_core._io.stored import ZERO_IS_WHITE, Array, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".dcm", ".dicom")
@@ -101,7 +100,7 @@ class _Frames(Planes):
             shape = dataset.Rows, dataset.Columns
             self.compare(number, "shape", shape, self.first.shape[:2])
 
-    def _read(self, numbers: Sequence[int]) -> Iterator[NDArray[Any]]:
+    def _read(self, numbers: Sequence[int]) -> Iterator[Array]:
         pixels = import_optional("pydicom.pixels", **PURPOSE)
         if len(self.headers) == 1:
             found = pixels.iter_pixels(self.headers[0].filename, indices=numbers, view_only=True)

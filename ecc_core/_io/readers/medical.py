@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Affine, Distances, calibrated
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Box, Opened, Request, unnamed_axes
+from ecc_core._io.stored import Array, Box, Opened, Request, unnamed_axes
 from ecc_core._optional import import_optional
 
 MRC_SUFFIXES = tuple(
@@ -87,7 +87,7 @@ def _filled(
     dtype: np.dtype[Any],
     *,
     exact: bool = True,
-) -> NDArray[Any]:
+) -> Array:
     """Return a compressed array from its pieces, so that it is in memory only once.
 
     `exact`: nothing may follow.
@@ -108,13 +108,13 @@ def _filled(
 class _Scaled:
     """Values of a NIfTI file whose header has a slope or an intercept; they are floats."""
 
-    def __init__(self, nibabel: Any, values: NDArray[Any], slope: float, intercept: float) -> None:
+    def __init__(self, nibabel: Any, values: Array, slope: float, intercept: float) -> None:
         self.values, self.shape = values, values.shape
         self.scale = slope, intercept
         self.apply = nibabel.volumeutils.apply_read_scaling
         self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         return np.asarray(self.apply(self.values[box], *self.scale))
 
 
@@ -253,7 +253,7 @@ def _neighbour(path: Path, name: str) -> Path:
     return file
 
 
-def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     size, there = math.prod(shape) * dtype.itemsize, path.stat().st_size
     if start == -1:  # the values end with the file
         start = max(0, there - size)

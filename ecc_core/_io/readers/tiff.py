@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Distances, calibrated
-from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Box, Opened, Request, orientation_notes
+from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Array, Box, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
 SUFFIXES = (
@@ -101,7 +100,7 @@ class _Series:
             self.chunks = tuple(max(1, min(c, n)) for c, n in sizes)
         self.parts: Any = None
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         if box == tuple(slice(0, n) for n in self.shape):
             return np.asarray(self.level.asarray().reshape(self.shape))
         if self.parts is None:
