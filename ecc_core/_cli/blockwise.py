@@ -67,13 +67,8 @@ class Stack(NamedTuple):
     calibration: Calibration | None  # from which the spacing is
 
     @property
-    def ndim(self) -> int:
-        """Number of spatial axes, which are the last ones."""
-        return self.view.ndim
-
-    @property
     def batch(self) -> tuple[int, ...]:
-        return self.blocks.image.shape[: -self.ndim]
+        return self.blocks.image.shape[: -self.view.ndim]
 
     @property
     def heads(self) -> dict[str, Array]:
@@ -185,7 +180,7 @@ def held(stack: Stack) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    means = _means(blocks, stack.ndim, stack.arguments, max(LEAST_MEMORY, share))
+    means = _means(blocks, stack.view.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, means=means)
 
 

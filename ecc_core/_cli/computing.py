@@ -28,7 +28,7 @@ from ecc_core._cli.outputs import JOINED, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._io.stored import Array
+from ecc_core._io.stored import REQUESTS, Array
 from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
@@ -38,7 +38,6 @@ Values = NDArray[np.int64]
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
 PIECES_SHARE = 8  # of the memory, for the pieces of a group
-REQUESTS = 32  # on their way at once, about files behind an address
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 
@@ -55,7 +54,7 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     measures = {name: values for own in found for name, values in own.measures.items()}
     if stack.arguments.density:
         estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
-        window = estimator.size(stack.blocks.image.shape[-stack.ndim :], stack.filtration)
+        window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
         measures = {name: values / window for name, values in measures.items()}
@@ -88,7 +87,7 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
         heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
         measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
         return first._replace(heads=heads, measures=measures)
-    axes = tuple(range(image.ndim - stack.ndim, image.ndim))
+    axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
@@ -192,7 +191,7 @@ class _KeptSums:
     def _stamp(self, group: Group) -> str:
         """Return what changes with the files of a group's blocks and their neighbours."""
         near = dict.fromkeys(other for block in group.blocks() for other in self.work.near(block))
-        if not self.blocks.remote:
+        if not any(view.source.remote for view in self.blocks.views):
             return fingerprint({"files": [*map(self.of_block, near)]})
         with ThreadPoolExecutor(REQUESTS) as pool:
             return fingerprint({"files": [*pool.map(self.of_block, near)]})
@@ -267,7 +266,7 @@ class _JoinedTotal(_Total):
     def curves(self) -> Curves:
         stack, quantity = self.stack, self.work.quantity
         at = quantity.thresholds
-        found = np.zeros((len(self.images), stack.ndim + quantity.more, at.size), np.int64)
+        found = np.zeros((len(self.images), stack.view.ndim + quantity.more, at.size), np.int64)
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]

@@ -165,11 +165,6 @@ class Blocks:
             arrays = [cupy.asarray(array) for array in arrays]
         return tuple(arrays)
 
-    @property
-    def remote(self) -> bool:
-        """Whether files are remote, so that each access is a request."""
-        return any(view.source.remote for view in self.views)
-
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
         boxes = [box]

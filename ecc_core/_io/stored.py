@@ -255,7 +255,7 @@ class View(NamedTuple):
 
     @property
     def ndim(self) -> int:
-        """Number of spatial axes."""
+        """Number of spatial axes, which are the last ones if batch axes come first."""
         return sum(letter in "ZYX" for letter in self.axes)
 
     @property

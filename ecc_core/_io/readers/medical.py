@@ -207,8 +207,8 @@ def open_metaimage(path: Path, _: Request) -> Opened:
         raise ValueError(f"damaged: its size is {header['DimSize']}, NDims {header['NDims']}")
     if header["ElementType"] not in TYPES:
         raise ValueError(f"values of type {header['ElementType']} are not supported")
-    swapped = _named(header, "BinaryDataByteOrderMSB", "ElementByteOrderMSB") == "True"
-    dtype = np.dtype((">" if swapped else "<") + TYPES[header["ElementType"]])
+    order = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB"))
+    dtype = np.dtype((">" if order == "True" else "<") + TYPES[header["ElementType"]])
     axes, channels = unnamed_axes(len(shape)), int(header.get("ElementNumberOfChannels", 1))
     if channels != 1:
         shape = (*shape, channels)
@@ -235,11 +235,6 @@ def _metaimage_header(stream: IO[bytes]) -> Header:
         if name not in header:
             raise ValueError(f"not a MetaImage file, or damaged: it has no {name}")
     return header
-
-
-def _named(header: Header, *names: str) -> str:
-    """Return the value of one of several names of the same thing, or ""."""
-    return next((header[name] for name in names if name in header), "")
 
 
 def _neighbour(path: Path, name: str) -> Path:
@@ -289,4 +284,6 @@ def _metaimage_geometry(header: Header) -> tuple[Distances, Affine | None]:
 
 
 def _numbers(header: Header, *names: str) -> NDArray[np.float64]:
-    return np.array(_named(header, *names).split(), np.float64)
+    """Return the numbers under one of several names of the same thing, or none."""
+    found = next((header[name] for name in names if name in header), "")
+    return np.array(found.split(), np.float64)

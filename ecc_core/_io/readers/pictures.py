@@ -32,7 +32,12 @@ def open_picture(path: Path, _: Request) -> Opened:
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         deep = _check_png(path)
-        notes = _check_picture(path)
+        with Image.open(path) as image:
+            if getattr(image, "n_frames", 1) > 1:
+                raise ValueError(f"animated {image.format} is not supported")
+            check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
+            notes = [CMYK] * (image.mode == "CMYK")
+            notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
         if deep:  # of which Pillow silently keeps the upper 8 bits
             codecs = import_optional("imagecodecs", **EXTRA)
             return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
@@ -46,18 +51,6 @@ def open_picture(path: Path, _: Request) -> Opened:
         Image.MAX_IMAGE_PIXELS = limit
     samples = "S" if mode in ("LA", "P", "PA", "RGB", "RGBA") else "C"
     return Opened(values, "YX" if values.ndim == 2 else "YX" + samples, notes=notes)
-
-
-def _check_picture(path: Path) -> list[str]:
-    """Check what the header describes, and return what users should know of it."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        if getattr(image, "n_frames", 1) > 1:
-            raise ValueError(f"animated {image.format} is not supported")
-        check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
-        orientation = orientation_notes(image.getexif().get(ORIENTATION, 1))
-        return [CMYK] * (image.mode == "CMYK") + orientation
 
 
 def _open_jpeg_2000(path: Path) -> Opened:
