@@ -20,7 +20,7 @@ from ecc_core._io.geometry import UNITS, check_place, converted
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
-from ecc_core._io.stored import Request, View
+from ecc_core._io.stored import Array, Request, View
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
@@ -218,10 +218,10 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
     return view
 
 
-def open_single(
+def read_single(
     path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
-) -> tuple[Blocks, Calibration]:
-    """Open an image without other axes than Z, Y and X; return it and its calibration.
+) -> tuple[View, Array, Array | None, Calibration]:
+    """Read an image without other axes than Z, Y and X, its mask if any, and its calibration.
 
     The calibration is that of the file if `always`, or if --smooth is in a unit.
     """
@@ -232,8 +232,8 @@ def open_single(
     elif arguments.spacing or arguments.unit:
         raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
     with blame(path):
-        blocks = open_blocks(path, view, calibration, arguments)
-    return blocks, calibration
+        image, *mask = open_blocks(path, view, calibration, arguments).held().whole()
+    return view, image, mask[0] if mask else None, calibration
 
 
 def open_blocks(

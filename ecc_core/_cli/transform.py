@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, open_single, single_path
+from ecc_core._cli.inputs import Lengths, read_single, single_path
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import output, positive
 from ecc_core._io.write import printable
@@ -85,10 +85,9 @@ def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
-    blocks, found = open_single(path, ONE, lengths, arguments, always=True)
+    view, image, mask, found = read_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
-        image, *mask = blocks.held().whole()
-        shape = _shape(image, mask[0] if mask else None, arguments)
+        shape = _shape(image, mask, arguments)
         common = {
             "directions": arguments.directions,
             "heights": arguments.heights,
@@ -104,7 +103,7 @@ def run(arguments: Namespace) -> None:
     lengths.keep(path, found)
     # heights in radii have no unit
     unit = None if arguments.normalize else found.unit or None
-    result = replace(result, axes=blocks.image.axes, units=unit)
+    result = replace(result, axes=view.axes, units=unit)
     if arguments.out:
         write_result(arguments.out, result)
     if arguments.plot:
