@@ -22,26 +22,6 @@ from ecc_core._optional import import_optional
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-if sys.platform == "win32":
-
-    def lock_file(file: IO[bytes]) -> bool:  # noqa: ARG001
-        """Do nothing: on Windows a file that is open cannot be removed."""
-        return True
-
-else:
-    import fcntl
-
-    def lock_file(file: IO[bytes]) -> bool:
-        """Lock an open file until this process ends. Return False if another has locked it."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # some network file systems have no locks
-            return True
-        return True
-
-
 TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
 LABEL_SUFFIXES = (".tif", ".tiff", ".npy")
@@ -170,6 +150,20 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def lock_file(file: IO[bytes]) -> bool:
+    """Lock an open file until this process closes it, or ends. Return False if another has."""
+    if sys.platform != "win32":  # where a file that is open cannot be removed
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # some network file systems have no locks
+            return True
+    return True
 
 
 def is_removed(file: IO[bytes]) -> bool:
