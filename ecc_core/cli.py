@@ -78,7 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
       curve   256 thresholds from 0 to 1, 8-connected, sublevel sets
     0
     """
-    _prepare_streams()
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = StringIO()
+    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
+        sys.stdout.reconfigure(errors="surrogateescape")
     with _noted_interrupts() as interrupts, _quiet_readers():
         try:
             code = _run(argv)
@@ -117,22 +122,10 @@ def _quiet_readers() -> Iterator[None]:
         for library in TALKATIVE:
             logging.getLogger(library).setLevel(logging.CRITICAL)
             warnings.filterwarnings("ignore", module=rf"{library}(\.|$)")
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"ecc: warning: {one_line(message)}", file=sys.stderr
+        )
         yield
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning in one line."""
-    print(f"ecc: warning: {one_line(message)}", file=sys.stderr)
-
-
-def _prepare_streams() -> None:
-    if sys.stdout is None:
-        sys.stdout = _ClosedOutput()
-    if sys.stderr is None:
-        sys.stderr = StringIO()
-    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
-        sys.stdout.reconfigure(errors="surrogateescape")
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -149,7 +142,7 @@ def _run(argv: Sequence[str] | None) -> int:
         _drop_output()
         return BROKEN_PIPE
     except FailedImages as error:
-        for failure in error.failures:
+        for failure in error.args:
             print(f"ecc: failed: {failure}", file=sys.stderr)
         return SOME_FAILED
     except (EccError, OSError, ImportError, MemoryError) as error:

@@ -1,8 +1,8 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
 from ecc_core._io.open import IMAGE_SUFFIXES, open_image
-from ecc_core._io.read import ImageFile, read_file, read_image, select_channel
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
+from ecc_core._io.select import ImageFile, read_file, read_image, select_channel
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.tables import CurveTable, curves_of_table, read_table
 from ecc_core._io.write import (

@@ -4,10 +4,8 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
@@ -19,10 +17,9 @@ from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import images_of_plate
+from ecc_core._io.stored import Array
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
-
-Array = NDArray[Any]
 
 DESCRIPTION = (
     "Compute the curves of many images. The table has a row for each image (for each index of axes "
@@ -79,7 +76,7 @@ def run(arguments: Namespace) -> None:
         if not failures:
             parts.clear()
     if failures:
-        raise FailedImages(failures)
+        raise FailedImages(*failures)
 
 
 def _failure(path: str, error: Exception) -> str:
@@ -116,19 +113,14 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
         with blame(path):
             curves = curves_of(held(stack)) if whole else curves_of(stack, at)
         if keeps and time.monotonic() - started > WORTH_KEEPING:
-            parts.keep(0, stamp, _packed(curves))
+            arrays = {**curves.heads, **curves.measures}
+            types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+            table = np.empty(curves.rows, types)  # with a row for each curve
+            for name, array in arrays.items():
+                table[name] = array
+            parts.keep(0, stamp, table)
     lengths.keep(path, stack.calibration)
     return curves
-
-
-def _packed(curves: Curves) -> Array:
-    """Return curves as a table with a row for each."""
-    arrays = {**curves.heads, **curves.measures}
-    types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
-    table = np.empty(curves.rows, types)
-    for name, array in arrays.items():
-        table[name] = array
-    return table
 
 
 def _stamp(stack: Stack, at: Array) -> str:

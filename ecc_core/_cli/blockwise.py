@@ -9,32 +9,27 @@ from dataclasses import astuple, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
 from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
-from ecc_core._cli.inputs import Calibration, Lengths, Selected, open_blocks, select_input
-from ecc_core._cli.outputs import has_lengths
+from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
+from ecc_core._cli.outputs import JOINED, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
-from ecc_core._io.views import Box, grown_chunks
+from ecc_core._io.stored import Array, Box, View, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
-    Direction,
     Filtration,
-    check_direction,
-    check_scale,
     check_spacing,
+    direction_of,
     filtration_of,
 )
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
 from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
-
-Array = NDArray[Any]
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
@@ -63,7 +58,8 @@ class Stack(NamedTuple):
     """An image, in blocks that fit in memory, and what is to be computed of it."""
 
     arguments: Namespace
-    selected: Selected
+    path: str
+    view: View  # the selected part of the file
     blocks: Blocks
     means: Means
     filtration: Filtration
@@ -71,37 +67,26 @@ class Stack(NamedTuple):
     calibration: Calibration | None  # from which the spacing is
 
     @property
-    def ndim(self) -> int:
-        """Number of spatial axes, which are the last ones."""
-        return self.selected.ndim
-
-    @property
     def batch(self) -> tuple[int, ...]:
-        return self.blocks.image.shape[: -self.ndim]
+        return self.blocks.image.shape[: -self.view.ndim]
 
     @property
     def heads(self) -> dict[str, Array]:
         """Index in the file along each batch axis, and name of the channel, of each image."""
-        _, stored, view, axes = self.selected
+        view, names = self.view, self.view.source.channels
         rows = math.prod(self.batch)
         indices = np.indices(self.batch).reshape((len(self.batch), rows))
-        starts = zip(axes.lower(), view.start, indices, strict=False)
+        starts = zip(view.axes.lower(), view.start, indices, strict=False)
         heads = {axis: first + along for axis, first, along in starts}
-        if stored.channels:
-            which = heads["c"] if "c" in heads else view.fixed[stored.axes.index("C")]
-            heads["channel"] = np.broadcast_to(np.array(stored.channels)[which], rows)
+        if names:
+            which = heads["c"] if "c" in heads else view.fixed[view.source.axes.index("C")]
+            heads["channel"] = np.broadcast_to(np.array(names)[which], rows)
         return heads
 
     @property
     def unit(self) -> str | None:
         """Unit of the spacing; None if unknown."""
         return (self.calibration and self.calibration.unit) or None
-
-    def window(self) -> float:
-        """Length, area or volume of the image, by which densities are divided."""
-        shape = self.blocks.image.shape[-self.ndim :]
-        estimator = estimator_of(self.arguments.minkowski, self.spacing, self.filtration)
-        return estimator.size(shape, self.filtration)
 
     def description(self) -> list[Any]:
         """What identifies the points and their labels, apart from the values in the files."""
@@ -113,12 +98,11 @@ class Stack(NamedTuple):
     @property
     def facts(self) -> dict[str, Any]:
         """What the metadata of a table say of the image."""
-        path, _, view, axes = self.selected
         return {
-            "path": path,
-            "axes": axes,
-            "shape": view.shape,
-            "dtype": view.dtype.name,
+            "path": self.path,
+            "axes": self.view.axes,
+            "shape": self.view.shape,
+            "dtype": self.view.dtype.name,
             "spacing": self.spacing and list(self.spacing),
             "unit": self.unit,
         }
@@ -127,7 +111,7 @@ class Stack(NamedTuple):
         """Return the curves of a result, one for each image unless columns tell them apart."""
         at = result.thresholds
         return Curves(
-            self.selected.path,
+            self.path,
             at.astype(np.uint8) if at.dtype == np.bool_ else at,
             self.heads if heads is None else heads,
             {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
@@ -156,14 +140,17 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
 
     `whole`: it is going to be `held`, so that its chunks may have any size.
     """
-    selected = select_input(path, arguments)
-    ndim = selected.ndim
+    view = select_input(path, arguments)
+    ndim = view.ndim
     with blame(path):
         calibration = spacing = None
         if has_lengths(arguments):
-            calibration = lengths.of(selected.stored, selected.axes)
+            calibration = lengths.of(view)
             spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
-        direction = _direction(selected.view.shape[-ndim:], spacing, arguments)
+        direction = None
+        if arguments.direction is not None:
+            shape = view.shape[-ndim:]
+            direction = direction_of(arguments.direction, arguments.direction_scale, spacing, shape)
         filtration = replace(
             filtration_of(
                 ndim,
@@ -178,33 +165,23 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         if arguments.minkowski:
             estimator_of(arguments.minkowski, spacing, filtration)
         blocks = open_blocks(
-            selected,
+            path,
+            view,
             calibration or Calibration(),
             arguments,
             labels=arguments.labels,
         )
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
-    return Stack(arguments, selected, blocks, means, filtration, spacing, calibration)
+    return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)
 
 
 def held(stack: Stack) -> Stack:
     """Return an image that is in memory, whose blocks take little more."""
     blocks = stack.blocks.held()
     share = math.prod(blocks.image.shape) * blocks.bytes_a_point // MEMORY_SHARE
-    means = _means(blocks, stack.ndim, stack.arguments, max(LEAST_MEMORY, share))
+    means = _means(blocks, stack.view.ndim, stack.arguments, max(LEAST_MEMORY, share))
     return stack._replace(blocks=blocks, means=means)
-
-
-def _direction(
-    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: Namespace
-) -> Direction | None:
-    """Return the directional term to add to the image, or None."""
-    if arguments.direction is None or spacing is None:
-        return None
-    unit = check_direction(arguments.direction, len(shape))
-    scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
-    return Direction(tuple(unit), check_scale(scale), spacing, shape)
 
 
 def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = None) -> Means:
@@ -217,7 +194,7 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     point, shape = blocks.bytes_a_point, source.shape
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
-    joined = arguments.betti or arguments.components
+    joined = any(getattr(arguments, name) for name in JOINED)
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
     usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)
@@ -307,10 +284,7 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
         points = points[used]
         return [points.min(), points.max()] if points.size else []
 
-    if numbers.size < 2 or stack.means.workers == 1:
-        found = [*map(ends, boxes)]
-    else:
-        with ThreadPoolExecutor(stack.means.workers) as pool:
-            found = [*pool.map(ends, boxes)]
+    with ThreadPoolExecutor(stack.means.workers) as pool:
+        found = [*pool.map(ends, boxes)]
     values = [value.item() for pair in found for value in pair]
     return (min(values), max(values)) if values else None

@@ -17,7 +17,7 @@ from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation
 from ecc_core.io import CurveTable, read_table, write_figure, write_table
 from ecc_core.plotting import COLUMN
 from ecc_core.plotting._figures import named, new_figure
-from ecc_core.results import functionals_of
+from ecc_core.results import STATISTICS, functionals_of
 
 DESCRIPTION = (
     "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
@@ -114,8 +114,10 @@ def run(arguments: Namespace) -> None:
 
 def _table(arguments: Namespace) -> CurveTable:
     name = arguments.measure
-    kinds = {"euler": "euler", "all": None}
-    measure: Any = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
+    kinds: dict[str, Any] = {"euler": "euler", "all": None}
+    for kind, one in STATISTICS.items():
+        kinds |= dict.fromkeys(one.columns, kind) if kind != "euler" else {}
+    measure = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
     try:

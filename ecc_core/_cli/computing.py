@@ -5,11 +5,11 @@ Partial sums are kept on the disk.
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import astuple
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +24,20 @@ from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._cli.blockwise import Stack, range_of
 from ecc_core._cli.curve_table import Curves
-from ecc_core._cli.outputs import quantities_of
+from ecc_core._cli.outputs import JOINED, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._io.stored import REQUESTS, Array
+from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
 
-Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
 PIECES_SHARE = 8  # of the memory, for the pieces of a group
-REQUESTS = 32  # on their way at once, about files behind an address
 COMMON = ("thresholds", "range", "connectivity", "superlevel", "boundary", "workers")
 
 
@@ -52,11 +52,17 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         for name in quantities_of(stack.arguments)
     ]
     measures = {name: values for own in found for name, values in own.measures.items()}
-    curves = found[0]._replace(measures=measures)
-    return curves.divided(stack.window()) if stack.arguments.density else curves
+    if stack.arguments.density:
+        estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
+        window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)
+        if not window:
+            raise ValueError("--density must be of an image with a size, got 0")
+        measures = {name: values / window for name, values in measures.items()}
+    return found[0]._replace(measures=measures, density=stack.arguments.density)
 
 
 def _in_memory(stack: Stack, quantity: str) -> Curves:
+    """Return the curves of all images along the batch axes, or of their labels."""
     statistic, arguments = STATISTICS[quantity], stack.arguments
     image, *kept = stack.blocks.whole()
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
@@ -67,31 +73,25 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
-        of_regions = getattr(ecc_core, statistic.of_regions)
-        return _of_regions(of_regions, stack, image, kept[0], options)
-    axes = tuple(range(image.ndim - stack.ndim, image.ndim))
+        of_regions, known = getattr(ecc_core, statistic.of_regions), stack.heads
+        parts = []
+        for row, at in enumerate(np.ndindex(*stack.batch)):
+            used = without_missing(image[at], kept[0][at], stack.filtration.nan)
+            result = of_regions(*used, **options)
+            count = len(result.labels)
+            heads = {name: np.repeat(values[row], count) for name, values in known.items()}
+            parts.append(stack.curves(result, heads | {"label": result.labels}))
+        if not parts:
+            raise ValueError("its axes other than Z, Y and X are empty")
+        first = parts[0]  # the others have the same thresholds
+        heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
+        measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
+        return first._replace(heads=heads, measures=measures)
+    axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
     return stack.curves(result)
-
-
-def _of_regions(
-    function: Any, stack: Stack, image: Array, labels: Array, options: dict[str, Any]
-) -> Curves:
-    """Return the curves of the labels of all images along the batch axes."""
-    parts, known = [], stack.heads
-    for row, at in enumerate(np.ndindex(*stack.batch)):
-        result = function(*without_missing(image[at], labels[at], stack.filtration.nan), **options)
-        count = len(result.labels)
-        own = {name: np.repeat(values[row], count) for name, values in known.items()}
-        parts.append(stack.curves(result, own | {"label": result.labels}))
-    if not parts:
-        raise ValueError("its axes other than Z, Y and X are empty")
-    first = parts[0]  # the others have the same thresholds
-    heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
-    measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
-    return first._replace(heads=heads, measures=measures)
 
 
 def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
@@ -113,8 +113,12 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
     means = {"workers": stack.means.workers, "scheduler": scheduler}
+    view, blocks = stack.blocks.image, [group.stop - group.first for group in groups]
+    share = math.prod(view.shape) * view.dtype.itemsize / max(sum(blocks), 1)
+    there = sum(blocks) - sum(blocks[number] for number in missing)
+    extent = {"total": share * sum(blocks), "initial": share * there}
     with (
-        _progress(stack, groups, missing) as advance,
+        bar(unit="B", unit_scale=True, **extent) as shown,
         _on_cluster(scheduler),
         closing(sums_of_groups(work, groups, wanted, **means)) as sums,
     ):
@@ -122,19 +126,18 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
             if kept is not None:
                 kept.keep(number, values)
             total.add(groups[number], values)
-            advance(groups[number])
+            shown.update(share * blocks[number])
     return total.curves()
 
 
 def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
     chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
-    if quantity in ("betti", "components"):
-        given = at, filtration, stack.blocks.dtype, stack.blocks.mask is not None
-        joined: Betti = Components(*given)
-        if quantity == "betti":
-            least = stack.arguments.persistence
-            joined = LastingBetti(*given, least=least) if least else Betti(*given)
+    if quantity in JOINED:
+        kind: Any = {"betti": Betti, "components": Components}[quantity]
+        if quantity == "betti" and stack.arguments.persistence:
+            kind = partial(LastingBetti, least=stack.arguments.persistence)
+        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.mask is not None)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
     computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)
@@ -172,7 +175,7 @@ def _job(stack: Stack, work: Work, size: int, quantity: str) -> dict[str, Any]:
         "filtration": astuple(work.quantity.filtration),
         "kind": [
             type(work.quantity).__name__,
-            arguments.minkowski if quantity == "minkowski" else arguments.persistence,
+            arguments.minkowski if STATISTICS[quantity].has_lengths else arguments.persistence,
         ],
     }
 
@@ -188,7 +191,7 @@ class _KeptSums:
     def _stamp(self, group: Group) -> str:
         """Return what changes with the files of a group's blocks and their neighbours."""
         near = dict.fromkeys(other for block in group.blocks() for other in self.work.near(block))
-        if not self.blocks.remote:
+        if not any(view.source.remote for view in self.blocks.views):
             return fingerprint({"files": [*map(self.of_block, near)]})
         with ThreadPoolExecutor(REQUESTS) as pool:
             return fingerprint({"files": [*pool.map(self.of_block, near)]})
@@ -263,27 +266,8 @@ class _JoinedTotal(_Total):
     def curves(self) -> Curves:
         stack, quantity = self.stack, self.work.quantity
         at = quantity.thresholds
-        found = np.zeros((len(self.images), stack.ndim + quantity.more, at.size), np.int64)
+        found = np.zeros((len(self.images), stack.view.ndim + quantity.more, at.size), np.int64)
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]
         return stack.curves(quantity.result(at, found))
-
-
-@contextmanager
-def _progress(
-    stack: Stack, groups: Sequence[Group], missing: Sequence[int]
-) -> Iterator[Callable[[Group], None]]:
-    """Show bytes, rate and remaining time."""
-    blocks = sum(group.stop - group.first for group in groups)
-    left = sum(groups[number].stop - groups[number].first for number in missing)
-    view = stack.blocks.image
-    share = math.prod(view.shape) * view.dtype.itemsize / max(blocks, 1)
-    size = {"total": share * blocks, "initial": share * (blocks - left)}
-    with bar(unit="B", unit_scale=True, **size) as shown:
-
-        def advance(group: Group) -> None:
-            if shown is not None:
-                shown.update(share * (group.stop - group.first))
-
-        yield advance

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.readers.zarr_images import PLACES
+from ecc_core._io.stored import Array
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
 from ecc_core.results import STATISTICS
-
-Array = NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
 EULER = "euler_number"
@@ -38,13 +36,6 @@ class Curves(NamedTuple):
     @property
     def rows(self) -> int:
         return len(self.measures[EULER])
-
-    def divided(self, window: float) -> "Curves":
-        """Return the densities in a window of this size."""
-        if not window:
-            raise ValueError("--density must be of an image with a size, got 0")
-        densities = {name: values / window for name, values in self.measures.items()}
-        return self._replace(measures=densities, density=True)
 
 
 def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:
@@ -196,7 +187,7 @@ class _Drawn:
         values = {name: of[row] for name, of in curves.measures.items()}
         facts = {"superlevel": superlevel, "spacing_units": unit, "density": curves.density}
         kinds: list[Any] = [k for k, one in STATISTICS.items() if {*one.columns} & {*values}]
-        if {"betti", "minkowski"} & {*kinds}:
+        if any(STATISTICS[kind].with_euler for kind in kinds[1:]):
             kinds.remove("euler")  # it has no panel, or is drawn with the functionals
         self.results = [result_of(curves.thresholds, values, kind, facts) for kind in kinds]
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ecc_core.errors import InputFileError
@@ -18,11 +18,7 @@ ARGUMENTS = {
 
 
 class FailedImages(Exception):
-    """Some images of a batch failed, which does not end it; `failures` say why."""
-
-    def __init__(self, failures: Sequence[str]) -> None:
-        super().__init__(*failures)
-        self.failures = failures
+    """Some images of a batch failed, which does not end it; the arguments say why."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
 from ecc_core._io.readers.zarr_images import images_of_plate
 from ecc_core._io.select import select, shown
-from ecc_core._io.views import View, grown_chunks
+from ecc_core._io.stored import View, grown_chunks
 
 DESCRIPTION = (
     "Print the shape, axes, data type, spacing, range and number of NaN of images, and the curve "
@@ -84,9 +84,7 @@ def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
     if not image.shape:
         return facts | {"curve": "none: needs 1 to 3 axes, got 0"}
     try:
-        view, axes = select(
-            image, channel=arguments.channel, time=arguments.time, roi=arguments.roi
-        )
+        view = select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
     except ValueError as error:
         return facts | {"curve": f"none: {one_line(error)}"}
     for name in ("channel", "time"):
@@ -98,7 +96,7 @@ def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
         facts["range"] = [low, high]
     if view.dtype.kind == "f":
         facts |= {"NaN": nans, "inf": infinities}
-    return facts | {"curve": _default_curve(view.shape, axes, low, high, nans)}
+    return facts | {"curve": _default_curve(view, low, high, nans)}
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -142,13 +140,12 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
     return low, high, nans, infinities
 
 
-def _default_curve(shape: tuple[int, ...], axes: str, low: Any, high: Any, nans: int) -> str:
+def _default_curve(view: View, low: Any, high: Any, nans: int) -> str:
     if low is None:
         return "none: no finite value"
     if nans:
         return "none: has NaN, choose --nan omit"
-    ndim = sum(letter in "ZYX" for letter in axes)
-    batch = zip(axes[:-ndim], shape, strict=False)
+    batch = zip(view.axes[: -view.ndim], view.shape, strict=False)
     each = "".join(f", one for each of {n} along {letter}" for letter, n in batch)
-    connected = {1: "2-connected", 2: "8-connected", 3: "26-connected"}[ndim]
+    connected = {1: "2-connected", 2: "8-connected", 3: "26-connected"}[view.ndim]
     return f"256 thresholds from {low} to {high}, {connected}, sublevel sets{each}"

@@ -1,30 +1,33 @@
-"""The images that the arguments of a command select, and the distances of their points."""
+"""The images that the arguments of a command select, with their labels, masks and distances."""
 
+import csv
 import glob
+import os
+import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple, TextIO
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ecc_core._cli.errors import blame
-from ecc_core._cli.pairs import pair_of
-from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
-from ecc_core._io.open import CONTAINER_SUFFIXES, is_there, open_stream
+from ecc_core._io.geometry import UNITS, check_place, converted
+from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
-from ecc_core._io.stored import Request
-from ecc_core._io.units import UNITS, converted
-from ecc_core._io.views import View
+from ecc_core._io.stored import Array, Request, View
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
 STDIN = "-"
+STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
+MOST_NAMED = 3
 
 
 def matching_paths(patterns: Iterable[str]) -> list[str]:
@@ -54,6 +57,63 @@ def _sorted(pattern: str) -> list[str]:
     return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
 
 
+def pair_of(name: str, given: str | None, image: str) -> str | None:
+    """Return the path that --labels or --mask gives for an image; "" if it says nothing of it.
+
+    An option is a path, with ``{input}``, ``{stem}`` and ``{name}``; ``OLD=NEW``; or a table.
+    """
+    if given is None:
+        return None
+    if given.lower().endswith(".csv"):
+        return _table(given, name).get(os.path.abspath(image), "")  # noqa: PTH100
+    old, is_rule, new = given.partition("=")
+    if is_rule and not is_there(given):
+        return image.replace(old, new) if old and old in image else ""
+    stem = image
+    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
+        stem = stem[: -len(suffix)]
+    parts = {"input": image, "stem": stem, "name": Path(stem).name}
+    return re.sub("{(input|stem|name)}", lambda found: parts[found[1]], given)
+
+
+@lru_cache
+def _table(path: str, name: str) -> Mapping[str, str]:
+    """Return what a table says of each image, by the absolute path of the image."""
+    with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
+        rows = csv.DictReader(file)
+        if not {"input", name} <= {*(rows.fieldnames or ())}:
+            found = ", ".join(rows.fieldnames or ()) or "none"
+            raise InputFileError(f"{path}: must have the columns input and {name}, got {found}")
+        return {os.path.abspath(row["input"]): row[name] or "" for row in rows}  # noqa: PTH100
+
+
+def pairs_of(images: Sequence[str], arguments: Namespace) -> list[str]:
+    """Return the labels and masks of all images; raise an error that names some of the missing."""
+    found: list[str] = []
+    for name in ("labels", "mask"):
+        given = getattr(arguments, name, None)
+        if not isinstance(given, str):  # --labels of `ecc transform` has no value
+            continue
+        pairs = {image: pair_of(name, given, image) or "" for image in images}
+        words = [
+            f"{path}: no such file or folder"
+            if path
+            else f"{image}: --{name} {given} does not name it"
+            for image, path in pairs.items()
+            if not (path and is_there(path))
+        ]
+        if len(words) > 1:
+            some = ", ".join(words[:MOST_NAMED])
+            more = f", and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+            raise InputFileError(
+                f"no {name} for {len(words)} of {len(images)} images: {some}{more}"
+            )
+        if words:
+            raise InputFileError(words[0])
+        found += pairs.values()
+    return found
+
+
 def single_path(patterns: Iterable[str], rule: str) -> str:
     """Return the only path that matches patterns; `rule` says why there must be one."""
     path, *others = matching_paths(patterns)
@@ -67,38 +127,8 @@ def open_input(path: str, arguments: Namespace) -> StoredImage:
     if path == STDIN:
         if getattr(arguments, "resume", False):
             raise InputFileError("-: an image from stdin is not there any more to --resume with")
-        return _open_stdin(sys.stdin, request)
+        return open_stream(sys.stdin.buffer, request)
     return open_image(path, **request._asdict())
-
-
-@lru_cache(maxsize=1)
-def _open_stdin(stdin: TextIO, request: Request) -> StoredImage:
-    """Open the NPY file that is piped into the command, which can be read once."""
-    return open_stream(stdin.buffer, request)
-
-
-class Selected(NamedTuple):
-    """The part of an image that the arguments select, batch axes first."""
-
-    path: str
-    stored: StoredImage
-    view: View
-    axes: str
-
-    @property
-    def ndim(self) -> int:
-        """Number of spatial axes."""
-        return sum(letter in "ZYX" for letter in self.axes)
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        return dict(zip(self.axes, self.view.shape, strict=True))
-
-    @property
-    def affine(self) -> Affine | None:
-        """Where the part lies, if its file says it."""
-        start = dict(zip(self.axes, self.view.start, strict=True))
-        return self.stored.affine and self.stored.affine.moved(start)
 
 
 class Calibration(NamedTuple):
@@ -122,15 +152,15 @@ class Lengths:
         """The unit of the table, "" if unknown."""
         return self.first[1] if self.first else ""
 
-    def of(self, image: StoredImage, axes: str) -> Calibration:
+    def of(self, view: View) -> Calibration:
         """Return the calibration of an image along its spatial axes.
 
         InputFileError: its unit is not that of the images in the table, or cannot be converted.
         """
-        path = str(image.path)
+        image, path = view.source, str(view.source.path)
         if self.given is not None:
             return Calibration(self.given, self.wanted or "")
-        spatial = [letter for letter in axes if letter in "ZYX"]
+        spatial = [letter for letter in view.axes if letter in "ZYX"]
         spacing, unit = None, ""
         if image.spacing.keys() >= {*spatial}:
             spacing, unit = [image.spacing[letter] for letter in spatial], image.unit
@@ -169,8 +199,8 @@ def _note(image: StoredImage, spacing: list[float] | None, unit: str) -> str:
     return f"1{words}, as {f'only {there} {image.unit}'.rstrip() if there else 'none'} is given by"
 
 
-def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
-    """Open an image and select a part of it; notes of its reader are shown on stderr.
+def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
+    """Open an image and select a part, batch axes first; show notes of its reader on stderr.
 
     `rule` says why there must be no other axes than Z, Y and X, if there must not.
     """
@@ -178,48 +208,48 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> Selected:
     for note in stored.notes:
         sys.stderr.write(f"ecc: {path}: {note}\n")
     with blame(path):
-        chosen = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
-    selected = Selected(path, stored, *chosen)
-    for letter, length in selected.lengths.items() if rule else ():
+        view = select(stored, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+    for letter, length in view.lengths.items() if rule else ():
         if letter not in "ZYX":
             choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
             raise InputFileError(
                 f"{path}: {rule}, but its axis {letter} has {length}{choice.get(letter, '')}"
             )
-    return selected
+    return view
 
 
-def open_single(
+def read_single(
     path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
-) -> tuple[Blocks, str, Calibration]:
-    """Open an image without other axes than Z, Y and X; return it, its axes and its calibration.
+) -> tuple[View, Array, Array | None, Calibration]:
+    """Read an image without other axes than Z, Y and X, its mask if any, and its calibration.
 
     The calibration is that of the file if `always`, or if --smooth is in a unit.
     """
-    selected = select_input(path, arguments, rule)
+    view = select_input(path, arguments, rule)
     calibration = Calibration()
     if always or (arguments.smooth and arguments.unit):
-        calibration = lengths.of(selected.stored, selected.axes)
+        calibration = lengths.of(view)
     elif arguments.spacing or arguments.unit:
         raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
     with blame(path):
-        blocks = open_blocks(selected, calibration, arguments)
-    return blocks, selected.axes, calibration
+        image, *mask = open_blocks(path, view, calibration, arguments).held().whole()
+    return view, image, mask[0] if mask else None, calibration
 
 
 def open_blocks(
-    selected: Selected,
+    path: str,
+    view: View,
     calibration: Calibration,
     arguments: Namespace,
     *,
     labels: str | None = None,
 ) -> Blocks:
-    """Return the selected part of an image, smoothed, with its labels and its mask.
+    """Return a part of an image, smoothed, with its labels and its mask.
 
     Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
     which ones the image has.
     """
-    fitted, ndim = partial(_fitted, selected, arguments.level), selected.ndim
+    fitted, ndim = partial(_fitted, path, view, arguments.level), view.ndim
     smoothing = None
     if arguments.smooth is not None:
         sigma = np.array(arguments.smooth)
@@ -229,17 +259,15 @@ def open_blocks(
         boundary = getattr(arguments, "boundary", "closed")  # transforms have none
         wraps = check_boundary(boundary, "curves").wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
-    return Blocks(
-        selected.view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing
-    )
+    return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
 
 
-def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fitted | None:
+def _fitted(image: str, view: View, level: int, name: str, given: str | None) -> Fitted | None:
     """Open the labels or the mask of an image: those of all of it, or of the selected part."""
-    path = pair_of(name, given, selected.path)
+    path = pair_of(name, given, image)
     if path is None:
         return None
-    _, opened, image, axes = selected
+    opened, axes = view.source, view.axes
     stored = open_image(path, level=level)
     if name == "labels" and stored.dtype.kind not in "biu":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
@@ -247,14 +275,14 @@ def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fit
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
         )
-    chosen = {opened.axes[axis]: index for axis, index in image.fixed.items()}
-    whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
+    chosen = {opened.axes[axis]: index for axis, index in view.fixed.items()}
+    whole = {letter: opened.shape[i] for letter, i in zip(axes, view.order, strict=True)}
     letters = opened.axes if stored.shape == opened.shape else stored.axes
-    start, lengths, affine = image.start, whole, opened.affine
+    start, lengths, affine = view.start, whole, opened.affine
     found, fixed = _matched(letters, stored.shape, whole, chosen)
     if not {*axes} & {*"ZYX"} <= {*found}:
-        letters = axes if stored.shape == image.shape else stored.axes
-        start, lengths, affine = (0,) * len(axes), selected.lengths, selected.affine
+        letters = axes if stored.shape == view.shape else stored.axes
+        start, lengths, affine = (0,) * len(axes), view.lengths, view.affine
         found, fixed = _matched(letters, stored.shape, lengths, chosen)
     if len(found) + len(fixed) < len(letters) or not {*axes} & {*"ZYX"} <= {*found}:
         wanted, there = (
@@ -262,11 +290,11 @@ def _fitted(selected: Selected, level: int, name: str, given: str | None) -> Fit
             for pairs in (whole.items(), zip(letters, stored.shape, strict=True))
         )
         raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
-    with blame(selected.path):
+    with blame(image):
         check_place(f"--{name} {path}", stored.affine, affine, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
-    first, shape = (tuple(of[i] for i in at) for of in (start, image.shape))
+    first, shape = (tuple(of[i] for i in at) for of in (start, view.shape))
     return Fitted(View(stored, order, first, shape, fixed), at)
 
 

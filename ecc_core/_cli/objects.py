@@ -8,7 +8,7 @@ import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, open_single, single_path
+from ecc_core._cli.inputs import Lengths, read_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.values import output
 from ecc_core._io.write import LABEL_SUFFIXES, write_labels
@@ -52,22 +52,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path], printed=True)
-    blocks, axes, _ = open_single(path, ONE, Lengths(arguments), arguments)
+    view, image, mask, _ = read_single(path, ONE, Lengths(arguments), arguments)
+    axes = view.axes
     with blame(path):
-        image, *mask = blocks.held().whole()
         found = persistent_regions(
             image,
             arguments.persistence,
             threshold=None if arguments.threshold is None else arguments.threshold[0],
             connectivity=arguments.connectivity,
             superlevel=arguments.superlevel,
-            mask=mask[0] if mask else None,
+            mask=mask,
             nan=arguments.nan,
             boundary=arguments.boundary,
         )
     if arguments.out:
         write_labels(arguments.out, found.labels, axes)
-    columns = _columns(found, axes, blocks.image.start)
+    columns = _columns(found, axes, view.start)
     if arguments.table:
         metadata = metadata_of(settings_of(arguments), inputs=[{"path": path, "axes": axes}])
         write_table(arguments.table, columns, metadata=metadata)

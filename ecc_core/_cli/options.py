@@ -6,6 +6,7 @@ from typing import Any
 from ecc_core._cli import values
 from ecc_core._request.filtration import boundary_names
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
+from ecc_core.results import STATISTICS
 
 INPUT = (
     "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
@@ -34,6 +35,10 @@ TABLE = _argument(
     metavar="FILE",
 )
 ARGUMENTS = {
+    **{  # of the statistics that need no words or values of their own below
+        f"--{name}": _argument(f"add {one.about}", action="store_true")
+        for name, one in STATISTICS.items()
+    },
     "input": _argument(INPUT, metavar="INPUT"),
     "inputs": _argument(INPUT, metavar="INPUT", nargs="+"),
     "--out": TABLE,
@@ -218,7 +223,10 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     add(curve, "--range", after=f" (default: {usual_range})")
     add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
     add(curve, "--persistence", before="with --betti: ")
-    add(curve, "--components", "--minkowski", "--density", "--direction", "--direction-scale")
+    placed = ("euler", "betti", "components", "minkowski")
+    others = [f"--{name}" for name in STATISTICS if name not in placed]
+    add(curve, "--components", "--minkowski", *others, "--density")
+    add(curve, "--direction", "--direction-scale")
     add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")
     resources = parser.add_argument_group("resources")
     add(resources, "--workers", "--max-memory")

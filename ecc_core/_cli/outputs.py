@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._cli.pairs import pairs_of
+from ecc_core._blocks.quantities import QUANTITIES
+from ecc_core._cli.inputs import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import boundary_names
@@ -25,12 +26,18 @@ NO_SETTINGS = (
 NEEDED = {"persistence": "betti", "density": "minkowski", "direction_scale": "direction"}
 """Options, and that without which each has no effect."""
 OF_THE_IMAGE = "it divides by the size of the whole image"
+JOINED = [name for name in STATISTICS if name not in QUANTITIES]
+"""The `STATISTICS` whose values for blocks do not add up, so that pieces are joined."""
 APART = {
     ("density", "labels"): OF_THE_IMAGE,
     ("density", "mask"): OF_THE_IMAGE,
     ("density", "betti"): "it divides measures, and Betti numbers are counts",
     ("density", "components"): "it divides measures, and components are counted",
-    ("components", "labels"): "regions have no components of their own here: --mask takes one",
+    **{
+        (name, "labels"): f"regions have no {name} of their own here: --mask takes one"
+        for name, one in STATISTICS.items()
+        if not one.of_regions
+    },
 }
 """Options that cannot be used together, and why."""
 
@@ -93,7 +100,7 @@ def check_together(arguments: Namespace) -> None:
     for (name, other), reason in APART.items():
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    for name in ("components", "betti"):
+    for name in reversed(JOINED):
         allowed = boundary_names(name)
         if getattr(arguments, name) and arguments.boundary not in allowed:
             raise InputFileError(
@@ -113,7 +120,7 @@ def check_together(arguments: Namespace) -> None:
 
 def _check_device(arguments: Namespace) -> None:
     """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
-    on_host = [f"--{name}" for name in ("betti", "components") if getattr(arguments, name)]
+    on_host = [f"--{name}" for name in JOINED if getattr(arguments, name)]
     on_host += ["--thresholds exact"] * bool(needs_memory(arguments))
     if on_host and arguments.device != "cpu":
         name = on_host[0]

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from ecc_core._optional import import_optional
@@ -12,14 +13,11 @@ PATIENCE = 1.0  # seconds before a bar shows
 
 @contextmanager
 def bar(**settings: Any) -> Iterator[Any]:
-    """Show a bar of tqdm on stderr, if that is a terminal, once the work has taken a second.
-
-    Yields None without tqdm.
-    """
+    """Show a bar of tqdm on stderr, if that is a terminal, once the work has taken a second."""
     try:
         tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
     except ImportError:  # the work does without
-        yield None
+        yield SimpleNamespace(update=lambda _: None, set_description_str=lambda *_, **__: None)
         return
     where = {"delay": PATIENCE, "disable": None, "file": sys.stderr, "leave": False}
     with tqdm.tqdm(**where, **settings) as shown:
@@ -36,8 +34,6 @@ def progress_bar(steps: int) -> Iterator[Callable[[str], None]]:
 
         def start(what: str) -> None:
             nonlocal started
-            if shown is None:
-                return
             shown.set_description_str(what, refresh=False)
             if started:
                 shown.update()

@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> None:
             parts.clear()
         with blame(path):
             curves = curves_of(stack, at, parts.folder)
-        columns = columns_of([curves], stack.selected.axes[: -stack.ndim].lower())
+        columns = columns_of([curves], stack.view.axes[: -stack.view.ndim].lower())
         del columns["input"]
         add_facts(columns, arguments, stack.unit or "")
         settings = outputs.settings_of(arguments, thresholds=curves.thresholds)

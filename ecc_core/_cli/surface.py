@@ -8,7 +8,7 @@ from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import select_input
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import channel, output
-from ecc_core._io.affines import check_place
+from ecc_core._io.geometry import check_place
 from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
@@ -54,17 +54,17 @@ def run(arguments: Namespace) -> None:
     paths = (arguments.first, arguments.second)
     check_outputs(arguments, paths)
     rule = "a surface is of single images"
-    selected = select_input(arguments.first, arguments, rule)
-    first = selected.view.read_all()
+    one = select_input(arguments.first, arguments, rule)
+    first = one.read_all()
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
     other = select_input(arguments.second, arguments, rule)
-    second = other.view.read_all()
+    second = other.read_all()
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
     with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:
             name = f"the image {arguments.second}"
-            check_place(name, other.affine, selected.affine, selected.lengths)
+            check_place(name, other.affine, one.affine, one.lengths)
         surface = euler_surface(
             first,
             second,

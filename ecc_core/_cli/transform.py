@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, open_single, single_path
+from ecc_core._cli.inputs import Lengths, read_single, single_path
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import output, positive
 from ecc_core._io.write import printable
@@ -85,10 +85,9 @@ def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
-    blocks, axes, found = open_single(path, ONE, lengths, arguments, always=True)
+    view, image, mask, found = read_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
-        image, *mask = blocks.held().whole()
-        shape = _shape(image, mask[0] if mask else None, arguments)
+        shape = _shape(image, mask, arguments)
         common = {
             "directions": arguments.directions,
             "heights": arguments.heights,
@@ -103,7 +102,8 @@ def run(arguments: Namespace) -> None:
         )
     lengths.keep(path, found)
     # heights in radii have no unit
-    result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
+    unit = None if arguments.normalize else found.unit or None
+    result = replace(result, axes=view.axes, units=unit)
     if arguments.out:
         write_result(arguments.out, result)
     if arguments.plot:
@@ -141,10 +141,9 @@ def _plot(
     else:
         names = {label: f"label {label}" for label in result.labels[:MOST_PANELS].tolist()}
         drawn = {name: result.select(label) for label, name in names.items()}
-        shapes = {name: _in_its_box(shape == label) for label, name in names.items()}
+        shapes = {}
+        for label, name in names.items():
+            region = shape == label
+            box = tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())
+            shapes[name] = region[box]
     write_figure(path, plot_transforms(drawn, shapes if shape.ndim > 1 else None))
-
-
-def _in_its_box(region: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the smallest part of an image that has all points of a region."""
-    return region[tuple(slice(at.min(), at.max() + 1) for at in region.nonzero())]

@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli.errors import one_line
-from ecc_core._io.units import UNITS, unit_named
+from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
@@ -23,7 +22,6 @@ def _must_be(what: str) -> Callable[[Parse], Parse]:
     """Let a type say what a text must be that it cannot read."""
 
     def decorated(parse: Parse) -> Parse:
-        @wraps(parse)
         def checked(text: str) -> Any:
             try:
                 return parse(text)

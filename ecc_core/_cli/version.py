@@ -31,7 +31,13 @@ def system() -> Iterator[str]:
         if _name(found.name) in asked or found.name.startswith("cupy"):
             yield f"{found.name} {found.version}"
     yield kernels()
-    yield from _devices()
+    try:
+        runtime = importlib.import_module("cupy").cuda.runtime
+        for device in range(runtime.getDeviceCount()):
+            name = runtime.getDeviceProperties(device)["name"].decode()
+            yield f"CUDA device {device}: {name}, driver {runtime.driverGetVersion()}"
+    except Exception as error:  # whatever keeps CuPy from working is what a report is about
+        yield f"CUDA: none ({type(error).__name__}: {error})".splitlines()[0]
 
 
 def kernels() -> str:
@@ -46,13 +52,3 @@ def kernels() -> str:
 def _name(requirement: str) -> str:
     """Return the name of a requirement, as PEP 503 normalizes it."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
-
-
-def _devices() -> Iterator[str]:
-    try:
-        runtime = importlib.import_module("cupy").cuda.runtime
-        for device in range(runtime.getDeviceCount()):
-            name = runtime.getDeviceProperties(device)["name"].decode()
-            yield f"CUDA device {device}: {name}, driver {runtime.driverGetVersion()}"
-    except Exception as error:  # whatever keeps CuPy from working is what a report is about
-        yield f"CUDA: none ({type(error).__name__}: {error})".splitlines()[0]

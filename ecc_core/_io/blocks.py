@@ -1,19 +1,15 @@
 """Blocks of images, with what is done to their points before anything is computed of them."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, Request, StoredImage
-from ecc_core._io.views import Box, View
+from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
-
-Array = NDArray[Any]
 
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
 
@@ -62,7 +58,7 @@ class Smoothing(NamedTuple):
         spans = self._spans(image, box)
         shape = [stop - start for start, stop in spans]
         values = np.empty(shape, self.dtype(image.dtype))
-        for stored, place in self._parts(image, box):
+        for stored, place in self.parts(image, box):
             values[place] = image.read(stored)
         if not np.isfinite(values).all():
             raise ValueError("`smooth` needs an image without NaN and infinity, which would spread")
@@ -78,10 +74,6 @@ class Smoothing(NamedTuple):
         ]
         return smooth
 
-    def boxes(self, image: View, box: Box) -> list[Box]:
-        """Return the boxes of an image that have an effect on the values in a box."""
-        return [stored for stored, _ in self._parts(image, box)]
-
     def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:
         """Return what has an effect along each axis, beyond the border if the image wraps."""
         lead = len(box) - len(self.sigma)
@@ -91,8 +83,8 @@ class Smoothing(NamedTuple):
             return spans
         return [(max(a, 0), min(b, n)) for (a, b), n in zip(spans, image.shape, strict=True)]
 
-    def _parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
-        """Yield boxes of an image, and where they are in the array that is smoothed."""
+    def parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
+        """Yield boxes of an image that affect a box, and where they are in the smoothed array."""
         spans = zip(self._spans(image, box), image.shape, strict=True)
         for parts in itertools.product(*(list(_inside(*span, n)) for span, n in spans)):
             stored, place = zip(*parts, strict=True)
@@ -154,34 +146,30 @@ class Blocks:
         return self(tuple(slice(0, n) for n in self.image.shape))
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
-        """Return the image in a box, and the labels or the mask."""
+        """Return the image in a box, and the labels of its points or which of them are used."""
         smooth = self.smoothing
         image = smooth.read(self.image, box) if smooth else self.image.read(box)
         if self.direction:
             spatial = box[image.ndim - len(self.direction.shape) :]
             image = self.direction.add(image, tuple(part.start for part in spatial))
-        arrays = [image, *self._kept(box)]
+        arrays = [image]
+        inside = None if self.mask is None else self.mask.read(box) != 0
+        if self.labels is not None:
+            labels = self.labels.read(box)
+            zero = labels.dtype.type(0)
+            arrays.append(labels if inside is None else np.where(inside, labels, zero))
+        elif inside is not None:
+            arrays.append(inside)
         if self.device == "cuda":
             cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
             arrays = [cupy.asarray(array) for array in arrays]
         return tuple(arrays)
 
-    def _kept(self, box: Box) -> Sequence[Array]:
-        """Return the labels of the points, or which of them are used; nothing if all are."""
-        inside = None if self.mask is None else self.mask.read(box) != 0
-        if self.labels is None:
-            return [] if inside is None else [inside]
-        labels = self.labels.read(box)
-        return [labels if inside is None else np.where(inside, labels, labels.dtype.type(0))]
-
-    @property
-    def remote(self) -> bool:
-        """Whether files are remote, so that each access is a request."""
-        return any(view.source.remote for view in self.views)
-
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
-        boxes = self.smoothing.boxes(self.image, box) if self.smoothing else [box]
+        boxes = [box]
+        if self.smoothing:
+            boxes = [stored for stored, _ in self.smoothing.parts(self.image, box)]
         stamps = [stamp for part in boxes for stamp in self.image.stamps(part)]
         for fitted in filter(None, (self.labels, self.mask)):
             stamps += fitted.view.stamps(fitted.box(box))

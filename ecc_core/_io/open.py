@@ -3,34 +3,31 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.readers import (
+    array_files,
     dicom,
     folders,
-    hdf5,
     medical,
     microscopes,
-    numpy_files,
     pictures,
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Opened, Request, StoredImage, rows_of
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, rows_of
 from ecc_core.errors import InputFileError
 
 _FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
-    ".npy": numpy_files.open_npy,
+    ".npy": array_files.open_npy,
     ".nii": medical.open_nifti,
     ".nii.gz": medical.open_nifti,
     ".nrrd": medical.open_nrrd,
@@ -41,8 +38,8 @@ _FILES: dict[str, Callable[..., Opened]] = {
 }
 """Reader of each suffix whose files hold one image."""
 _CONTAINERS: dict[str, Callable[..., Opened]] = {
-    ".npz": numpy_files.open_npz,
-    **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
+    ".npz": array_files.open_npz,
+    **dict.fromkeys(array_files.HDF5_SUFFIXES, array_files.open_hdf5),
     ".zip": lambda path, *what: zarr_images.open_zarr(Archive(path), *what),
 }
 """Reader of each suffix whose files can hold several arrays, named like files in a folder."""
@@ -96,9 +93,10 @@ def open_image(
     return _stored(location, request, partial(_opened, location, request))
 
 
+@lru_cache(maxsize=1)  # which can be read once
 def open_stream(stream: BinaryIO, request: Request) -> StoredImage:
     """Open the NPY file in a stream, whose values are read at once."""
-    return _stored(Path("-"), request, partial(numpy_files.read_npy, stream))
+    return _stored(Path("-"), request, partial(array_files.read_npy, stream))
 
 
 def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> StoredImage:
@@ -124,13 +122,22 @@ def _opened(path: Path | str, request: Request) -> Opened:
             raise ValueError("no Zarr image there")
         return zarr_images.open_zarr(address, request)
     if path.is_dir():
-        return _open_folder(path, request)
+        files = Files(path)
+        if zarr_images.is_zarr(files):
+            return zarr_images.open_zarr(files, request)
+        if slices := dicom.slices_in(path):
+            return dicom.open_dicom_folder(slices, request)
+        formats = {suffix: reader.__name__ for suffix, reader in _FILES.items()}
+        return folders.open_folder(path, formats, open_image)
     file, *inside = _split(path)
     if not file.exists():
         raise ValueError("no such file or folder")
     if not file.is_file():
         raise ValueError("not a file")
-    reader = (_FILES | _CONTAINERS).get(_suffix(file))
+    suffix = file.suffix.lower()
+    if suffix == ".gz":  # of .nii.gz or .mrc.gz
+        suffix = Path(file.stem).suffix.lower() + suffix
+    reader = (_FILES | _CONTAINERS).get(suffix)
     if reader is None:
         found = file.suffix or "none"
         raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
@@ -143,29 +150,12 @@ def is_there(path: str) -> bool:
     return is_address(path) or _split(Path(path))[0].exists()
 
 
-def _suffix(path: Path) -> str:
-    """Return the suffix that determines the format, which may be .nii.gz or .mrc.gz."""
-    last = path.suffix.lower()
-    return Path(path.stem).suffix.lower() + last if last == ".gz" else last
-
-
 def _split(path: Path) -> tuple[Path, *tuple[str, ...]]:
     """Split a path into a file of several arrays and the name of an array, which may be empty."""
     for file in (path, *path.parents):
         if file.suffix.lower() in _CONTAINERS and file.is_file():
             return file, "/".join(path.relative_to(file).parts)
     return (path,)
-
-
-def _open_folder(path: Path, request: Request) -> Opened:
-    files = Files(path)
-    if zarr_images.is_zarr(files):
-        return zarr_images.open_zarr(files, request)
-    slices = dicom.slices_in(path)
-    if slices:
-        return dicom.open_dicom_folder(slices, request)
-    formats = {suffix: reader.__name__ for suffix, reader in _FILES.items()}
-    return folders.open_folder(path, formats, open_image)
 
 
 def _check(opened: Opened, request: Request) -> None:
@@ -212,7 +202,7 @@ class _View:
         self.shape = tuple(array.shape[i] for i in order)
         self.dtype = array.dtype
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         parts = dict(zip(self.order, box, strict=True))
-        values: NDArray[Any] = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
+        values: Array = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
         return values.transpose(self.order)

@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.locks import sole_run
-from ecc_core._io.write import whole_file
-
-Array = NDArray[Any]
+from ecc_core._io.stored import Array
+from ecc_core._io.write import is_removed, lock_file, whole_file
 
 DIGEST = 16  # bytes at the end of a part
 NAME = re.compile(r"([0-9a-f]{16})-(\d+)-([0-9a-f]{16})\.npy")
@@ -41,10 +38,21 @@ class Parts:
     def locked(self) -> Iterator[None]:
         """Lock the parts against other runs; afterwards, remove the folder if it is empty."""
         self.folder.mkdir(exist_ok=True)
-        message = f"{self.folder}: in use by another run for the same output"
+        path = self.folder / "lock"
         try:
-            with sole_run(self.folder / "lock", message):
-                yield
+            while True:
+                with path.open("ab") as file:
+                    if not lock_file(file):
+                        message = f"{self.folder}: in use by another run for the same output"
+                        raise BlockingIOError(message)
+                    if is_removed(file):  # by its last owner, meanwhile
+                        continue
+                    try:
+                        yield
+                    finally:
+                        with suppress(OSError):
+                            path.unlink()
+                    return
         finally:
             with suppress(OSError):  # parts, or somebody else's files, stay
                 self.folder.rmdir()
@@ -54,9 +62,7 @@ class Parts:
 
     def numbers(self) -> set[int]:
         """Return the numbers of the parts of this job, whatever their stamps."""
-        if not self.folder.is_dir():
-            return set()
-        found = (NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        found = (NAME.fullmatch(path.name) for path in self.folder.glob("*"))
         return {int(match[2]) for match in found if match and match[1] == self.job}
 
     def load(self, number: int, stamp: str) -> Array | None:
@@ -81,9 +87,7 @@ class Parts:
 
     def clear(self) -> None:
         """Remove all parts, including those of other jobs and of interrupted writes."""
-        if not self.folder.is_dir():
-            return
-        for path in self.folder.iterdir():
+        for path in self.folder.glob("*"):
             if NAME.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
                 with suppress(OSError):
                     path.unlink()

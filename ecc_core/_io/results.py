@@ -7,8 +7,8 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,9 @@ def write_result(
     described = describe_result(result)
     if path.suffix.lower() == ".npz":
         with atomic_file(path) as file:
-            _write_npz(file, result._asdict(), described)
+            np.savez_compressed(file, **result._asdict())
+            with ZipFile(file, "a") as archive:
+                archive.comment = json.dumps({**described, "arrays": {}}).encode()
         return
     table: dict[str, Any] = dict(columns(result))
     if path.suffix.lower() == ".csv":
@@ -251,17 +253,6 @@ def read_parquet(path: Path) -> tuple[Table, dict[str, Any]]:
     found = parquet.read_table(path)
     metadata = json.loads((found.schema.metadata or {}).get(b"ecc", b"{}"))
     return found.to_pydict(), metadata
-
-
-def _write_npz(
-    file: IO[bytes], arrays: Mapping[str, NDArray[Any]], described: dict[str, Any]
-) -> None:
-    """Write arrays as NumPy's savez does, and the description as the comment of the archive."""
-    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
-        archive.comment = json.dumps({**described, "arrays": {}}).encode()
 
 
 def _read_npz(path: Path) -> tuple[Any, dict[str, Any]]:

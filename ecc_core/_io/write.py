@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -16,7 +17,6 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._io.locks import is_in_use, is_removed, lock_file
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
@@ -113,7 +113,11 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ...     os.listdir(folder)
     ['notes.txt']
     """
-    _remove_abandoned(Path(os.path.realpath(path)))
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+        with suppress(OSError), left.open("rb") as file:
+            if lock_file(file):  # the process that wrote it was killed
+                left.unlink()
     with whole_file(path) as file:
         yield file
 
@@ -139,37 +143,42 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         ):
             error.filename = str(path)
         raise
-    _sync_folder(target.parent)
+    if hasattr(os, "O_DIRECTORY"):  # flush the new name to disk, too
+        descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(OSError):  # some network file systems cannot
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def lock_file(file: IO[bytes]) -> bool:
+    """Lock an open file until this process closes it, or ends. Return False if another has."""
+    if sys.platform != "win32":  # where a file that is open cannot be removed
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # some network file systems have no locks
+            return True
+    return True
+
+
+def is_removed(file: IO[bytes]) -> bool:
+    """Whether an open file has been removed."""
+    return os.fstat(file.fileno()).st_nlink == 0
 
 
 def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
     """Create a file beside `target` whose lock says that this process writes it."""
     while True:
         path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        file = path.open("xb")
+        file = path.open("x+b")
         if lock_file(file) and not is_removed(file):
             return path, file
         file.close()  # another process has looked at it before it was locked, and removed it
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote this file."""
-    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        with suppress(OSError):
-            if not is_in_use(path):
-                path.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the new name of a file to disk, if the system supports it."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with suppress(OSError):  # some network file systems cannot
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_table(
@@ -290,17 +299,15 @@ def _write_parquet(
 ) -> None:
     pyarrow = import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
     parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="writing Parquet files")
-    native = {name: _for_arrow(values) for name, values in columns.items()}
+    native = {}  # byte order, and text that is valid Unicode
+    for name, values in columns.items():
+        if values.dtype.kind in "UO":
+            texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
+            native[name] = np.array(texts, values.dtype.kind)
+        else:
+            native[name] = values.astype(values.dtype.newbyteorder("="), copy=False)
     table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
     parquet.write_table(table, file)
-
-
-def _for_arrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in native byte order, and text as valid Unicode."""
-    if values.dtype.kind in "UO":
-        texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
-        return np.array(texts, values.dtype.kind)
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def write_labels(path: Path, labels: NDArray[Any], axes: str) -> None:

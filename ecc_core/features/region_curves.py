@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from ecc_core._io.affines import check_place
+from ecc_core._io.geometry import check_place
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 from ecc_core._request.image import check_ids

@@ -154,3 +154,20 @@ def test_folders_of_images_are_groups(tmp_path, say, refuse):
     found = say("compare", table, "--by", "folder")
     assert "one (2 curves) and two (2 curves)" in found
     assert "it has input, folder (" in refuse("compare", table, "--by", "group")
+
+
+def test_a_measure_of_components(tmp_path, say):
+    images = np.random.default_rng(2).integers(0, 9, (6, 12, 12))
+    curves = []
+    for number, image in enumerate(images):
+        folder = tmp_path / ("one" if number < 3 else "two")
+        folder.mkdir(exist_ok=True)
+        np.save(folder / f"{number}.npy", image)
+        curves.append(ecc.component_curves(image, np.arange(9)))
+    table, plot = tmp_path / "t.csv", tmp_path / "t.png"
+    flags = ["--thresholds", "0,1,2,3,4,5,6,7,8", "--components", "--out", table]
+    say("batch", tmp_path / "*/*.npy", *flags)
+    text = say("compare", table, "--by", "folder", "--measure", "points", "--plot", plot)
+    test = permutation_test(curves[:3], curves[3:], functional="points")
+    assert f"p = {test.pvalue:.4g} (all 20 permutations" in text
+    assert plot.stat().st_size > 10_000

@@ -57,6 +57,7 @@ STACK = [
     ("--axes ABC", "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
     ("--direction 1,0", "--direction must have shape (3,), got (2,)"),
     ("--direction 0,0,0", "--direction must be finite and not zero"),
+    ("--direction 1,0,0 --direction-scale 1e308", "must keep the added heights finite"),
     ("--direction 1,0,0 --spacing 0", "--spacing must be positive and finite"),
     ("--spacing 2", "--spacing needs --direction"),
     ("--direction-scale 2", "--direction-scale must be given together with --direction"),

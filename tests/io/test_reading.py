@@ -10,7 +10,7 @@ from PIL import Image
 from skimage.color import rgb2gray
 from skimage.util import img_as_float
 
-from ecc_core._io import views
+from ecc_core._io import stored
 from ecc_core._io.stored import StoredImage
 from ecc_core.io import ImageFile, read_file, read_image, select_channel
 
@@ -62,13 +62,13 @@ class TestParts:
         sizes: list[int] = []
         get = StoredImage.read_box
 
-        def noted(self: StoredImage, index: views.Box) -> np.ndarray:
+        def noted(self: StoredImage, index: stored.Box) -> np.ndarray:
             values = get(self, index)
             sizes.append(values.nbytes)
             return values
 
         monkeypatch.setattr(StoredImage, "read_box", noted)
-        monkeypatch.setattr(views, "LEAST_PART", 1 << 10)
+        monkeypatch.setattr(stored, "LEAST_PART", 1 << 10)
         return sizes
 
     @pytest.mark.parametrize("name", ["a.zarr", "sharded.zarr", "a.zarr.zip", "a.h5", "a.nii"])

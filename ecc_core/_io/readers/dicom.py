@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.affines import Affine
+from ecc_core._io.geometry import Affine, calibrated
 from ecc_core._io.readers.folders import Planes
-from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
-from ecc_core._io.units import calibrated
+from ecc_core._io.stored import ZERO_IS_WHITE, Array, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".dcm", ".dicom")
@@ -88,7 +86,13 @@ class _Frames(Planes):
     def __init__(self, headers: Sequence[Any], count: int) -> None:
         self.headers = headers
         self.scales = [_scale(headers[i % len(headers)], i) for i in range(count)]
-        self.scaled = _scaled_dtype(headers, self.scales)
+        self.scaled: np.dtype[Any] | None = None  # int32 if values are whole and sure to fit
+        if set(self.scales) != {(1, 0)}:
+            size = 1 << max(header.BitsAllocated for header in headers)
+            largest = max(size * abs(slope) + abs(intercept) for slope, intercept in self.scales)
+            whole = all(number.is_integer() for scale in self.scales for number in scale)
+            fits = largest <= np.iinfo(np.int32).max
+            self.scaled = np.dtype(np.int32 if whole and fits else np.float64)
         names = [Path(headers[i % len(headers)].filename).name for i in range(count)]
         super().__init__(names, self._read)
         self.axes = "ZYX" + ("S" if self.first.ndim > 2 else "")
@@ -96,7 +100,7 @@ class _Frames(Planes):
             shape = dataset.Rows, dataset.Columns
             self.compare(number, "shape", shape, self.first.shape[:2])
 
-    def _read(self, numbers: Sequence[int]) -> Iterator[NDArray[Any]]:
+    def _read(self, numbers: Sequence[int]) -> Iterator[Array]:
         pixels = import_optional("pydicom.pixels", **PURPOSE)
         if len(self.headers) == 1:
             found = pixels.iter_pixels(self.headers[0].filename, indices=numbers, view_only=True)
@@ -128,26 +132,6 @@ def _scale(dataset: Any, frame: int) -> tuple[float, float]:
     found = (group.get("PixelValueTransformationSequence") for group in groups)
     source = next((steps[0] for steps in found if steps), dataset)
     return float(source.get("RescaleSlope", 1)), float(source.get("RescaleIntercept", 0))
-
-
-def _scaled_dtype(
-    headers: Sequence[Any], scales: Sequence[tuple[float, float]]
-) -> np.dtype[Any] | None:
-    """Return the dtype of all rescaled frames, or None if they are as they are stored.
-
-    It is int32 if slopes and intercepts are integers and the values are sure to fit.
-    """
-    if set(scales) == {(1, 0)}:
-        return None
-    bits = max(header.BitsAllocated for header in headers)
-    ends = [
-        end * slope + intercept
-        for slope, intercept in set(scales)
-        for end in (-(1 << bits), 1 << bits)
-    ]
-    whole = all(number.is_integer() for scale in scales for number in scale)
-    fits = max(map(abs, ends)) <= np.iinfo(np.int32).max
-    return np.dtype(np.int32 if whole and fits else np.float64)
 
 
 def _affine(ends: Sequence[Any], count: int) -> Affine | None:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, StoredImage
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Array, Box, Opened, StoredImage
 
 Opener = Callable[[Path], StoredImage]
 
@@ -32,7 +30,7 @@ class Planes:
         (self.first,) = read([0])
         self.shape, self.dtype = (len(names), *self.first.shape), self.first.dtype
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         at, *rest = box
         numbers = range(at.start, at.stop)
         parts = []

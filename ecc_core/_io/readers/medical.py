@@ -12,11 +12,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.affines import Affine
+from ecc_core._io.geometry import Affine, Distances, calibrated
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Opened, Request, unnamed_axes
-from ecc_core._io.units import Distances, calibrated
-from ecc_core._io.views import Box
+from ecc_core._io.stored import Array, Box, Opened, Request, unnamed_axes
 from ecc_core._optional import import_optional
 
 MRC_SUFFIXES = tuple(
@@ -89,7 +87,7 @@ def _filled(
     dtype: np.dtype[Any],
     *,
     exact: bool = True,
-) -> NDArray[Any]:
+) -> Array:
     """Return a compressed array from its pieces, so that it is in memory only once.
 
     `exact`: nothing may follow.
@@ -110,13 +108,13 @@ def _filled(
 class _Scaled:
     """Values of a NIfTI file whose header has a slope or an intercept; they are floats."""
 
-    def __init__(self, nibabel: Any, values: NDArray[Any], slope: float, intercept: float) -> None:
+    def __init__(self, nibabel: Any, values: Array, slope: float, intercept: float) -> None:
         self.values, self.shape = values, values.shape
         self.scale = slope, intercept
         self.apply = nibabel.volumeutils.apply_read_scaling
         self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         return np.asarray(self.apply(self.values[box], *self.scale))
 
 
@@ -209,8 +207,8 @@ def open_metaimage(path: Path, _: Request) -> Opened:
         raise ValueError(f"damaged: its size is {header['DimSize']}, NDims {header['NDims']}")
     if header["ElementType"] not in TYPES:
         raise ValueError(f"values of type {header['ElementType']} are not supported")
-    swapped = _named(header, "BinaryDataByteOrderMSB", "ElementByteOrderMSB") == "True"
-    dtype = np.dtype((">" if swapped else "<") + TYPES[header["ElementType"]])
+    order = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB"))
+    dtype = np.dtype((">" if order == "True" else "<") + TYPES[header["ElementType"]])
     axes, channels = unnamed_axes(len(shape)), int(header.get("ElementNumberOfChannels", 1))
     if channels != 1:
         shape = (*shape, channels)
@@ -239,11 +237,6 @@ def _metaimage_header(stream: IO[bytes]) -> Header:
     return header
 
 
-def _named(header: Header, *names: str) -> str:
-    """Return the value of one of several names of the same thing, or ""."""
-    return next((header[name] for name in names if name in header), "")
-
-
 def _neighbour(path: Path, name: str) -> Path:
     """Return the file with the values, which must be in the same folder."""
     if name.partition(" ")[0].upper() == "LIST" or "%" in name:
@@ -255,7 +248,7 @@ def _neighbour(path: Path, name: str) -> Path:
     return file
 
 
-def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     size, there = math.prod(shape) * dtype.itemsize, path.stat().st_size
     if start == -1:  # the values end with the file
         start = max(0, there - size)
@@ -291,4 +284,6 @@ def _metaimage_geometry(header: Header) -> tuple[Distances, Affine | None]:
 
 
 def _numbers(header: Header, *names: str) -> NDArray[np.float64]:
-    return np.array(_named(header, *names).split(), np.float64)
+    """Return the numbers under one of several names of the same thing, or none."""
+    found = next((header[name] for name in names if name in header), "")
+    return np.array(found.split(), np.float64)

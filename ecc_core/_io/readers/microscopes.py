@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import calibrated
-from ecc_core._io.views import Box
+from ecc_core._io.geometry import calibrated
+from ecc_core._io.stored import Array, Box, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".czi", ".nd2", ".lif")
@@ -115,5 +113,5 @@ class _Planes:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
         self.chunks = tuple(max(1, lengths[0]) for lengths in array.chunks)
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         return np.asarray(self.array[box].compute(scheduler="synchronous"))

@@ -2,8 +2,6 @@
 
 import math
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,33 +26,31 @@ def open_picture(path: Path, _: Request) -> Opened:
     if path.suffix.lower() in JPEG_2000:
         return _open_jpeg_2000(path)
     imageio = import_optional("imageio.v3", **EXTRA)
+    from PIL import Image
+
+    # whether the pixels fit into memory is checked, whatever Pillow's limit on their number
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        with _any_size():
-            deep = _check_png(path)
-            notes = _check_picture(path)
-            if deep:  # of which Pillow silently keeps the upper 8 bits
-                codecs = import_optional("imagecodecs", **EXTRA)
-                return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
-            with imageio.imopen(path, "r", plugin="pillow") as file:
-                values = file.read(index=0)
-                mode = file.metadata(index=0)["mode"]
+        deep = _check_png(path)
+        with Image.open(path) as image:
+            if getattr(image, "n_frames", 1) > 1:
+                raise ValueError(f"animated {image.format} is not supported")
+            check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
+            notes = [CMYK] * (image.mode == "CMYK")
+            notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
+        if deep:  # of which Pillow silently keeps the upper 8 bits
+            codecs = import_optional("imagecodecs", **EXTRA)
+            return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
+        with imageio.imopen(path, "r", plugin="pillow") as file:
+            values = file.read(index=0)
+            mode = file.metadata(index=0)["mode"]
     except (OSError, SyntaxError) as error:
         kind = path.suffix[1:].upper()
         raise ValueError(f"not a {kind} image, or truncated: {error}") from error
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
     samples = "S" if mode in ("LA", "P", "PA", "RGB", "RGBA") else "C"
     return Opened(values, "YX" if values.ndim == 2 else "YX" + samples, notes=notes)
-
-
-def _check_picture(path: Path) -> list[str]:
-    """Check what the header describes, and return what users should know of it."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        if getattr(image, "n_frames", 1) > 1:
-            raise ValueError(f"animated {image.format} is not supported")
-        check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
-        orientation = orientation_notes(image.getexif().get(ORIENTATION, 1))
-        return [CMYK] * (image.mode == "CMYK") + orientation
 
 
 def _open_jpeg_2000(path: Path) -> Opened:
@@ -87,15 +83,3 @@ def _check_png(path: Path) -> bool:
     columns, rows, bits, colour = struct.unpack(">2I2B", content[16:26])
     check_held(rows * columns * bits * SAMPLES.get(colour, 1) // 8, len(content))
     return bool(bits == 16 and colour != 0)
-
-
-@contextmanager
-def _any_size() -> Iterator[None]:
-    """Lift Pillow's limit on the number of pixels: whether they fit into memory is checked."""
-    from PIL import Image
-
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-    try:
-        yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit

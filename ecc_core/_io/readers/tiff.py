@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
-from ecc_core._io.units import Distances, calibrated
-from ecc_core._io.views import Box
+from ecc_core._io.geometry import Distances, calibrated
+from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Array, Box, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
 SUFFIXES = (
@@ -39,12 +37,13 @@ def open_tiff(path: Path, request: Request) -> Opened:
     tiff = tifffile.TiffFile(path)
     tiff.pages.cache = True  # those that are checked are not parsed again to be read
     try:
-        _check_pages(tiff)
-        _check_tags(tiff, tiff.pages[0])
-        _check_neighbours(tiff)
+        _check_structure(tiff)
         number = request.pick_series([str(series.shape) for series in tiff.series])
         series = tiff.series[number]
-        _check_kind(tiff, series)
+        for kind, name in (("ome", "OME"), ("imagej", "ImageJ")):
+            if getattr(tiff, f"is_{kind}") and series.kind != kind:  # tifffile ignores it then
+                reason = f"its {name} description does not fit its pages"
+                raise ValueError(f"truncated or damaged: {reason}")
         level = series.levels[request.pick_level(len(series.levels))]
         _check_segments(tiff, level)
         samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
@@ -54,9 +53,13 @@ def open_tiff(path: Path, request: Request) -> Opened:
         tiff.close()
         raise
     weakref.finalize(array, tiff.close)
+    letters = list(level.axes.replace("S", samples))
+    for i in reversed(range(len(letters))):  # the last unnamed axis or axis of pages is Z
+        if letters[i] in "QI":
+            letters[i] = "?" if "Z" in letters else "Z"
     return Opened(
         array,
-        _letters(level.axes).replace("S", samples),
+        "".join(letters),
         array.chunks,
         at_once=True,
         distances=distances,
@@ -97,7 +100,7 @@ class _Series:
             self.chunks = tuple(max(1, min(c, n)) for c, n in sizes)
         self.parts: Any = None
 
-    def __getitem__(self, box: Box) -> NDArray[Any]:
+    def __getitem__(self, box: Box) -> Array:
         if box == tuple(slice(0, n) for n in self.shape):
             return np.asarray(self.level.asarray().reshape(self.shape))
         if self.parts is None:
@@ -108,45 +111,22 @@ class _Series:
         return np.asarray(self.parts[box])
 
 
-def _letters(axes: str) -> str:
-    """Return the axes; the last unnamed axis or axis of pages becomes Z if there is no Z."""
-    letters = list(axes)
-    for i in reversed(range(len(letters))):
-        if letters[i] in "QI":
-            letters[i] = "?" if "Z" in letters else "Z"
-    return "".join(letters)
-
-
-def _check_pages(tiff: Any) -> None:
-    """Check that the last page points to 0; tifffile takes a broken link for the end."""
+def _check_structure(tiff: Any) -> None:
+    """Check what tifffile does not: the last link, the number of tags, and names of files."""
     if len(tiff.pages) == 0:
         raise ValueError("truncated or damaged, no page can be read")
     tiff.filehandle.seek(tiff.pages.next_page_offset)
     link = tiff.filehandle.read(tiff.tiff.offsetsize)
-    if link != bytes(tiff.tiff.offsetsize):
+    if link != bytes(tiff.tiff.offsetsize):  # tifffile takes a broken link for the end
         raise ValueError(f"truncated or damaged after {len(tiff.pages)} pages")
-
-
-def _check_tags(tiff: Any, page: Any) -> None:
-    """Check the number of tags; tifffile ignores tags that it cannot read."""
+    page = tiff.pages[0]
     tiff.filehandle.seek(page.offset)
     (count,) = struct.unpack(tiff.tiff.tagnoformat, tiff.filehandle.read(tiff.tiff.tagnosize))
-    if count != len(page.tags):
+    if count != len(page.tags):  # tifffile ignores tags that it cannot read
         raise ValueError(f"truncated or damaged: {count - len(page.tags)} tags cannot be read")
-
-
-def _check_neighbours(tiff: Any) -> None:
-    """Check that the other files of an OME-TIFF image are in the same folder."""
     for name in re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or ""):
         if re.search(r"[/\\:]", name) or name == "..":
             raise ValueError(f"its parts lie outside of its folder, in {name}")
-
-
-def _check_kind(tiff: Any, series: Any) -> None:
-    """Check that the description fits the pages; otherwise tifffile ignores it."""
-    for kind, name in (("ome", "OME"), ("imagej", "ImageJ")):
-        if getattr(tiff, f"is_{kind}") and series.kind != kind:
-            raise ValueError(f"truncated or damaged: its {name} description does not fit its pages")
 
 
 def _check_segments(tiff: Any, level: Any) -> None:

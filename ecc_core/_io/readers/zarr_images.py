@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.files import METADATA, Address, Files, is_address
+from ecc_core._io.geometry import calibrated
 from ecc_core._io.stored import Opened, Request, named_axes
-from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
@@ -168,22 +167,15 @@ def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
     return held
 
 
-def _refuse_objects(metadata: Metadata) -> None:
-    """Raise an error for codecs that some versions of zarr unpickle."""
-    for found in _objects(metadata):
-        codec = str(found.get("id", "")) + str(found.get("name", ""))
-        if "pickle" in codec or "O" in str(found.get("dtype", "")):
-            raise ValueError("holds pickled Python objects, which are never loaded")
-
-
-def _objects(value: Any) -> Iterator[Metadata]:
-    """Yield all JSON objects in a value."""
+def _refuse_objects(value: Any) -> None:
+    """Raise an error for codecs, anywhere in metadata, that some versions of zarr unpickle."""
     if isinstance(value, dict):
-        yield value
+        codec = str(value.get("id", "")) + str(value.get("name", ""))
+        if "pickle" in codec or "O" in str(value.get("dtype", "")):
+            raise ValueError("holds pickled Python objects, which are never loaded")
         value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from _objects(part)
+    for part in value if isinstance(value, list) else ():
+        _refuse_objects(part)
 
 
 def _join(inside: str, more: str) -> str:

@@ -8,7 +8,7 @@ from io_helpers import write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, assert_curve, noise
 
 import ecc_core as ecc
-from ecc_core._io.views import View, grown_chunks
+from ecc_core._io.stored import View, grown_chunks
 from ecc_core.io import open_image
 
 
