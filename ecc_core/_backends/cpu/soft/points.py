@@ -106,41 +106,6 @@ def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
     return total, slope, spread
 
 
-@kernel(error_model="numpy")
-def curves(given: Any, part: Any, order: Any, buffer: Any, results: Any) -> None:
-    """Add to curves, and to their derivatives with respect to levels and sharpness.
-
-    `given` are the values and weights (images, points), the levels and the sharpness, `results` has
-    shape (3, images, n). `part` is a range of images and of points: first image, last image, first
-    point, last point. `order` holds the indices of the finite levels, sorted by level.
-    """
-    values, weights, levels, sharpness = given
-    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
-    exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
-    for image in range(part[0], part[1]):
-        for start in range(part[2], part[3], CHUNK):
-            first = 0
-            for run in range(ends.size):
-                middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count, entered = 0, 0.0  # points near the levels, and weights of those below
-                for p in range(start, min(start + CHUNK, part[3])):
-                    weight, place = weights[image, p], float(values[image, p]) - middle
-                    exact[count] = buffer[2, count] = place
-                    buffer[1, count] = weight
-                    entered += weight if place <= low else 0
-                    count += int(weight != 0) & int(low < place) & int(place < high)
-                full = -(-count // LANES) * LANES
-                exact[count:full] = 0
-                buffer[1:, count:full] = 0
-                exponentials(exact, sharpness, scratch, buffer[0], full)
-                for j in range(first, ends[run]):
-                    total, slope, spread = _sums(factors[j], places[j], buffer, full)
-                    results[0, image, order[j]] += total + entered
-                    results[1, image, order[j]] += slope * sharpness
-                    results[2, image, order[j]] += spread
-                first = ends[run]
-
-
 @subroutine(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
     """Add upstream * s' for one level to the buffer's second row."""
@@ -152,33 +117,48 @@ def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def gradients(given: Any, part: Any, order: Any, upstream: Any, buffer: Any, out: Any) -> None:
-    """Add weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
+def add(
+    given: Any, part: Any, order: Any, buffer: Any, results: Any, upstream: Any, out: Any
+) -> None:
+    """Add to curves and their derivatives by levels and sharpness, or to the gradients of points.
 
-    `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
+    `given` are the values and weights (images, points), the levels and the sharpness. `part` is a
+    range of images and of points: first image, last image, first point, last point. `order` holds
+    the indices of the finite levels, sorted by level. `results` are the curves and derivatives,
+    (3, images, n), or None. If `upstream` (images, n) is given, weight * sum over the levels of
+    upstream * sharpness * s'(z) is added to `out` (images, points) for every point.
     """
     values, weights, levels, sharpness = given
-    ends, bounds, factors, _ = prepare(levels, order, sharpness, buffer)
+    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
     for image in range(part[0], part[1]):
         for start in range(part[2], part[3], CHUNK):
             first = 0
             for run in range(ends.size):
                 middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count = 0
+                count, entered = 0, 0.0  # points near the levels, and weights of those below
                 for p in range(start, min(start + CHUNK, part[3])):
-                    place = float(values[image, p]) - middle
-                    exact[count], points[count] = min(max(place, low), high), p
-                    near = int(low < place) & int(place < high)
-                    count += int(weights[image, p] != 0) & near
+                    weight, place = weights[image, p], float(values[image, p]) - middle
+                    exact[count] = buffer[2, count] = place
+                    buffer[1, count], points[count] = weight, p
+                    entered += weight if place <= low else 0
+                    count += int(weight != 0) & int(low < place) & int(place < high)
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
-                buffer[1, :full] = 0
+                buffer[1:, count:full] = 0
                 exponentials(exact, sharpness, scratch, buffer[0], full)
-                for j in range(first, ends[run]):
-                    slope = buffer.dtype.type(upstream[image, order[j]])
-                    _add_slopes(factors[j], slope, buffer, full)
-                for i in range(count):
-                    p = points[i]
-                    out[image, p] += weights[image, p] * sharpness * buffer[1, i]
+                if results is not None:
+                    for j in range(first, ends[run]):
+                        total, slope, spread = _sums(factors[j], places[j], buffer, full)
+                        results[0, image, order[j]] += total + entered
+                        results[1, image, order[j]] += slope * sharpness
+                        results[2, image, order[j]] += spread
+                if upstream is not None:
+                    buffer[1, :full] = 0
+                    for j in range(first, ends[run]):
+                        slope = buffer.dtype.type(upstream[image, order[j]])
+                        _add_slopes(factors[j], slope, buffer, full)
+                    for i in range(count):
+                        p = points[i]
+                        out[image, p] += weights[image, p] * sharpness * buffer[1, i]
                 first = ends[run]

@@ -7,7 +7,7 @@ threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
 Array = NDArray[Any]
-Part = tuple[int, int, int, int]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -80,8 +79,10 @@ class Sums(NamedTuple):
         if results.size == 0 or values.shape[1] == 0:
             return results
         order = self._finite_in_order()
-        add = self._add_points if self._takes_points(order) else self._add_windows
-        add(order, results)
+        if self._takes_points(order):
+            self._by_points(order, self.exact, results)
+        else:
+            self._add_windows(order, results)
         for level in (-np.inf, np.inf) if order.size < levels.size else ():
             entered = (values <= level) & (values < np.inf)
             results[0, :, levels == level] = (self.weights * entered).sum(1)
@@ -96,7 +97,7 @@ class Sums(NamedTuple):
         if out.size:
             order = self._finite_in_order()
             if self._takes_points(order):
-                self._write_points(order, upstream, double, out)
+                self._by_points(order, self.exact or double, None, upstream, out)
             else:
                 self._write_windows(order, upstream, out)
         return out
@@ -166,28 +167,15 @@ class Sums(NamedTuple):
             share(ranges(count, threads), fill, threads)
             share(list(itertools.product(range(count), range(0, points, chunk))), look_up, threads)
 
-    def _add_points(self, order: Integers, results: Floats) -> None:
-        """Sums point by point."""
-        pieces = -(-self.values.shape[1] // PART)
-        sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
-
-        def add(given: Any, part: Part, buffer: Array) -> None:
-            soft_points.curves(given, part, order, buffer, sums[part[2] // PART])
-
-        self._share(add, self.exact)
-        if pieces > 1:
-            np.sum(sums, axis=0, out=results)
-
-    def _write_points(self, order: Integers, upstream: Floats, double: bool, out: Array) -> None:
-        """Gradients point by point."""
-
-        def write(given: Any, part: Part, buffer: Array) -> None:
-            soft_points.gradients(given, part, order, upstream, buffer, out)
-
-        self._share(write, self.exact or double)
-
-    def _share(self, work: Callable[[Any, Part, Array], None], double: bool) -> None:
-        """Call `work` on parts: first and last image, first and last point."""
+    def _by_points(
+        self,
+        order: Integers,
+        double: bool,
+        results: Floats | None = None,
+        upstream: Floats | None = None,
+        out: Array | None = None,
+    ) -> None:
+        """Sums, or gradients by those of the sums, point by point."""
         images, points = self.values.shape
         step = max(1, PART // points)
         parts = [
@@ -195,11 +183,18 @@ class Sums(NamedTuple):
             for i in range(0, images, step)
             for p in range(0, points, PART)
         ]
+        pieces = -(-points // PART)
+        sums: list[Any] = [results] * pieces
+        if results is not None and pieces > 1:
+            sums = [np.zeros_like(results) for _ in sums]
 
-        def each(queue: Iterator[Part]) -> None:
+        def each(queue: Iterator[tuple[int, int, int, int]]) -> None:
+            given = self.values, self.weights, self.levels, self.sharpness
             buffer = np.empty(soft_points.BUFFER, np.float64 if double else np.float32)
             for part in queue:
-                work((self.values, self.weights, self.levels, self.sharpness), part, buffer)
+                soft_points.add(given, part, order, buffer, sums[part[2] // PART], upstream, out)
 
         enough = self.values.size * self.levels.size // FEW_TERMS
         share(parts, each, thread_count(self.workers, enough))
+        if pieces > 1 and results is not None:
+            np.sum(sums, axis=0, out=results)
