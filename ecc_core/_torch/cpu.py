@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
-from ecc_core._backends.cpu.soft.orthants import Cells
+from ecc_core._backends.cpu.soft.coefficients import Cells
 from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import Projected, SoftImages
@@ -103,9 +103,8 @@ def _projection(given: Projected) -> Projection:
     weights, vectors = given.weights.flatten(2).numpy(), _doubles(given.vectors)
     places = np.indices(given.grid, np.float64).reshape(len(given.grid), -1)
     places -= places[:, -1:] / 2
-    orthants = (vectors < 0) @ (1 << np.arange(vectors.shape[1])[::-1])
     levels, sharpness = _doubles(given.heights), float(given.sharpness)
-    return Projection(weights, places, vectors, orthants, levels, sharpness, threads())
+    return Projection(weights, places, vectors, levels, sharpness, threads())
 
 
 def _values(images: SoftImages) -> Array:
