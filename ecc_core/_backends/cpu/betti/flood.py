@@ -118,9 +118,6 @@ def _components(
     image: Array, shown: Array, least: float, filtration: Filtration, workers: int | None
 ) -> _Components:
     """Return where components begin and end."""
-    empty = np.empty(0, np.int64)
-    if not shown.any():
-        return _Components(empty, empty, empty, empty)
     mask, flat = None if shown.all() else shown[None], image.reshape(-1)
     omitted = replace(filtration, nan="omit")
     ((births, deaths),) = persistence_pairs(
@@ -307,16 +304,13 @@ def _merge(
     """Write which label each one joins, for the places at which they end, in their order."""
     for place in places:
         oldest = merged.size
-        for step in steps:
-            label = labels[at_home(home, place + step)]
-            beside, key = keys[place + step], keys[place]
-            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
-                oldest = min(oldest, find(parents, label))
-        for step in steps:
-            label = labels[at_home(home, place + step)]
-            beside, key = keys[place + step], keys[place]
-            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
-                younger = find(parents, label)
-                if younger != oldest:
-                    parents[younger] = oldest
-                    merged[younger] = oldest
+        for joins in (False, True):  # the oldest component must be known before others join it
+            for step in steps:
+                label = labels[at_home(home, place + step)]
+                beside, key = keys[place + step], keys[place]
+                if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
+                    root = find(parents, label)
+                    if not joins:
+                        oldest = min(oldest, root)
+                    elif root != oldest:
+                        parents[root] = merged[root] = oldest
