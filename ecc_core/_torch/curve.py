@@ -70,11 +70,10 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     slopes, spreads, _, image = ctx.saved_tensors[:4]
     by_image, by_threshold, by_sharpness, by_terms = tangents[:4]
     total = torch.zeros_like(slopes)
-    if by_image is not None:
-        total = total + _pushed(by_image.to(slopes.dtype), ctx.saved_tensors, ctx.options)
-    if by_terms is not None:
-        along = spread(by_terms, image.shape[1:])
-        total = total + _pushed(along, ctx.saved_tensors, ctx.options)
+    along = None if by_terms is None else spread(by_terms, image.shape[1:])
+    for change in (by_image, along):
+        if change is not None:
+            total = total + _pushed(change.to(slopes.dtype), ctx.saved_tensors, ctx.options)
     if by_threshold is not None:
         total = total + slopes * by_threshold
     if by_sharpness is not None:
@@ -118,16 +117,10 @@ def soft_curve(
     return soft_curves(image.device.type).curves(given, keep)
 
 
-def _fake_backward(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    coefficients: Tensor,
-    image: Tensor,
-    *rest: Any,
-) -> tuple[Tensor, ...]:
-    shape = (0,) if rest[-1] == "none" else image.shape
-    by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
+def _fake_backward(*args: Any) -> tuple[Tensor, ...]:
+    slopes, image, wanted = args[1], args[4], args[-1]
+    shape = (0,) if wanted == "none" else image.shape
+    by_image = image.new_empty(shape, dtype=_dtype(image, wanted))
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
 

@@ -55,8 +55,9 @@ def torus_pairs(
     # Each axis of length 1 is a circle, by which the rest is multiplied (Künneth's formula): a
     # class of the rest stays one, and becomes another one of the next dimension.
     rest = np.atleast_1d(image.squeeze())
-    components, loops = (torus_pairs(rest, never, k, filtration.in_axes(rest.ndim)) for k in (0, 1))
-    parts = [loops] + [components] * (3 - rest.ndim)
+    own = filtration.in_axes(rest.ndim)
+    components, cycles = (torus_pairs(rest, never, k, own) for k in (0, 1))
+    parts = [cycles] + [components] * (3 - rest.ndim)
     births, deaths = map(np.concatenate, zip(*parts, strict=True))
     return births, deaths
 

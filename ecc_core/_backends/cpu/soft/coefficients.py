@@ -113,18 +113,17 @@ def _add_sums(image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, sum
     orthants, depth, height, width = sums.shape
     flat = image.reshape(-1)
     values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
-    for z in range(depth):
-        for y in range(height):
-            row = flat[(z * image.shape[1] + y) * image.shape[2] :]
-            for extent in range(orthants):
-                _find_owners(row, offsets[extent], counts[extent], cubes, values, owners)
-                sign = signs[extent]
-                for x in range(width):
-                    values[x] = 0 if values[x] == np.inf else sign * values[x]
-                for orthant in range(orthants):
-                    out = _vertices(sums, z, y, extent, orthant)
-                    for x in range(out.size):
-                        out[x] += values[x]
+    for z, y in np.ndindex(depth, height):
+        row = flat[(z * image.shape[1] + y) * image.shape[2] :]
+        for extent in range(orthants):
+            _find_owners(row, offsets[extent], counts[extent], cubes, values, owners)
+            sign = signs[extent]
+            for x in range(width):
+                values[x] = 0 if values[x] == np.inf else sign * values[x]
+            for orthant in range(orthants):
+                out = _vertices(sums, z, y, extent, orthant)
+                for x in range(out.size):
+                    out[x] += values[x]
 
 
 @kernel()
@@ -136,24 +135,23 @@ def _add_gradients(
     flat, gradients = image.reshape(-1), out.reshape(-1)
     values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
     total = np.empty(width, image.dtype)
-    for z in range(depth):
-        for y in range(height):
-            start = (z * image.shape[1] + y) * image.shape[2]
-            for extent in range(orthants):
-                _find_owners(flat[start:], offsets[extent], counts[extent], cubes, values, owners)
-                total[:] = 0
-                for orthant in range(orthants):
-                    given = _vertices(upstream, z, y, extent, orthant)
-                    for x in range(given.size):
-                        total[x] += given[x]
-                sign = signs[extent]
+    for z, y in np.ndindex(depth, height):
+        start = (z * image.shape[1] + y) * image.shape[2]
+        for extent in range(orthants):
+            _find_owners(flat[start:], offsets[extent], counts[extent], cubes, values, owners)
+            total[:] = 0
+            for orthant in range(orthants):
+                given = _vertices(upstream, z, y, extent, orthant)
+                for x in range(given.size):
+                    total[x] += given[x]
+            sign = signs[extent]
+            for x in range(width):
+                total[x] = 0 if values[x] == np.inf else sign * total[x]
+            for i in range(counts[extent]):
+                place = start + offsets[extent, i]
+                into = gradients[place : place + width]
                 for x in range(width):
-                    total[x] = 0 if values[x] == np.inf else sign * total[x]
-                for i in range(counts[extent]):
-                    place = start + offsets[extent, i]
-                    into = gradients[place : place + width]
-                    for x in range(width):
-                        into[x] += total[x] if owners[x] == i else 0
+                    into[x] += total[x] if owners[x] == i else 0
 
 
 @lru_cache(maxsize=64)
@@ -177,49 +175,40 @@ class Cells:
         batch, *spatial = weights.shape
         ndim, self.cubes = len(spatial), connectivity != 1
         low, missing = int(self.cubes), 3 - ndim
-        self.grid = [n + low for n in spatial]
-        self.sides = [1] * missing + [n + low + 1 for n in spatial]
+        self.grid = [1] * missing + [n + low for n in spatial]
+        sides = [1] * missing + [n + low + 1 for n in spatial]
         inside = [slice(low, low + n) for n in spatial]
         self.inner = (slice(None), *[slice(0, 1)] * missing, *inside)
         self.shape, self.workers = weights.shape, workers
         self.sign = 1 if extension == "max" else -1
-        self.padded = np.full((batch, *self.sides), np.inf, weights.dtype)
+        self.padded = np.full((batch, *sides), np.inf, weights.dtype)
         placed = np.where(np.isinf(weights), np.nan, weights * self.sign)
         placed[weights == 0] = np.inf
         self.padded[self.inner] = placed.reshape(batch, *[1] * missing, *spatial)
-        strides = (self.sides[1] * self.sides[2], self.sides[2], 1)[missing:]
+        strides = (sides[1] * sides[2], sides[2], 1)[missing:]
         self.offsets, self.counts, self.parities = _tables(strides, self.cubes)
 
     def sums(self) -> Array:
         """Sums (batch, orthants, *grid) of the signed values, for the highest vertex of cells."""
-        batch, orthants = len(self.padded), len(self.counts)
-        missing = 4 - len(self.shape)
-        out = np.zeros((batch, orthants, *[1] * missing, *self.grid), self.padded.dtype)
-        signs = (self.sign * self.parities).astype(out.dtype)
-
-        def add(i: int) -> None:
-            _add_sums(self.padded[i], self.offsets, self.counts, signs, self.cubes, out[i])
-
-        self._share(add)
-        return out.reshape(batch, orthants, *self.grid)
+        shape = len(self.padded), len(self.counts)
+        out = np.zeros((*shape, *self.grid), self.padded.dtype)
+        self._share(_add_sums, self.sign, out)
+        return out.reshape(*shape, *self.grid[4 - len(self.shape) :])
 
     def gradients(self, upstream: Array) -> Array:
         """Gradients of the weights by those of the sums."""
-        missing = 4 - len(self.shape)
-        given = upstream.reshape(*upstream.shape[:2], *[1] * missing, *self.grid)
-        out, signs = np.zeros_like(self.padded), self.parities.astype(self.padded.dtype)
-
-        def add(i: int) -> None:
-            tables = self.offsets, self.counts, signs, self.cubes
-            _add_gradients(self.padded[i], *tables, given[i], out[i])
-
-        self._share(add)
+        out = np.zeros_like(self.padded)
+        self._share(_add_gradients, 1, upstream.reshape(*upstream.shape[:2], *self.grid), out)
         return out[self.inner].reshape(self.shape)
 
-    def _share(self, add: Callable[[int], None]) -> None:
+    def _share(self, add: Callable[..., None], sign: int, *arrays: Array) -> None:
+        """Call a kernel for each image and its parts of arrays."""
+        signs = (sign * self.parities).astype(self.padded.dtype)
+
         def work(images: Iterator[int]) -> None:
             for i in images:
-                add(i)
+                tables = self.offsets, self.counts, signs, self.cubes
+                add(self.padded[i], *tables, *(array[i] for array in arrays))
 
         threads = thread_count(self.workers, self.padded.size // FEW_POINTS)
         share(range(len(self.padded)), work, threads)

@@ -70,7 +70,7 @@ class Windows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over points of weight * s(sharpness * (level - value))."""
+    """Sums over points of weight * s(sharpness * (level - value)), exact if values are double."""
 
     values: Array
     """(images, points), as the weights, without NaN; infinite ones enter first or never."""
@@ -78,8 +78,6 @@ class Sums(NamedTuple):
     levels: Floats
     sharpness: float
     workers: int | None
-    exact: bool
-    """Whether sums are as accurate as the sigmoid in double precision."""
 
     def curves(self) -> Floats:
         """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
@@ -89,7 +87,7 @@ class Sums(NamedTuple):
             return results
         order = self._finite_in_order()
         if self._takes_points(order):
-            self._by_points(order, self.exact, results)
+            self._by_points(order, False, results)
         else:
             self._add_windows(order, results)
         for level in (-np.inf, np.inf) if order.size < levels.size else ():
@@ -106,7 +104,7 @@ class Sums(NamedTuple):
         if out.size:
             order = self._finite_in_order()
             if self._takes_points(order):
-                self._by_points(order, self.exact or double, None, upstream, out)
+                self._by_points(order, double, None, upstream, out)
             else:
                 self._write_windows(order, upstream, out)
         return out
@@ -118,7 +116,7 @@ class Sums(NamedTuple):
 
     def _takes_points(self, order: Integers) -> bool:
         """Whether to sum point by point: exactly, or where windows do not pay."""
-        if self.exact:
+        if self.values.dtype == np.float64:
             return True
         levels = self.levels, order, self.sharpness, soft_points.SINGLE_SPAN
         count = max(soft_points.runs(*levels).size, 1)
@@ -128,7 +126,7 @@ class Sums(NamedTuple):
 
     def _add_windows(self, order: Integers, results: Floats) -> None:
         """Sums by the moments of windows."""
-        values, weights, levels, sharpness, workers, _ = self
+        values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
         chunks = -(-points // CHUNK)
@@ -154,7 +152,7 @@ class Sums(NamedTuple):
 
     def _write_windows(self, order: Integers, upstream: Floats, out: Array) -> None:
         """Gradients by interpolation in tables of the windows."""
-        values, weights, levels, sharpness, workers, _ = self
+        values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
         chunk = max(CHUNK // images, ALONE)
@@ -199,7 +197,7 @@ class Sums(NamedTuple):
 
         def each(queue: Iterator[tuple[int, int, int, int]]) -> None:
             given = self.values, self.weights, self.levels, self.sharpness
-            buffer = np.empty(soft_points.BUFFER, np.float64 if double else np.float32)
+            buffer = np.empty(soft_points.BUFFER, np.float64 if double else self.values.dtype)
             for part in queue:
                 soft_points.add(given, part, order, buffer, sums[part[2] // PART], upstream, out)
 
