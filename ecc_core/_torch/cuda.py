@@ -15,28 +15,14 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
 from ecc_core._backends.cuda.soft_plans import window_words
-from ecc_core._backends.cuda.soft_transform import (
-    by_orthant,
-    gradients_by_orthant,
-    projection_gradients,
-    projections,
-)
+from ecc_core._backends.cuda.soft_transform import by_orthant as by_orthant
+from ecc_core._backends.cuda.soft_transform import gradients_by_orthant as gradients_by_orthant
+from ecc_core._backends.cuda.soft_transform import projection_gradients as projection_gradients
+from ecc_core._backends.cuda.soft_transform import projections as projections
 from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import split_coefficients
 from ecc_core._torch.curve import by_direction_terms, gradients_of
 from ecc_core._torch.operators import is_plain
-
-__all__ = [
-    "arguments",
-    "by_orthant",
-    "curves",
-    "fused_curve",
-    "fuses",
-    "gradient",
-    "gradients_by_orthant",
-    "projection_gradients",
-    "projections",
-]
 
 
 def arguments(images: SoftImages, fill: bool = False) -> Arguments:
