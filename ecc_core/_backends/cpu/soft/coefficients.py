@@ -62,22 +62,18 @@ def write_coefficients(values: Any, first: Any, last: Any, cubes: Any, out: Any)
                 has_nan |= value != value
                 frame[y + 1, x + 1] = -value if cubes else value
         for y in range(rows):
-            _write_row(frame[y], frame[y + 1], frame[y + 2], out[image, y])
+            above, row, below = frame[y], frame[y + 1], frame[y + 2]
+            for x in range(columns):
+                value = row[x + 1]
+                north, south = np.int8(above[x + 1] < value), np.int8(below[x + 1] <= value)
+                west, east = np.int8(row[x] < value), np.int8(row[x + 2] <= value)
+                north_west, north_east = np.int8(above[x] < value), np.int8(above[x + 2] < value)
+                south_west, south_east = np.int8(below[x] <= value), np.int8(below[x + 2] <= value)
+                # 1 - edges + squares of which the point is the highest, the first of equals.
+                upper = (west & north_west) + (east & north_east) - 1
+                lower = (west & south_west) + (east & south_east) - 1
+                out[image, y, x] = 1 - west - east + north * upper + south * lower
     return has_nan
-
-
-@subroutine(error_model="numpy")
-def _write_row(above: Any, row: Any, below: Any, out: Any) -> None:
-    """Write 1 - edges + squares of which a point is the highest, the first of equals."""
-    for x in range(out.size):
-        value = row[x + 1]
-        north, south = np.int8(above[x + 1] < value), np.int8(below[x + 1] <= value)
-        west, east = np.int8(row[x] < value), np.int8(row[x + 2] <= value)
-        north_west, north_east = np.int8(above[x] < value), np.int8(above[x + 2] < value)
-        south_west, south_east = np.int8(below[x] <= value), np.int8(below[x + 2] <= value)
-        upper = (west & north_west) + (east & north_east) - 1
-        lower = (west & south_west) + (east & south_east) - 1
-        out[x] = 1 - west - east + north * upper + south * lower
 
 
 @subroutine()
