@@ -24,6 +24,7 @@ SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0  # s(-20) = 2e-9, s(-40) = 4e-18
 ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
 BIAS = 1023  # of the exponent of a double
 LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
+TAYLOR = tuple(1 / math.factorial(k) for k in range(11, -1, -1))
 
 
 @subroutine(error_model="numpy", fastmath={"contract"})
@@ -39,17 +40,10 @@ def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any
         scratch[p] = slope * places[p] + ROUND
     for p in range(count):
         f = (slope * places[p] - (scratch[p] - ROUND)) * LOG_E_2
-        series = f / 39916800 + 1 / 3628800
-        series = series * f + 1 / 362880
-        series = series * f + 1 / 40320
-        series = series * f + 1 / 5040
-        series = series * f + 1 / 720
-        series = series * f + 1 / 120
-        series = series * f + 1 / 24
-        series = series * f + 1 / 6
-        series = series * f + 1 / 2
-        series = series * f + 1
-        out[p] = series * f + 1
+        series = 0.0
+        for coefficient in TAYLOR:
+            series = series * f + coefficient
+        out[p] = series
         bits[p] = (bits[p] + BIAS) << 52
     for p in range(count):
         out[p] *= scratch[p]
