@@ -38,10 +38,6 @@ class Projected(NamedTuple):
     heights: Tensor
     sharpness: Tensor
 
-    @property
-    def grid(self) -> tuple[int, ...]:
-        return tuple(self.weights.shape[2:])
-
 
 class SoftCurves(Protocol):
     """Soft curves of images, and of weighted points projected on directions."""
@@ -51,7 +47,6 @@ class SoftCurves(Protocol):
 
         The coefficients are those that `gradient` takes, in any form, empty without `keep`.
         """
-        ...
 
     def gradient(
         self,
@@ -67,7 +62,6 @@ class SoftCurves(Protocol):
         Cells are divided between points with equal values if `split` is set. `double` asks for sums
         in double precision where that matters.
         """
-        ...
 
     def by_orthant(self, weights: Tensor, connectivity: int, extension: str) -> Tensor:
         """Sums (batch, orthants, *grid) of the signed weights of cells, for their highest vertex.
@@ -76,17 +70,14 @@ class SoftCurves(Protocol):
         and otherwise of the least of the cubes that contain it; "min" exchanges both. Points of
         weight zero are not in the object.
         """
-        ...
 
     def gradients_by_orthant(
         self, weights: Tensor, upstream: Tensor, connectivity: int, extension: str
     ) -> Tensor:
         """Gradients of the weights by those of the sums, for the first of equal points."""
-        ...
 
     def projections(self, given: Projected) -> tuple[Tensor, Tensor, Tensor]:
         """Curves (batch, k, n) of heights, and their derivatives by height and by sharpness."""
-        ...
 
     def projection_gradients(
         self, given: Projected, upstream: Tensor, of_weights: bool
@@ -95,4 +86,3 @@ class SoftCurves(Protocol):
 
         Those of the weights are undefined unless `of_weights`.
         """
-        ...

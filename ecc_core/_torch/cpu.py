@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ecc_core._backends import backend
 from ecc_core._backends.cpu.soft import coefficients as soft_coefficients
-from ecc_core._backends.cpu.soft.orthants import Cells
+from ecc_core._backends.cpu.soft.coefficients import Cells
 from ecc_core._backends.cpu.soft.sums import Sums
 from ecc_core._backends.cpu.soft.transform import Projection
 from ecc_core._backends.soft import Projected, SoftImages
@@ -30,9 +30,9 @@ def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tens
     values, levels = _values(images), _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
     weights = _coefficients(values, images.connectivity)
-    sums = _sums(values, weights, -levels if images.superlevel else levels, slope).curves()
-    if images.superlevel:
-        sums[1] *= -1
+    sign = -1 if images.superlevel else 1
+    sums = Sums(_points(values), weights, sign * levels, slope, threads()).curves()
+    sums[1] *= sign
     curve, slopes, spreads = map(torch.from_numpy, sums.astype(values.dtype))
     return curve, slopes, spreads, torch.from_numpy(weights if keep else weights[:, :0].copy())
 
@@ -58,7 +58,8 @@ def gradient(
     elif not coefficients.shape[1]:
         weights = _coefficients(values, images.connectivity)
     sign = -1 if images.superlevel else 1
-    sums = _sums(values, weights, sign * _doubles(images.thresholds), float(images.sharpness))
+    levels, slope = sign * _doubles(images.thresholds), float(images.sharpness)
+    sums = Sums(_points(values), weights, levels, slope, threads())
     found = sums.gradients(-sign * _doubles(upstream), double)
     return torch.from_numpy(found.reshape(values.shape)).to(dtype)
 
@@ -101,11 +102,11 @@ def projection_gradients(
 
 def _projection(given: Projected) -> Projection:
     weights, vectors = given.weights.flatten(2).numpy(), _doubles(given.vectors)
-    places = np.indices(given.grid, np.float64).reshape(len(given.grid), -1)
+    grid = given.weights.shape[2:]
+    places = np.indices(grid, np.float64).reshape(len(grid), -1)
     places -= places[:, -1:] / 2
-    orthants = (vectors < 0) @ (1 << np.arange(vectors.shape[1])[::-1])
     levels, sharpness = _doubles(given.heights), float(given.sharpness)
-    return Projection(weights, places, vectors, orthants, levels, sharpness, threads())
+    return Projection(weights, places, vectors, levels, sharpness, threads())
 
 
 def _values(images: SoftImages) -> Array:
@@ -118,12 +119,6 @@ def _values(images: SoftImages) -> Array:
         )
     image = images.image.to(images.thresholds.dtype)
     return filtration(image, terms, images.mask, images.superlevel).contiguous().numpy()
-
-
-def _sums(values: Array, weights: Array, levels: Floats, sharpness: float) -> Sums:
-    """Sums over the points of images (batch, *spatial) with these coefficients."""
-    exact = values.dtype == np.float64
-    return Sums(_points(values), weights, levels, sharpness, threads(), exact)
 
 
 def _points(values: Array) -> Array:

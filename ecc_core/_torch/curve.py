@@ -36,24 +36,16 @@ def _plain(*args: Any) -> tuple[Tensor, ...]:
     return (curve,)
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.set_materialize_grads(False)
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.options = inputs[5:8]
-    ctx.save_for_backward(*output[1:], *inputs[:5])
-    ctx.save_for_forward(*output[1:], *inputs[:5])
-
-
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 9
-    return gradients_of(ctx.needs_input_grad, ctx.saved_tensors, ctx.options, gradient)
+    return gradients_of(ctx.needs_input_grad, ctx.saved_tensors, ctx.options[:3], gradient)
 
 
 def gradients_of(
     needed: tuple[bool, ...], saved: tuple[Any, ...], options: tuple[Any, ...], gradient: Tensor
 ) -> tuple[Any, ...]:
-    """Gradients of the arguments of the operator, from the tensors that `_setup` saves."""
+    """Gradients of the arguments of the operator, from the tensors that it saves."""
     needs_image, needs_thresholds, needs_sharpness, needs_terms = needed[:4]
     wanted = "wide" if needs_terms else "image" if needs_image else "none"
     found = soft_curve_backward(gradient, *saved, *options, wanted)
@@ -78,11 +70,10 @@ def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
     slopes, spreads, _, image = ctx.saved_tensors[:4]
     by_image, by_threshold, by_sharpness, by_terms = tangents[:4]
     total = torch.zeros_like(slopes)
-    if by_image is not None:
-        total = total + _pushed(by_image.to(slopes.dtype), ctx.saved_tensors, ctx.options)
-    if by_terms is not None:
-        along = spread(by_terms, image.shape[1:])
-        total = total + _pushed(along, ctx.saved_tensors, ctx.options)
+    along = None if by_terms is None else spread(by_terms, image.shape[1:])
+    for change in (by_image, along):
+        if change is not None:
+            total = total + _pushed(change.to(slopes.dtype), ctx.saved_tensors, ctx.options)
     if by_threshold is not None:
         total = total + slopes * by_threshold
     if by_sharpness is not None:
@@ -97,12 +88,12 @@ def _pushed(change: Tensor, saved: tuple[Any, ...], options: tuple[Any, ...]) ->
     for j in range(thresholds.shape[0]):
         one = slice(j, j + 1)
         rows = torch.ones_like(slopes[:, one]), slopes[:, one], spreads[:, one]
-        given = *rows, coefficients, image, thresholds[one], *others, *options, "wide"
+        given = *rows, coefficients, image, thresholds[one], *others, *options[:3], "wide"
         each.append((soft_curve_backward(*given)[0] * change).flatten(1).sum(1))
     return torch.stack(each, 1) if each else torch.zeros_like(slopes)
 
 
-@operator(_fake, stacked=(0, 4), backward=_backward, push=_push, setup=_setup, plain=_plain)
+@operator(_fake, stacked=(0, 4), backward=_backward, push=_push, plain=_plain)
 def soft_curve(
     image: Tensor,
     thresholds: Tensor,
@@ -126,16 +117,10 @@ def soft_curve(
     return soft_curves(image.device.type).curves(given, keep)
 
 
-def _fake_backward(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    coefficients: Tensor,
-    image: Tensor,
-    *rest: Any,
-) -> tuple[Tensor, ...]:
-    shape = (0,) if rest[-1] == "none" else image.shape
-    by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
+def _fake_backward(*args: Any) -> tuple[Tensor, ...]:
+    slopes, image, wanted = args[1], args[4], args[-1]
+    shape = (0,) if wanted == "none" else image.shape
+    by_image = image.new_empty(shape, dtype=_dtype(image, wanted))
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
 

@@ -19,7 +19,17 @@ DEVICES = ("cpu", "cuda")
 
 
 def _save_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Set up derivatives that need no saved tensors."""
+    """Set up derivatives that only raise an error."""
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    """Save the results after the first, which have no derivatives, and the arguments."""
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*output[1:])
+    tensors = [x for x in inputs if x is None or isinstance(x, Tensor)]
+    ctx.options = inputs[len(tensors) :]
+    ctx.save_for_backward(*output[1:], *tensors)
+    ctx.save_for_forward(*output[1:], *tensors)
 
 
 def operator(
@@ -27,16 +37,16 @@ def operator(
     stacked: tuple[int, ...],
     backward: Callable[..., Any] | None = None,
     push: Callable[..., Any] | None = None,
-    setup: Callable[[Any, tuple[Any, ...], Any], None] = _save_nothing,
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as an operator of torch, and return what calls it.
 
     `fake` returns empty results, and `plain` the same results in operators of torch, for models
     that are exported to ONNX. `stacked` are the positions of the arguments with a leading batch
-    axis, which all results have. `setup` saves tensors for `backward`, which takes the gradients of
-    the results, and `push`, which takes the tangents of the arguments; without `push`, `backward`
-    raises an error for both.
+    axis, which all results have. `backward` takes the gradients of the results, and `push` the
+    tangents of the arguments. Both find all results but the first, and then the arguments that may
+    be tensors, among the saved tensors, and the other arguments, which come last, as `options`.
+    Without `push`, `backward` raises an error for both.
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,6 +59,7 @@ def operator(
         torch.library.register_vmap(name, _vmapped(registered, stacked))
         if backward is None:
             return registered  # type: ignore[no-any-return]
+        setup = _save if push else _save_nothing
         torch.library.register_autograd(name, backward, setup_context=setup)
         functions = backward, push or backward, setup, plain or registered
         return _differentiable(registered, implementation, *functions)

@@ -10,10 +10,14 @@ import torch
 from torch import Tensor
 
 from ecc_core._request.filtration import check_connectivity, check_flag
-from ecc_core._torch import orthants
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.operators import bypasses_torch
-from ecc_core._torch.transform import soft_projection
+from ecc_core._torch.transform import (
+    coordinates,
+    orthant_coefficients,
+    scaled,
+    soft_projection,
+)
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
 
@@ -128,7 +132,7 @@ def soft_euler_curve(
         unit = arguments.unit(given)
         scale = 1.0 if direction_scale is None else direction_scale
         factor = arguments.finite_scalar(scale, "direction_scale", image, dtype)
-        axes = [orthants.coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
+        axes = [coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
         terms = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
     elif direction_scale is not None:
         raise ValueError("`direction_scale` must come with a `direction`, got no direction")
@@ -140,10 +144,10 @@ def soft_euler_curve(
     slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
     others = (levels, slope, terms, mask, connectivity, superlevel, ties, keep)
     if image.is_cuda and bypasses_torch((image, *others)):
-        from ecc_core._torch import fused
+        from ecc_core._torch import cuda
 
-        if fused.applies(image, *others):
-            return fused.soft_curve(image, *others, n_spatial)
+        if cuda.fuses(image, *others):
+            return cuda.fused_curve(image, *others, n_spatial)
     views = len(batch) != 1  # otherwise the shapes are those of the operator
     curve: Tensor
     curve, *_ = soft_curve(image.reshape(math.prod(batch), *spatial) if views else image, *others)
@@ -231,7 +235,7 @@ def soft_euler_transform(
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
-    owned = orthants.orthant_coefficients(flat, connectivity, extension)
+    owned = orthant_coefficients(flat, connectivity, extension)
     values: Tensor
-    values, *_ = soft_projection(owned, orthants.scaled(unit, steps), levels, slope)
+    values, *_ = soft_projection(owned, scaled(unit, steps), levels, slope)
     return values.reshape(*batch, vectors.shape[0], levels.numel())

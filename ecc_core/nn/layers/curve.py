@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ecc_core._torch.orthants import positions, scaled
+from ecc_core._torch.transform import positions, scaled
 from ecc_core.nn import _exact, _parameters
 from ecc_core.nn.layers._base import Hard, Range
 from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize

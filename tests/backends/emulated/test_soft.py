@@ -18,7 +18,7 @@ from ecc_core.nn.functional import soft_euler_curve
 @pytest.fixture
 def soft(emulator):
     """The modules of soft curves, for tensors of the CPU."""
-    packages = "_backends.cuda.soft_plans", "_backends.cuda.soft", "_torch.cuda", "_torch.fused"
+    packages = "_backends.cuda.soft_plans", "_backends.cuda.soft", "_torch.cuda"
     backend = {f"ecc_core._backends.cuda.{name}": m for name, m in vars(emulator.backend).items()}
     with mock.patch.dict(sys.modules, {"cupy": fake_cupy(), **backend}):
         names = [package.split(".")[-1] for package in packages]
@@ -80,7 +80,7 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
         n_spatial=len(shape) - 1,
     )
     options = None, mask, connectivity, superlevel, "raster", True
-    curve = soft.fused.soft_curve(*found, *options, len(shape) - 1)
+    curve = soft.cuda.fused_curve(*found, *options, len(shape) - 1)
     forward = ["soft_small"] if small else ["soft_levels", "soft_scan", "soft_levels"]
     coefficients = ("points", "coefficients2d", "coefficients3d")[len(shape) - 2]
     assert soft.launched == [coefficients, *forward]

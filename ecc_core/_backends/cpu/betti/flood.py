@@ -56,15 +56,6 @@ class Flooding(NamedTuple):
     merged_into: NDArray[np.int32]
 
 
-class _Components(NamedTuple):
-    """Points at which the components that last are born and die, oldest first, and the others."""
-
-    births: Points
-    deaths: Points
-    weak_births: Points
-    weak_deaths: Points
-
-
 def persistent_regions(
     image: Array,
     shown: Array,
@@ -86,7 +77,7 @@ def persistent_regions(
     threshold : number or None
         Points that enter after it have no label.
     """
-    found = _components(image, shown, least, filtration, workers)
+    births, deaths, weak = _components(image, shown, least, filtration, workers)
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
@@ -95,32 +86,27 @@ def persistent_regions(
     near = _near(keys.shape, filtration.cubes, home_of(image.shape) if wraps else None)
     later = np.zeros(keys.size, np.uint32)
     _compare(keys.reshape(-1), *near[:2], later)
-    labels = _flood(later, shown, found, near)
-    merged = np.arange(found.births.size + 1, dtype=np.int32)
-    dies = np.flatnonzero(found.deaths >= 0)
-    ends = found.deaths[dies]
-    dies = dies[np.lexsort((ends, values.reshape(-1)[ends]))]
-    places = _padded(found.deaths[dies], image.shape)
+    labels = _flood(later, shown, births, weak, near)
+    merged = np.arange(births.size + 1, dtype=np.int32)
+    ends = deaths[deaths >= 0]
+    places = _padded(ends[np.lexsort((ends, values.reshape(-1)[ends]))], image.shape)
     parents = merged.copy()
     _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, near.home, parents, merged)
     merged[merged == np.arange(merged.size)] = 0
     if threshold is not None:  # the components that are born before it come first
         shown = shown & _reaches(image, threshold, filtration.superlevel)
-        born = shown.reshape(-1)[found.births]
-        found = found._replace(births=found.births[born], deaths=found.deaths[born])
-        merged = merged[: found.births.size + 1]
-        labels = _flood(later, shown, found, near)
+        born = shown.reshape(-1)[births]
+        births, deaths = births[born], deaths[born]
+        merged = merged[: births.size + 1]
+        labels = _flood(later, shown, births, weak, near)
     inner = labels[(slice(1, -1),) * image.ndim]
-    return Flooding(np.where(shown & (inner > 0), inner, 0), found.births, found.deaths, merged[1:])
+    return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged[1:])
 
 
 def _components(
     image: Array, shown: Array, least: float, filtration: Filtration, workers: int | None
-) -> _Components:
-    """Return where components begin and end."""
-    empty = np.empty(0, np.int64)
-    if not shown.any():
-        return _Components(empty, empty, empty, empty)
+) -> tuple[Points, Points, Points]:
+    """Return where components that last begin and end, oldest first, and where the others do."""
     mask, flat = None if shown.all() else shown[None], image.reshape(-1)
     omitted = replace(filtration, nan="omit")
     ((births, deaths),) = persistence_pairs(
@@ -129,18 +115,17 @@ def _components(
     native = image.dtype.newbyteorder("=")
     values = flat[births].astype(native), flat[deaths].astype(native)
     lasts = (deaths < 0) | ((values[0] != values[1]) & lasting(*values, least))
-    return _Components(births[lasts], deaths[lasts], births[~lasts], deaths[~lasts])
+    return births[lasts], deaths[lasts], np.stack([births, deaths])[:, ~lasts]
 
 
 def _flood(
-    later: NDArray[np.uint32], shown: Array, found: _Components, near: _Near
+    later: NDArray[np.uint32], shown: Array, births: Points, weak: Points, near: _Near
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
     labels = np.where(np.pad(shown, 1), np.int32(0), np.int32(CLOSED))
     inside = np.pad(shown, 1) if near.home is None else np.pad(shown, 1, mode="wrap")
-    joined = shown.reshape(-1)[found.weak_deaths]
-    weak = found.weak_births[joined], found.weak_deaths[joined]
-    seeds, *ends = (_padded(points, shown.shape) for points in (found.births, *weak))
+    weak = weak[:, shown.reshape(-1)[weak[1]]]
+    seeds, *ends = (_padded(points, shown.shape) for points in (births, *weak))
     stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
     following = np.empty(ends[0].size, np.int32)
     free = np.append(np.packbits(inside.reshape(-1), bitorder="little"), np.uint8(0))
@@ -307,16 +292,13 @@ def _merge(
     """Write which label each one joins, for the places at which they end, in their order."""
     for place in places:
         oldest = merged.size
-        for step in steps:
-            label = labels[at_home(home, place + step)]
-            beside, key = keys[place + step], keys[place]
-            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
-                oldest = min(oldest, find(parents, label))
-        for step in steps:
-            label = labels[at_home(home, place + step)]
-            beside, key = keys[place + step], keys[place]
-            if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
-                younger = find(parents, label)
-                if younger != oldest:
-                    parents[younger] = oldest
-                    merged[younger] = oldest
+        for joins in (False, True):  # the oldest component must be known before others join it
+            for step in steps:
+                label = labels[at_home(home, place + step)]
+                beside, key = keys[place + step], keys[place]
+                if 0 < label < CLOSED and (beside < key or (beside == key and step < 0)):
+                    root = find(parents, label)
+                    if not joins:
+                        oldest = min(oldest, root)
+                    elif root != oldest:
+                        parents[root] = merged[root] = oldest

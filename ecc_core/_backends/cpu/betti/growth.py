@@ -10,6 +10,7 @@ image that it reaches, and the nodes that it meets, all by key. What it was befo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -110,7 +111,12 @@ def grown(
     _sort_points(keys, staged.layout, found[0], order)
     near = neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
     offsets = near[0] @ staged.steps
-    touched, parents = _sides(field, staged, open_sides), np.zeros(staged.size, index)
+    # Which sides of the image each staged point touches: two bits for each axis.
+    touched, lead = np.zeros(staged.size, np.uint8), 3 - field.ndim
+    for axis, end in itertools.product(range(lead, 3), (0, 1)):
+        points = _side(touched, staged, (axis, end))
+        points |= OPEN if (axis, end) in open_sides else 1 << (2 * (axis - lead) + end)
+    parents = np.zeros(staged.size, index)
     owners = np.full(staged.size if open_sides else 0, -1, index)
     most = sum(_side(keys, staged, side).size for side in open_sides)
     join = _join_open if open_sides else _join_closed
@@ -126,17 +132,6 @@ def _side(staged_points: Array, staged: Staged, side: Side) -> Array:
     axis, end = side
     plane = section(staged.block, axis, end * (staged.block.stop[axis] - 1))
     return staged.part(staged_points, plane).squeeze(axis)
-
-
-def _sides(field: Field, staged: Staged, open_sides: Sequence[Side]) -> NDArray[np.uint8]:
-    """Return which sides of the image each staged point touches: two bits for each axis."""
-    touched, lead = np.zeros(staged.size, np.uint8), 3 - field.ndim
-    for axis in range(field.ndim):
-        for end in (0, 1):
-            side = axis + lead, end
-            inner = _side(touched, staged, side)
-            inner |= OPEN if side in open_sides else 1 << (2 * axis + end)
-    return touched
 
 
 @kernel()

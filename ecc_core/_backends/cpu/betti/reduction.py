@@ -162,22 +162,11 @@ def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue:
     squares on paths above it that have not been passed, and in the last bit whether an odd number
     of paths has come down to it; all are 0 before and after.
     """
-    size = 0
-    for k in range(4):
-        edge = side_of(square, steps, home, k)
-        if faces[edge] != IGNORED:
-            states[edge] = 2
-            queue[size] = edge
-            size += 1
-    roots, i = size, 0
-    while i < size:
-        edge = queue[i]
-        i += 1
-        if faces[edge] > PAIRED:
-            continue
+    size = i = 0
+    edge, below = -1, square
+    while True:
         if size + 4 > queue.size:
             queue = np.concatenate((queue, np.empty_like(queue)))
-        below = square_at(edge, PAIRED - faces[edge], steps, home)
         for k in range(4):
             side = side_of(below, steps, home, k)
             if side != edge and faces[side] != IGNORED:
@@ -185,29 +174,17 @@ def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue:
                     queue[size] = side
                     size += 1
                 states[side] += 2
-    ready = 0
-    for k in range(roots):
-        edge = queue[k]
-        states[edge] ^= 1
-        states[edge] -= 2
-        if states[edge] < 2:
-            queue[ready] = edge
-            ready += 1
-    # What was found is found again: the first part of the queue is reused.
-    reached = 0
-    while ready > reached:
-        ready -= 1
-        edge = queue[ready]
-        odd = states[edge]
-        states[edge] = 0
-        if faces[edge] > PAIRED:
-            if odd:
-                queue[ready] = queue[reached]
-                queue[reached] = edge
-                reached += 1
-                ready += 1
-            continue
+        while i < size and faces[queue[i]] > PAIRED:
+            i += 1
+        if i == size:
+            break
+        edge = queue[i]
+        i += 1
         below = square_at(edge, PAIRED - faces[edge], steps, home)
+    # What was found is found again: the first part of the queue is reused.
+    ready = reached = 0
+    edge, below, odd = -1, square, 1
+    while True:
         for k in range(4):
             side = side_of(below, steps, home, k)
             if side != edge and faces[side] != IGNORED:
@@ -216,7 +193,20 @@ def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue:
                 if states[side] < 2:
                     queue[ready] = side
                     ready += 1
-    return queue, reached
+        while ready > reached:
+            ready -= 1
+            edge, odd = queue[ready], states[queue[ready]]
+            states[edge] = 0
+            if faces[edge] <= PAIRED:
+                break
+            if odd:
+                queue[ready] = queue[reached]
+                queue[reached] = edge
+                reached += 1
+                ready += 1
+        else:
+            return queue, reached
+        below = square_at(edge, PAIRED - faces[edge], steps, home)
 
 
 @subroutine()

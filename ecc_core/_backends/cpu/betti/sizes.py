@@ -70,7 +70,9 @@ def join_pieces(
     more[:, 2] += count * (more[:, 0] % 4 == MEET)
     moved = {side: ends + count * (ends >= 0) for side, ends in high.ends.items()}
     touch = low.ends[axis, 1], low.faces[axis, 1], moved[axis, 0], high.faces[axis, 0]
-    meetings = _meetings(*touch, kind_of(filtration, complement=False).connectivity > 1)
+    wide = kind_of(filtration, complement=False).connectivity > 1
+    edges, entered = edges_across(*touch, wide=wide)
+    meetings = np.column_stack([4 * (entered.astype(np.int64) + 1) + MEET, edges])
     faces = joined_faces(low.faces, high.faces, axis)
     ends = joined_faces(low.ends, moved, axis)
     leaves = [_leaves(ends[side], faces[side]) for side in faces]
@@ -85,13 +87,6 @@ def join_pieces(
     found[1] = np.maximum(found[1], np.maximum(low.found[1], high.found[1]))
     found[2:] += low.found[2:] + high.found[2:]
     return Growth(found, nodes, changes, faces, {side: numbers[end] for side, end in ends.items()})
-
-
-def _meetings(ends: Array, keys: Array, far_ends: Array, far_keys: Array, wide: bool) -> Values:
-    """Return the changes by which the nodes of two faces that touch meet."""
-    edges, edge_keys = edges_across(ends, keys, far_ends, far_keys, wide=wide)
-    codes = 4 * (edge_keys.astype(np.int64) + 1) + MEET
-    return np.column_stack([codes, edges])
 
 
 def _leaves(ends: Array, keys: Array) -> Values:

@@ -52,18 +52,12 @@ def torus_pairs(
         return births, np.append(deaths, np.full(loops.size, -1))
     if 1 not in image.shape:
         return tunnel_pairs(image, never, filtration)
-    return _thin_pairs(image, never, filtration)
-
-
-def _thin_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Points, Points]:
-    """Return the tunnels of a volume with axes of length 1.
-
-    Each such axis is a circle, by which the rest is multiplied (Künneth's formula): a class of the
-    rest stays one, and becomes another one of the next dimension.
-    """
+    # Each axis of length 1 is a circle, by which the rest is multiplied (Künneth's formula): a
+    # class of the rest stays one, and becomes another one of the next dimension.
     rest = np.atleast_1d(image.squeeze())
-    components, loops = (torus_pairs(rest, never, k, filtration.in_axes(rest.ndim)) for k in (0, 1))
-    parts = [loops] + [components] * (3 - rest.ndim)
+    own = filtration.in_axes(rest.ndim)
+    components, cycles = (torus_pairs(rest, never, k, own) for k in (0, 1))
+    parts = [cycles] + [components] * (3 - rest.ndim)
     births, deaths = map(np.concatenate, zip(*parts, strict=True))
     return births, deaths
 
@@ -114,17 +108,6 @@ def _root(paths: Any, place: Any) -> Any:
     return place, crossed
 
 
-@subroutine()
-def _beside(index: Any, step: Any, length: Any) -> Any:
-    """Return a neighbour's index along an axis, and whether it is across a side of the image."""
-    index += step
-    if index < 0:
-        return index + length, 1
-    if index >= length:
-        return index - length, 1
-    return index, 0
-
-
 @kernel()
 def _join(
     order: Any,
@@ -160,11 +143,12 @@ def _join(
             left &= left - ONE
             beside, edge = place + steps[k], np.int64(0)
             if not inside:
-                v, across_z = _beside(z, offsets[k, 0], shape[0])
-                u, across_y = _beside(y, offsets[k, 1], shape[1])
-                w, across_x = _beside(x, offsets[k, 2], shape[2])
-                beside = (v * shape[1] + u) * shape[2] + w
-                edge = across_z | across_y << 1 | across_x << 2
+                beside = np.int64(0)
+                for axis in range(3):
+                    index = (z, y, x)[axis] + offsets[k, axis]
+                    across = np.int64(index < 0) - np.int64(index >= shape[axis])
+                    beside = beside * shape[axis] + index + across * shape[axis]
+                    edge |= (across & 1) << axis
             if paths[beside] < 0:
                 continue
             left &= apart[k]

@@ -24,6 +24,7 @@ SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0  # s(-20) = 2e-9, s(-40) = 4e-18
 ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
 BIAS = 1023  # of the exponent of a double
 LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
+TAYLOR = tuple(1 / math.factorial(k) for k in range(11, -1, -1))
 
 
 @subroutine(error_model="numpy", fastmath={"contract"})
@@ -39,17 +40,10 @@ def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any
         scratch[p] = slope * places[p] + ROUND
     for p in range(count):
         f = (slope * places[p] - (scratch[p] - ROUND)) * LOG_E_2
-        series = f / 39916800 + 1 / 3628800
-        series = series * f + 1 / 362880
-        series = series * f + 1 / 40320
-        series = series * f + 1 / 5040
-        series = series * f + 1 / 720
-        series = series * f + 1 / 120
-        series = series * f + 1 / 24
-        series = series * f + 1 / 6
-        series = series * f + 1 / 2
-        series = series * f + 1
-        out[p] = series * f + 1
+        series = 0.0
+        for coefficient in TAYLOR:
+            series = series * f + coefficient
+        out[p] = series
         bits[p] = (bits[p] + BIAS) << 52
     for p in range(count):
         out[p] *= scratch[p]
@@ -106,41 +100,6 @@ def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
     return total, slope, spread
 
 
-@kernel(error_model="numpy")
-def curves(given: Any, part: Any, order: Any, buffer: Any, results: Any) -> None:
-    """Add to curves, and to their derivatives with respect to levels and sharpness.
-
-    `given` are the values and weights (images, points), the levels and the sharpness, `results` has
-    shape (3, images, n). `part` is a range of images and of points: first image, last image, first
-    point, last point. `order` holds the indices of the finite levels, sorted by level.
-    """
-    values, weights, levels, sharpness = given
-    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
-    exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
-    for image in range(part[0], part[1]):
-        for start in range(part[2], part[3], CHUNK):
-            first = 0
-            for run in range(ends.size):
-                middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count, entered = 0, 0.0  # points near the levels, and weights of those below
-                for p in range(start, min(start + CHUNK, part[3])):
-                    weight, place = weights[image, p], float(values[image, p]) - middle
-                    exact[count] = buffer[2, count] = place
-                    buffer[1, count] = weight
-                    entered += weight if place <= low else 0
-                    count += int(weight != 0) & int(low < place) & int(place < high)
-                full = -(-count // LANES) * LANES
-                exact[count:full] = 0
-                buffer[1:, count:full] = 0
-                exponentials(exact, sharpness, scratch, buffer[0], full)
-                for j in range(first, ends[run]):
-                    total, slope, spread = _sums(factors[j], places[j], buffer, full)
-                    results[0, image, order[j]] += total + entered
-                    results[1, image, order[j]] += slope * sharpness
-                    results[2, image, order[j]] += spread
-                first = ends[run]
-
-
 @subroutine(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
     """Add upstream * s' for one level to the buffer's second row."""
@@ -152,33 +111,48 @@ def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def gradients(given: Any, part: Any, order: Any, upstream: Any, buffer: Any, out: Any) -> None:
-    """Add weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
+def add(
+    given: Any, part: Any, order: Any, buffer: Any, results: Any, upstream: Any, out: Any
+) -> None:
+    """Add to curves and their derivatives by levels and sharpness, or to the gradients of points.
 
-    `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
+    `given` are the values and weights (images, points), the levels and the sharpness. `part` is a
+    range of images and of points: first image, last image, first point, last point. `order` holds
+    the indices of the finite levels, sorted by level. `results` are the curves and derivatives,
+    (3, images, n), or None. If `upstream` (images, n) is given, weight * sum over the levels of
+    upstream * sharpness * s'(z) is added to `out` (images, points) for every point.
     """
     values, weights, levels, sharpness = given
-    ends, bounds, factors, _ = prepare(levels, order, sharpness, buffer)
+    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
     for image in range(part[0], part[1]):
         for start in range(part[2], part[3], CHUNK):
             first = 0
             for run in range(ends.size):
                 middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count = 0
+                count, entered = 0, 0.0  # points near the levels, and weights of those below
                 for p in range(start, min(start + CHUNK, part[3])):
-                    place = float(values[image, p]) - middle
-                    exact[count], points[count] = min(max(place, low), high), p
-                    near = int(low < place) & int(place < high)
-                    count += int(weights[image, p] != 0) & near
+                    weight, place = weights[image, p], float(values[image, p]) - middle
+                    exact[count] = buffer[2, count] = place
+                    buffer[1, count], points[count] = weight, p
+                    entered += weight if place <= low else 0
+                    count += int(weight != 0) & int(low < place) & int(place < high)
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
-                buffer[1, :full] = 0
+                buffer[1:, count:full] = 0
                 exponentials(exact, sharpness, scratch, buffer[0], full)
-                for j in range(first, ends[run]):
-                    slope = buffer.dtype.type(upstream[image, order[j]])
-                    _add_slopes(factors[j], slope, buffer, full)
-                for i in range(count):
-                    p = points[i]
-                    out[image, p] += weights[image, p] * sharpness * buffer[1, i]
+                if results is not None:
+                    for j in range(first, ends[run]):
+                        total, slope, spread = _sums(factors[j], places[j], buffer, full)
+                        results[0, image, order[j]] += total + entered
+                        results[1, image, order[j]] += slope * sharpness
+                        results[2, image, order[j]] += spread
+                if upstream is not None:
+                    buffer[1, :full] = 0
+                    for j in range(first, ends[run]):
+                        slope = buffer.dtype.type(upstream[image, order[j]])
+                        _add_slopes(factors[j], slope, buffer, full)
+                    for i in range(count):
+                        p = points[i]
+                        out[image, p] += weights[image, p] * sharpness * buffer[1, i]
                 first = ends[run]

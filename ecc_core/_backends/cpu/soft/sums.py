@@ -1,4 +1,10 @@
-"""Soft curves of points with coefficients: choice of algorithm, windows, memory and threads.
+"""Soft curves of points with coefficients, from moments near the levels or point by point.
+
+The logistic function s differs from a step only where |z| < REACH, z = sharpness * (level - value).
+The range of values is therefore divided into *windows* around the levels, each with bins of equal
+width, and the gaps between them. Slots are numbered by increasing value: slot ``offsets[i]`` is the
+gap below window i, followed by the bins of that window; the last slot is everything above the last
+window.
 
 Sums are taken in an order that depends on sizes only, so results do not depend on the number of
 threads.
@@ -7,21 +13,23 @@ threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import ranges, share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
-from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
 Array = NDArray[Any]
-Part = tuple[int, int, int, int]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+REACH = 20.0  # s(-20) = 2e-9
+MOMENTS = 4
 STEP = 1 / 8  # width of a bin in units of 1 / sharpness
 CHUNK = 1 << 20  # points whose moments are summed at once
 MEMORY = 1 << 26  # bytes of moments at once
@@ -62,7 +70,7 @@ class Windows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over points of weight * s(sharpness * (level - value))."""
+    """Sums over points of weight * s(sharpness * (level - value)), exact if values are double."""
 
     values: Array
     """(images, points), as the weights, without NaN; infinite ones enter first or never."""
@@ -70,8 +78,6 @@ class Sums(NamedTuple):
     levels: Floats
     sharpness: float
     workers: int | None
-    exact: bool
-    """Whether sums are as accurate as the sigmoid in double precision."""
 
     def curves(self) -> Floats:
         """(3, images, n): the sums, their derivatives by the level and by the sharpness."""
@@ -80,8 +86,10 @@ class Sums(NamedTuple):
         if results.size == 0 or values.shape[1] == 0:
             return results
         order = self._finite_in_order()
-        add = self._add_points if self._takes_points(order) else self._add_windows
-        add(order, results)
+        if self._takes_points(order):
+            self._by_points(order, False, results)
+        else:
+            self._add_windows(order, results)
         for level in (-np.inf, np.inf) if order.size < levels.size else ():
             entered = (values <= level) & (values < np.inf)
             results[0, :, levels == level] = (self.weights * entered).sum(1)
@@ -96,7 +104,7 @@ class Sums(NamedTuple):
         if out.size:
             order = self._finite_in_order()
             if self._takes_points(order):
-                self._write_points(order, upstream, double, out)
+                self._by_points(order, double, None, upstream, out)
             else:
                 self._write_windows(order, upstream, out)
         return out
@@ -108,7 +116,7 @@ class Sums(NamedTuple):
 
     def _takes_points(self, order: Integers) -> bool:
         """Whether to sum point by point: exactly, or where windows do not pay."""
-        if self.exact:
+        if self.values.dtype == np.float64:
             return True
         levels = self.levels, order, self.sharpness, soft_points.SINGLE_SPAN
         count = max(soft_points.runs(*levels).size, 1)
@@ -118,7 +126,7 @@ class Sums(NamedTuple):
 
     def _add_windows(self, order: Integers, results: Floats) -> None:
         """Sums by the moments of windows."""
-        values, weights, levels, sharpness, workers, _ = self
+        values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
         chunks = -(-points // CHUNK)
@@ -144,7 +152,7 @@ class Sums(NamedTuple):
 
     def _write_windows(self, order: Integers, upstream: Floats, out: Array) -> None:
         """Gradients by interpolation in tables of the windows."""
-        values, weights, levels, sharpness, workers, _ = self
+        values, weights, levels, sharpness, workers = self
         images, points = values.shape
         grid = Windows.around(levels[order], sharpness)
         chunk = max(CHUNK // images, ALONE)
@@ -166,28 +174,15 @@ class Sums(NamedTuple):
             share(ranges(count, threads), fill, threads)
             share(list(itertools.product(range(count), range(0, points, chunk))), look_up, threads)
 
-    def _add_points(self, order: Integers, results: Floats) -> None:
-        """Sums point by point."""
-        pieces = -(-self.values.shape[1] // PART)
-        sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
-
-        def add(given: Any, part: Part, buffer: Array) -> None:
-            soft_points.curves(given, part, order, buffer, sums[part[2] // PART])
-
-        self._share(add, self.exact)
-        if pieces > 1:
-            np.sum(sums, axis=0, out=results)
-
-    def _write_points(self, order: Integers, upstream: Floats, double: bool, out: Array) -> None:
-        """Gradients point by point."""
-
-        def write(given: Any, part: Part, buffer: Array) -> None:
-            soft_points.gradients(given, part, order, upstream, buffer, out)
-
-        self._share(write, self.exact or double)
-
-    def _share(self, work: Callable[[Any, Part, Array], None], double: bool) -> None:
-        """Call `work` on parts: first and last image, first and last point."""
+    def _by_points(
+        self,
+        order: Integers,
+        double: bool,
+        results: Floats | None = None,
+        upstream: Floats | None = None,
+        out: Array | None = None,
+    ) -> None:
+        """Sums, or gradients by those of the sums, point by point."""
         images, points = self.values.shape
         step = max(1, PART // points)
         parts = [
@@ -195,11 +190,192 @@ class Sums(NamedTuple):
             for i in range(0, images, step)
             for p in range(0, points, PART)
         ]
+        pieces = -(-points // PART)
+        sums: list[Any] = [results] * pieces
+        if results is not None and pieces > 1:
+            sums = [np.zeros_like(results) for _ in sums]
 
-        def each(queue: Iterator[Part]) -> None:
-            buffer = np.empty(soft_points.BUFFER, np.float64 if double else np.float32)
+        def each(queue: Iterator[tuple[int, int, int, int]]) -> None:
+            given = self.values, self.weights, self.levels, self.sharpness
+            buffer = np.empty(soft_points.BUFFER, np.float64 if double else self.values.dtype)
             for part in queue:
-                work((self.values, self.weights, self.levels, self.sharpness), part, buffer)
+                soft_points.add(given, part, order, buffer, sums[part[2] // PART], upstream, out)
 
         enough = self.values.size * self.levels.size // FEW_TERMS
         share(parts, each, thread_count(self.workers, enough))
+        if pieces > 1 and results is not None:
+            np.sum(sums, axis=0, out=results)
+
+
+@subroutine(error_model="numpy")
+def _window(value: Any, ends: Any) -> Any:
+    """Index of the first window that ends above the value, or the number of windows."""
+    low, high = 0, ends.size
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(error_model="numpy")
+def deposit(values: Any, weights: Any, windows: Any, moments: Any) -> None:
+    """Add the moments, weight times 1, e, e**2 and e**3, of points to the slots of their values.
+
+    e is the distance from the centre of the bin in units of its width. Points at -inf are in the
+    first slot, and points at +inf never enter.
+    """
+    starts, ends, offsets, width = windows
+    per_bin = 1 / width
+    for i in range(values.size):
+        weight = float(weights[i])
+        value = float(values[i])
+        if weight == 0 or value == np.inf:
+            continue
+        window = _window(value, ends)
+        slot = offsets[window]
+        if window < ends.size and value >= starts[window]:
+            place = (value - starts[window]) * per_bin
+            bin = min(int(place), offsets[window + 1] - slot - 2)
+            e = place - bin - 0.5
+            slot += 1 + bin
+            moments[slot, 1] += weight * e
+            moments[slot, 2] += weight * e * e
+            moments[slot, 3] += weight * e * e * e
+        moments[slot, 0] += weight
+
+
+@subroutine(error_model="numpy")
+def _near(level: Any, sharpness: Any, windows: Any) -> Any:
+    """Window of a level, and the range of those of its bins that are within reach of it."""
+    (starts, ends, offsets, width), reach = windows, REACH / sharpness
+    window = _window(level, ends)
+    if window == ends.size:  # an infinite level
+        return window, 0, 0
+    bins = offsets[window + 1] - offsets[window] - 1
+    low = (level - reach - starts[window]) / width
+    high = (level + reach - starts[window]) / width + 1
+    # Written so that any level, NaN too, gives bins of the window.
+    first = int(min(low if low > 0.0 else 0.0, float(bins)))
+    last = int(high if high < bins else float(bins))
+    return window, first, max(first, last)
+
+
+@subroutine(error_model="numpy")
+def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
+    """Write the factors of the moments of a bin with centre z and width `a` in units of z.
+
+    They are the Taylor coefficients of s(z), and of its derivatives with respect to the level and
+    to the sharpness.
+    """
+    s = 1 / (1 + math.exp(-z))
+    s1 = s * (1 - s)
+    s2 = s1 * (1 - 2 * s)
+    s3 = s1 * (1 - 6 * s1)
+    s4 = s2 * (1 - 12 * s1)
+    b, c = a * a / 2, a * a * a / 6
+    weights[0, 0], weights[0, 1], weights[0, 2], weights[0, 3] = s, -a * s1, b * s2, -c * s3
+    weights[1, 0], weights[1, 1] = sharpness * s1, -sharpness * a * s2
+    weights[1, 2], weights[1, 3] = sharpness * b * s3, -sharpness * c * s4
+    weights[2, 0], weights[2, 1] = z * s1 / sharpness, -a * (s1 + z * s2) / sharpness
+    weights[2, 2] = b * (2 * s2 + z * s3) / sharpness
+    weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
+
+
+@subroutine(error_model="numpy", fastmath={"reassoc", "contract"})
+def _dot(weights: Any, moments: Any) -> Any:
+    """Sum of products, in any order so that the loop is vectorized."""
+    total = 0.0
+    for bin in range(weights.shape[0]):
+        for moment in range(MOMENTS):
+            total += weights[bin, moment] * moments[bin, moment]
+    return total
+
+
+@kernel(error_model="numpy")
+def evaluate(moments: Any, levels: Any, sharpness: Any, windows: Any, results: Any) -> None:
+    """Write curves, and their derivatives with respect to levels and sharpness, to `results`.
+
+    `moments` has shape (images, slots, 4), and `results` has shape (3, images, levels).
+    """
+    starts, _, offsets, width = windows
+    images, slots, _ = moments.shape
+    below = np.zeros((images, slots + 1))
+    for image in range(images):
+        for slot in range(slots):
+            below[image, slot + 1] = below[image, slot] + moments[image, slot, 0]
+    for j in range(levels.size):
+        level = levels[j]
+        if level == -np.inf:
+            continue
+        window, first, last = _near(level, sharpness, windows)
+        slot = offsets[window] + 1 + first
+        weights = np.empty((3, last - first, MOMENTS))
+        for bin in range(first, last):
+            z = sharpness * (level - starts[window] - (bin + 0.5) * width)
+            _weigh(z, sharpness * width, sharpness, weights[:, bin - first])
+        for image in range(images):
+            results[0, image, j] = below[image, min(slot, slots)]
+            for kind in range(3):
+                results[kind, image, j] += _dot(weights[kind], moments[image, slot:])
+
+
+@kernel(error_model="numpy")
+def tabulate(gradients: Any, levels: Any, sharpness: Any, windows: Any, table: Any) -> None:
+    """Tabulate a function of the value, and its slope, at the ends of all bins.
+
+    The function is the sum over the levels of ``gradient * sharpness * s'(z)``. `gradients` has
+    shape (images, levels), and `table` has shape (images, slots, 2) and is zero. Slopes are per
+    bin.
+    """
+    starts, ends, offsets, width = windows
+    images = gradients.shape[0]
+    for j in range(levels.size):
+        level = levels[j]
+        if level == -np.inf:
+            continue
+        window, first, last = _near(level, sharpness, windows)
+        if window == ends.size:
+            continue
+        nodes = np.empty((last + 1 - first, 2))
+        for bin in range(first, last + 1):
+            z = sharpness * (level - starts[window] - bin * width)
+            s = 1 / (1 + math.exp(-z))
+            s1 = s * (1 - s)
+            nodes[bin - first, 0] = s1 * sharpness
+            nodes[bin - first, 1] = -s1 * (1 - 2 * s) * sharpness * sharpness * width
+        for image in range(images):
+            gradient, at = gradients[image, j], offsets[window] + first
+            for bin in range(nodes.shape[0]):
+                table[image, at + bin, 0] += gradient * nodes[bin, 0]
+                table[image, at + bin, 1] += gradient * nodes[bin, 1]
+
+
+@kernel(error_model="numpy")
+def gather(values: Any, weights: Any, windows: Any, table: Any, out: Any) -> None:
+    """Write weight * table(value), by cubic Hermite interpolation within the windows.
+
+    Between windows the function is zero.
+    """
+    starts, ends, offsets, width = windows
+    per_bin = 1 / width
+    for i in range(values.size):
+        weight = float(weights[i])
+        value = float(values[i])
+        out[i] = 0
+        if weight == 0:
+            continue
+        window = _window(value, ends)
+        first = offsets[window]
+        if window == ends.size or not value >= starts[window]:
+            continue
+        place = (value - starts[window]) * per_bin
+        bin = min(int(place), offsets[window + 1] - first - 2)
+        u = place - bin
+        v0, d0 = table[first + bin, 0], table[first + bin, 1]
+        v1, d1 = table[first + bin + 1, 0], table[first + bin + 1, 1]
+        rise = v1 - v0
+        cubic = d0 + d1 - 2 * rise
+        out[i] = weight * (v0 + u * (d0 + u * (rise - d0 - cubic + u * cubic)))
