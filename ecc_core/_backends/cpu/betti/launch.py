@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.blocks import Field, Worker
+from ecc_core._backends.cpu.betti.blocks import Field, Staged, add_block
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
 from ecc_core._backends.cpu.betti.order import distinct, entry_values, stable_order
 from ecc_core._backends.cpu.betti.planar import planar_pairs
@@ -129,10 +129,10 @@ def grow(
     forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
-        worker = Worker(field, forests, bins)
+        histograms = [np.zeros(bins, np.int64) for _ in kinds]
         for block in queue:
-            worker.add(block, plans, nan)
-        return worker.histograms
+            add_block(Staged(block, field), plans, nan, forests, histograms)
+        return histograms
 
     counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
     return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.basins import Nodes, number_nodes, open_points
+from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
-from ecc_core._backends.cpu.betti.forest import Forest, join, section, unjoined
+from ecc_core._backends.cpu.betti.forest import Forest, hold_frame, join, section, unjoined
 from ecc_core._backends.cpu.betti.glue import edges_across
 from ecc_core._backends.cpu.betti.lasting import Lasting
 from ecc_core._backends.cpu.betti.launch import cumulate, grow, laid_out, rank_plans
@@ -169,12 +169,10 @@ def _graph_of(
     ended: Ended | None,
 ) -> Graph:
     """Join the blocks of a forest, and return what is not final."""
-    edges = np.concatenate([part.edges for part in forest.parts])
-    keys = np.concatenate([part.keys for part in forest.parts])
-    ends = {side: forest.surface[forest.grid.side(*side)] for side in faces}
+    ends = {side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in faces}
     ordered = {side: _ordered(face, forest.kind, top) for side, face in faces.items()}
-    nodes, frame = forest.nodes(), forest.kind.complement
-    return _reduced(nodes, edges, keys, histogram, ordered, ends, frame, ended)
+    nodes, (edges, keys, _), _ = forest.joined()
+    return _reduced(nodes, edges, keys, histogram, ordered, ends, forest.kind.complement, ended)
 
 
 def _reduced(
@@ -189,14 +187,13 @@ def _reduced(
 ) -> Graph:
     """Join nodes along edges, and return what other boxes can still change."""
     nodes.places[:] = np.arange(nodes.places.size)
-    if frame:  # it begins before all others, and is never final
-        nodes.places[0], nodes.births[0] = -1, 0
-        nodes.opens[0], nodes.closed[0] = 0, False
+    if frame:
+        hold_frame(nodes)
     for side, own in faces.items():
         open_points(ends[side], own, nodes)
     counted = histogram if ended is None else histogram[:0]
     order = np.argsort(keys, kind="stable")
-    kept, pairs = join(nodes, edges, keys, np.arange(keys.size), order, counted)
+    kept, pairs = join(nodes, Edges(edges, keys, np.arange(keys.size)), order, counted)
     if ended is not None:
         histogram = histogram + ended(nodes.births[pairs[:, 0]], keys[pairs[:, 1]])
     count = nodes.births.size

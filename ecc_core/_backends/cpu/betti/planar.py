@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
+from ecc_core._backends.cpu.betti.links import ALL, ONE, bare
 from ecc_core._backends.cpu.betti.order import sort_keys
 from ecc_core._backends.cpu.betti.rings import Tables, scan_rings, tables_of
-from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
 from ecc_core._backends.cpu.scans.blocks import load_box

@@ -28,9 +28,9 @@ from ecc_core._backends.cpu.betti.growth import (
     with_room,
 )
 from ecc_core._backends.cpu.betti.launch import laid_out
+from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
 from ecc_core._backends.cpu.betti.pieces import joined_faces, plans_of
-from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._request.filtration import Filtration
 
