@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.links import ONE, bare
+from ecc_core._backends.cpu.betti.links import ALL, NONE, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
@@ -147,6 +147,24 @@ def label_box(paths: Any, first: Any, steps: Any, places: Any, nodes: Any, found
         end = end_of(labels, ways, place)
         found[z, y, x], nodes = basin(labels, ways, place, end, places, nodes)
     return nodes
+
+
+@kernel()
+def make_trees(
+    keys: Any, places: Any, minima: Any, frame: Any, nodes: Nodes, histogram: Any
+) -> None:
+    """Make each node a tree of its own, and count the minima, which come first."""
+    keys, places, histogram = bare(keys), bare(places), bare(histogram)
+    births, opens, tree = bare(nodes.births), bare(nodes.opens), bare(nodes.tree)
+    closed, known = bare(nodes.closed), bare(nodes.places)
+    for node in range(tree.size):
+        held = frame and node == 0
+        tree[node], known[node] = node, -1 if held else places[node]
+        births[node] = NONE if held else np.uint64(keys[np.uint64(places[node])])
+        closed[node] = node < minima and not held
+        opens[node] = ALL if closed[node] else births[node]
+        if histogram.size and node < minima and not held:
+            histogram[births[node]] += 1
 
 
 @kernel()

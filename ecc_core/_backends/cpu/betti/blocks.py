@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import (
     OUTSIDE,
     Edges,
+    Nodes,
     label_box,
     list_edges,
+    make_trees,
     number_nodes,
     open_points,
 )
-from ecc_core._backends.cpu.betti.forest import Forest, Part, Words, hold_frame, join, unjoined
+from ecc_core._backends.cpu.betti.forest import Forest, Part, Words, join
 from ecc_core._backends.cpu.betti.links import LINKS, MOST, scan_links
 from ecc_core._backends.cpu.betti.order import sort_keys
 from ecc_core._backends.cpu.encoders.plans import Plan
@@ -173,17 +175,10 @@ def _grow(forest: Forest, histogram: Array, shift: int, keys: Array, staged: Sta
     for face, own in zip(faces.values(), on_faces, strict=True):
         first = staged.place(face.start)
         total = label_box(paths, first, staged.steps, starts, total, own)
-    nodes = unjoined(total)
-    if frame:
-        starts[0] = -1
-    nodes.places[:] = starts[:total]
-    nodes.births[:] = keys[nodes.places]
-    nodes.opens[minima:], nodes.closed[minima:] = nodes.births[minima:], False
-    if histogram.size:
-        begun = nodes.births[int(frame) : minima].astype(np.intp)
-        histogram += np.bincount(begun, minlength=histogram.size)
-    if frame:
-        hold_frame(nodes)
+    kinds = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
+    fields = zip(Nodes._fields, kinds, strict=True)
+    nodes = Nodes(*(take(name, total, kind) for name, kind in fields))
+    make_trees(keys, starts, minima, frame, nodes, histogram)
     for face, own in zip(faces.values(), on_faces, strict=True):
         open_points(own, staged.part(keys, face), nodes)
     order = sort_keys(edges.keys, histogram.size.bit_length())

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, join_basins
-from ecc_core._backends.cpu.betti.links import ALL
-from ecc_core._backends.cpu.sources import Block, scratch
+from ecc_core._backends.cpu.betti.links import ALL, NONE
+from ecc_core._backends.cpu.sources import Block
 
 Array = NDArray[Any]
 Plane = tuple[int, int]
@@ -65,9 +65,8 @@ class Grid:
         ends = [end for axis in zip(block.start, block.stop, strict=True) for end in axis]
         border = [a == (i % 2) * self.shape[i // 2] for i, a in enumerate(ends)]
         framed = [frame and at and divmod(i, 2) not in self._open for i, at in enumerate(border)]
-        return tuple(ALL * np.uint64(at) for at in border), tuple(
-            ALL * np.uint64(at) for at in framed
-        )
+        words: Any = (tuple(ALL if at else NONE for at in sides) for sides in (border, framed))
+        return tuple(words)
 
     def faces(self, block: Block) -> dict[Plane, Block]:
         """Return the faces of a block that are part of the surface."""
@@ -171,17 +170,10 @@ class Forest:
 
 def unjoined(count: int) -> Nodes:
     """Return nodes that no other box can reach, each a tree of its own."""
-    kinds = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
-    taken = zip(Nodes._fields, kinds, strict=True)
-    nodes = Nodes(*(scratch.take(name, count, kind) for name, kind in taken))
-    nodes.places[:], nodes.births[:], nodes.opens[:], nodes.closed[:] = 0, 0, ALL, True
-    nodes.tree[:] = nodes.merged[:] = np.arange(count)
-    return nodes
-
-
-def hold_frame(nodes: Nodes) -> None:
-    """Let the frame be node 0: it begins before all others, and is never final."""
-    nodes.places[0], nodes.births[0], nodes.opens[0], nodes.closed[0] = -1, 0, 0, False
+    tree = np.arange(count, dtype=np.int32)
+    births, opens = np.zeros(count, np.uint64), np.full(count, ALL, np.uint64)
+    closed = np.ones(count, np.bool_)
+    return Nodes(np.zeros(count, np.int64), births, opens, closed, tree, tree.copy())
 
 
 def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Array, Array]:
@@ -192,7 +184,7 @@ def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Ar
     """
     count = len(order)
     nodes.merged[:] = nodes.tree
-    kept = scratch.take("left", count, np.int32)
-    pairs = scratch.take("pairs", 0 if histogram.size else 2 * count, np.int64).reshape(-1, 2)
+    kept = np.empty(count, np.int32)
+    pairs = np.empty((0 if histogram.size else count, 2), np.int64)
     left, lives = join_basins(edges, order, nodes, histogram, kept, pairs)
     return kept[:left], pairs[:lives]
