@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.scan import ALL, ONE, OUTSIDE, bare
+from ecc_core._backends.cpu.betti.links import ALL, NONE, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
+
+OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
 
 
 class Nodes(NamedTuple):
@@ -43,6 +45,14 @@ class Nodes(NamedTuple):
     merged: Any
 
 
+class Edges(NamedTuple):
+    """Pairs of nodes, (n, 2), and the keys and places at which they are joined."""
+
+    nodes: Any
+    keys: Any
+    places: Any
+
+
 @subroutine()
 def find(parents: Any, node: Any) -> Any:
     """Return the root of a node, and halve the path to it."""
@@ -54,19 +64,6 @@ def find(parents: Any, node: Any) -> Any:
         node = np.uint64(above)
         parent = np.uint64(parents[node])
     return node
-
-
-@subroutine()
-def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
-    """Give the points of a path the label of its end, unless it ends outside the block."""
-    label = labels[end]
-    if label == OUTSIDE:
-        return
-    step = labels[here]
-    while step < 0:
-        labels[here] = label
-        here += np.uint64(ways[np.uint64(-step)])
-        step = labels[here]
 
 
 @subroutine()
@@ -83,17 +80,6 @@ def end_of(labels: Any, ways: Any, here: Any) -> Any:
 
 
 @subroutine()
-def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
-    """Return where two paths end. They are followed at once, so that their cache misses overlap."""
-    label, other = labels[first], labels[second]
-    while (label & other) < 0:
-        first += np.uint64(ways[np.uint64(-label)])
-        second += np.uint64(ways[np.uint64(-other)])
-        label, other = labels[first], labels[second]
-    return end_of(labels, ways, first), end_of(labels, ways, second)
-
-
-@subroutine()
 def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any) -> Any:
     """Return the node of a point and the number of nodes; a path out of the block adds a node.
 
@@ -103,31 +89,25 @@ def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any)
         labels[end] = np.int32(nodes)
         places[nodes] = end
         nodes += 1
-    relabel(labels, ways, place, end)
-    return labels[end], nodes
+    label, step = labels[end], labels[place]
+    while step < 0:
+        labels[place] = label
+        place += np.uint64(ways[np.uint64(-step)])
+        step = labels[place]
+    return label, nodes
 
 
 @kernel()
 def list_edges(
-    keys: Any,
-    labels: Any,
-    ways: Any,
-    offsets: Any,
-    forks: Any,
-    links: Any,
-    places: Any,
-    nodes: Any,
-    at: Any,
-    edge_keys: Any,
-    edges: Any,
+    keys: Any, paths: Any, offsets: Any, forks: Any, links: Any, places: Any, nodes: Any, edges: Any
 ) -> Any:
-    """List the basins that meet at forks as edges: their places, keys and pairs of nodes.
+    """List the basins that meet at forks as edges; `paths` are labels and ways of their points.
 
     Returns the numbers of nodes and edges.
     """
-    labels, ways, places, keys = bare(labels), bare(ways), bare(places), bare(keys)
+    labels, ways, places, keys = bare(paths[0]), bare(paths[1]), bare(places), bare(keys)
     forks, links, offsets = bare(forks), bare(links), bare(offsets)
-    at, edge_keys, edges = bare(at), bare(edge_keys), bare(edges)
+    joined, edge_keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
     found = np.uint64(0)
     for i in range(forks.size):
         place, link = forks[i], np.uint64(links[i])
@@ -135,13 +115,20 @@ def list_edges(
         link &= link - ONE
         second = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
         link &= link - ONE
-        end, second_end = ends_of(labels, ways, here, second)
+        # Two paths are followed at once, so that their cache misses overlap.
+        end, second_end = here, second
+        label, other = labels[end], labels[second_end]
+        while (label & other) < 0:
+            end += np.uint64(ways[np.uint64(-label)])
+            second_end += np.uint64(ways[np.uint64(-other)])
+            label, other = labels[end], labels[second_end]
+        end, second_end = end_of(labels, ways, end), end_of(labels, ways, second_end)
         first, nodes = basin(labels, ways, here, end, places, nodes)
         node, nodes = basin(labels, ways, second, second_end, places, nodes)
         while True:
             if node != first:
                 at[found], edge_keys[found] = place, keys[np.uint64(place)]
-                edges[found, 0], edges[found, 1] = first, node
+                joined[found, 0], joined[found, 1] = first, node
                 found += ONE
             if not link:
                 break
@@ -152,11 +139,9 @@ def list_edges(
 
 
 @kernel()
-def label_box(
-    labels: Any, ways: Any, first: Any, steps: Any, places: Any, nodes: Any, found: Any
-) -> Any:
+def label_box(paths: Any, first: Any, steps: Any, places: Any, nodes: Any, found: Any) -> Any:
     """Write the nodes of a box of points, of which the first is given; return their number."""
-    labels, ways, places = bare(labels), bare(ways), bare(places)
+    labels, ways, places = bare(paths[0]), bare(paths[1]), bare(places)
     for z, y, x in np.ndindex(found.shape):
         place = np.uint64(first + z * steps[0] + y * steps[1] + x * steps[2])
         end = end_of(labels, ways, place)
@@ -165,23 +150,21 @@ def label_box(
 
 
 @kernel()
-def make_trees(keys: Any, minima: Any, frame: Any, nodes: Nodes, histogram: Any) -> None:
-    """Make each node a tree of its own, and count the minima in the histogram."""
-    keys, histogram = bare(keys), bare(histogram)
-    places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
-    closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
-    last = opens.dtype.type(ALL)
+def make_trees(
+    keys: Any, places: Any, minima: Any, frame: Any, nodes: Nodes, histogram: Any
+) -> None:
+    """Make each node a tree of its own, and count the minima, which come first."""
+    keys, places, histogram = bare(keys), bare(places), bare(histogram)
+    births, opens, tree = bare(nodes.births), bare(nodes.opens), bare(nodes.tree)
+    closed, known = bare(nodes.closed), bare(nodes.places)
     for node in range(tree.size):
-        tree[node], merged[node] = node, node
-        opens[node], closed[node] = last, node < minima
-    for node in range(1 if frame else 0, tree.size):
-        births[node] = keys[places[node]]
-        if node >= minima:
-            opens[node] = births[node]
-        elif histogram.size:
+        held = frame and node == 0
+        tree[node], known[node] = node, -1 if held else places[node]
+        births[node] = NONE if held else np.uint64(keys[np.uint64(places[node])])
+        closed[node] = node < minima and not held
+        opens[node] = ALL if closed[node] else births[node]
+        if histogram.size and node < minima and not held:
             histogram[births[node]] += 1
-    if frame:
-        places[0], births[0], opens[0], closed[0] = -1, 0, 0, False
 
 
 @kernel()
@@ -197,23 +180,16 @@ def open_points(own: Any, keys: Any, nodes: Nodes) -> None:
 
 @kernel()
 def join_basins(
-    edges: Any,
-    keys: Any,
-    at: Any,
-    order: Any,
-    nodes: Nodes,
-    histogram: Any,
-    kept: Any,
-    pairs: Any,
+    edges: Edges, order: Any, nodes: Nodes, histogram: Any, kept: Any, pairs: Any
 ) -> Any:
-    """Join basins along edges, of which keys and places are given too, in the given order.
+    """Join basins along edges in the given order.
 
     Where two components meet, the younger one ends. If no other block can have reached it before,
     this is final: its end is counted in the histogram and listed in `pairs` as (place of birth,
     place of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
     edges kept and of pairs.
     """
-    edges, keys, at = bare(edges), bare(keys), bare(at)
+    joined, keys, at = bare(edges.nodes), bare(edges.keys), bare(edges.places)
     order, kept = bare(order), bare(kept)
     places, births, opens = bare(nodes.places), bare(nodes.births), bare(nodes.opens)
     closed, tree, merged = bare(nodes.closed), bare(nodes.tree), bare(nodes.merged)
@@ -221,7 +197,7 @@ def join_basins(
     edges_kept, lives = 0, 0
     for k in range(order.size):
         i = np.uint64(order[k])
-        first, second = edges[i, 0], edges[i, 1]
+        first, second = joined[i, 0], joined[i, 1]
         elder, younger = find(tree, first), find(tree, second)
         if elder == younger:
             continue

@@ -9,22 +9,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti import basins
-from ecc_core._backends.cpu.betti.basins import Nodes
-from ecc_core._backends.cpu.betti.forest import Exits, Forest, Grid, Part
-from ecc_core._backends.cpu.betti.links import LINKS, MOST
+from ecc_core._backends.cpu.betti.basins import (
+    OUTSIDE,
+    Edges,
+    Nodes,
+    label_box,
+    list_edges,
+    make_trees,
+    number_nodes,
+    open_points,
+)
+from ecc_core._backends.cpu.betti.forest import Forest, Part, Words, join
+from ecc_core._backends.cpu.betti.links import LINKS, MOST, scan_links
 from ecc_core._backends.cpu.betti.order import sort_keys
-from ecc_core._backends.cpu.betti.scan import OUTSIDE, scan_links
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
-Sides = tuple[bool, ...]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
-NOWHERE = (False, False, False), (False, False, False)
 
 
 class Field(NamedTuple):
@@ -33,140 +38,6 @@ class Field(NamedTuple):
     source: Source
     mask: Source | None
     ndim: int
-
-
-class Worker:
-    """Adds blocks to forests, in one thread, and counts what is final in histograms.
-
-    If `bins` is 0, there are no histograms, and the places of births and deaths are kept instead.
-    """
-
-    def __init__(self, field: Field, forests: list[Forest], bins: int) -> None:
-        self.field, self.forests, self.paired = field, forests, bins == 0
-        self.histograms = [np.zeros(bins, np.int64) for _ in forests]
-
-    def add(self, block: Block, plans: list[Plan], nan: str) -> None:
-        """Add a block to all forests."""
-        staged = Staged(block, self.field)
-        for plan in plans:
-            keys = scratch.take("keys", staged.size + SPARE, plan.key_dtype)
-            source, mask, _ = self.field
-            has_nan, unfit = load_box(
-                plan, source, mask, staged.halo, keys, staged.at, staged.steps[:2]
-            )
-            if has_nan and nan == "raise":
-                raise ValueError(NAN_MESSAGE)
-            if not unfit:
-                break
-        reverse = False
-        for forest, histogram in zip(self.forests, self.histograms, strict=True):
-            if forest.kind.complement != reverse:
-                np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
-                reverse = not reverse
-            # The keys of all blocks are to be counted from the same top.
-            shift = plans[-1].top - plan.top if reverse else 0
-            forest.parts.append(self._grow(forest, histogram[shift:], shift, keys, staged))
-
-    def _grow(
-        self, forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged
-    ) -> Part:
-        """Return what a block leaves to be joined; `shift` is added to its keys."""
-        take, frame, layout = scratch.take, forest.kind.complement, staged.layout
-        link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.connectivity]
-        offsets = np.array(link.members) @ staged.steps
-        ends = tuple(offsets[link.ends].tolist())
-        end_set = np.uint64(sum(1 << i for i in link.ends))
-        points = math.prod(layout[:3])
-        labels = take("labels", keys.size, np.int32)
-        forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
-        places = take("places", keys.size, np.int32)
-        grid = forest.grid
-        frame_ends = grid.ends(staged.block, framed=True) if frame else NOWHERE
-        minima, count, room = scan_links(
-            keys,
-            labels,
-            layout,
-            *grid.ends(staged.block),
-            frame,
-            *frame_ends,
-            ends,
-            end_set,
-            link.near,
-            take("rows around", 18, np.uint64).reshape(2, 9),
-            take("planes", 2 * MOST, np.uint64),
-            places,
-            forks,
-            links,
-        )
-        staged.mark_halo(labels, *frame_ends)
-        paths = labels, np.array([0, *ends], np.int64)
-        edges = take("edges", 2 * room, np.int32).reshape(-1, 2)
-        listed = take("edge places", room, np.int32), take("edge keys", room, keys.dtype), edges
-        total, count = basins.list_edges(
-            keys, *paths, offsets, forks[:count], links, places, minima, *listed
-        )
-        at, edge_keys, edges = (part[:count] for part in listed)
-        faces = grid.faces(staged.block)
-        on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
-        for face, own in zip(faces.values(), on_faces, strict=True):
-            first = staged.place(face.start)
-            total = basins.label_box(*paths, first, staged.steps, places, total, own)
-        nodes = Nodes(
-            places[:total],
-            take("births", total, keys.dtype),
-            take("opens", total, keys.dtype),
-            take("closed", total, np.bool_),
-            take("tree", total, np.int32),
-            take("merged", total, np.int32),
-        )
-        basins.make_trees(keys, minima, frame, nodes, histogram)
-        for face, own in zip(faces.values(), on_faces, strict=True):
-            basins.open_points(own, staged.part(keys, face), nodes)
-        order = sort_keys(edge_keys, histogram.size.bit_length())
-        left = take("left", count, np.int32)
-        pairs = take("pairs", 2 * total * self.paired, np.int32).reshape(-1, 2)
-        joined, lives = basins.join_basins(
-            edges, edge_keys, at, order, nodes, histogram, left, pairs
-        )
-        numbers, roots = take("numbers", total, np.int32), take("roots", total, np.int32)
-        kept = roots[: basins.number_nodes(nodes.merged, numbers, roots)]
-        first = forest.reserve(kept.size)
-        numbers += first
-        for (plane, face), own in zip(faces.items(), on_faces, strict=True):
-            surface = forest.on_face(plane, face)
-            surface[:] = numbers[own].reshape(surface.shape)
-        left = left[:joined]
-        return Part(
-            first,
-            nodes.births[kept].astype(np.uint64) + np.uint64(shift),
-            self._globally(places[kept], staged),
-            self._exits(grid, places[minima:total], numbers[minima:], staged),
-            numbers[edges[left]],
-            edge_keys[left].astype(np.uint64) + np.uint64(shift),
-            self._globally(at[left], staged),
-            self._globally(pairs[:lives], staged),
-        )
-
-    def _exits(self, grid: Grid, places: Array, numbers: Array, staged: Staged) -> list[Exits]:
-        """Return the nodes that lie in other blocks."""
-        points, exits = staged.points(places), []
-        for axis, at in grid.planes:
-            if at in (staged.block.start[axis] - 1, staged.block.stop[axis]):
-                there = np.flatnonzero(points[axis] == at)
-                index = tuple(points[other][there] for other in range(3) if other != axis)
-                exits.append(((axis, at), index, numbers[there]))
-        return exits
-
-    def _globally(self, places: Array, staged: Staged) -> Array:
-        """Convert places in the block to places in the image in C order; the frame is at -1.
-
-        They are 0 where there are histograms: only pairs need them.
-        """
-        if not self.paired:
-            return np.zeros(places.shape, np.int64)
-        _, rows, columns = self.field.source.shape
-        z, y, x = staged.points(np.maximum(places, 0))
-        return np.where(places < 0, -1, (z * rows + y) * columns + x)
 
 
 class Staged:
@@ -190,7 +61,7 @@ class Staged:
     """
 
     def __init__(self, block: Block, field: Field) -> None:
-        self.block = block
+        self.block, self.field = block, field
         lead = int(field.ndim == 3)
         slices, rows, columns = block.shape
         self.shape = slices + 2 * lead, rows + 2, columns + 2
@@ -203,6 +74,15 @@ class Staged:
         stop = tuple(min(a + n, end) for a, n, end in ends)
         self.halo = Block(start, stop)  # type: ignore[arg-type]
         self.at = self.place(start)
+
+    def load(self, plan: Plan, nan: str) -> tuple[Array, bool, bool]:
+        """Load the keys; return them, whether there was a NaN, and whether a key did not fit."""
+        keys = scratch.take("keys", self.size + SPARE, plan.key_dtype)
+        place = self.halo, keys, self.at, self.steps[:2]
+        has_nan, unfit = load_box(plan, self.field.source, self.field.mask, *place)
+        if has_nan and nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        return keys, has_nan, unfit
 
     def place(self, point: Sequence[int]) -> int:
         """Return where a point is staged."""
@@ -220,21 +100,112 @@ class Staged:
         found = np.unravel_index(places, self.shape)
         return [index + first for index, first in zip(found, self.first, strict=True)]
 
-    def mark_halo(self, labels: Array, low: Sides, high: Sides) -> None:
+    def in_image(self, places: Array) -> Array:
+        """Convert staged places to places in the image in C order; the frame is at -1."""
+        _, rows, columns = self.field.source.shape
+        z, y, x = self.points(np.maximum(places, 0))
+        return np.where(places < 0, -1, (z * rows + y) * columns + x)
+
+    def mark_halo(self, labels: Array, framed: Words) -> None:
         """Label the points around the block, after its own points have been scanned.
 
-        `low` and `high` tell along which axes the block begins and ends at the frame, which is node
-        0. The points beyond belong to it, and so do the points at the border: the frame is their
-        lowest neighbour.
+        The frame, which begins on these sides, is node 0. The points beyond belong to it, and so do
+        the points at the border: the frame is their lowest neighbour.
         """
         around = labels[: self.size].reshape(self.shape)
-        axes: list[tuple[Any, ...]] = [
-            (slice(None),) * axis for axis in range(3) if self.steps[axis]
-        ]
-        for before in axes:
+        axes = [axis for axis in range(3) if self.steps[axis]]
+        ends: list[tuple[Any, ...]] = [(slice(None),) * axis for axis in axes]
+        for before in ends:
             around[(*before, 0)] = around[(*before, -1)] = OUTSIDE
-        for before, begins, ends in zip(axes, low[-len(axes) :], high[-len(axes) :], strict=True):
-            if begins:
-                around[(*before, slice(2))] = 0
-            if ends:
-                around[(*before, slice(-2, None))] = 0
+        for axis, before in zip(axes, ends, strict=True):
+            for side, within in enumerate((slice(2), slice(-2, None))):
+                if framed[2 * axis + side]:
+                    around[(*before, within)] = 0
+
+
+def add_block(
+    staged: Staged, plans: list[Plan], nan: str, forests: list[Forest], histograms: list[Array]
+) -> None:
+    """Add a block to forests, and count what is final in histograms.
+
+    If these are empty, the places of births and deaths are kept instead.
+    """
+    for plan in plans:
+        keys, _, unfit = staged.load(plan, nan)
+        if not unfit:
+            break
+    reverse = False
+    for forest, histogram in zip(forests, histograms, strict=True):
+        if forest.kind.complement != reverse:
+            np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
+            reverse = not reverse
+        # The keys of all blocks are to be counted from the same top.
+        shift = plans[-1].top - plan.top if reverse else 0
+        forest.parts.append(_grow(forest, histogram[shift:], shift, keys, staged))
+
+
+def _grow(forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged) -> Part:
+    """Return what a block leaves to be joined; `shift` is added to its keys."""
+    take, frame, block, grid = scratch.take, forest.kind.complement, staged.block, forest.grid
+    link = LINKS[3 if staged.field.ndim == 3 else 2, forest.kind.connectivity]
+    offsets = np.array(link.members) @ staged.steps
+    ends, end_set = tuple(offsets[link.ends].tolist()), np.uint64(sum(1 << i for i in link.ends))
+    points = math.prod(block.shape)
+    labels, starts = take("labels", keys.size, np.int32), take("starts", keys.size, np.int32)
+    forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
+    sides = grid.borders(block, frame)
+    minima, count, room = scan_links(
+        keys,
+        labels,
+        staged.layout,
+        sides,
+        frame,
+        (ends, end_set, link.near),
+        take("planes", 2 * MOST, np.uint64),
+        (starts, forks, links),
+    )
+    staged.mark_halo(labels, sides[1])
+    paths = labels, np.array([0, *ends], np.int64)
+    joined, edge_keys = take("edges", 2 * room, np.int32), take("edge keys", room, keys.dtype)
+    edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, np.int32))
+    total, count = list_edges(keys, paths, offsets, forks[:count], links, starts, minima, edges)
+    edges = Edges(*(part[:count] for part in edges))
+    faces = grid.faces(block)
+    on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
+    for face, own in zip(faces.values(), on_faces, strict=True):
+        first = staged.place(face.start)
+        total = label_box(paths, first, staged.steps, starts, total, own)
+    kinds = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
+    fields = zip(Nodes._fields, kinds, strict=True)
+    nodes = Nodes(*(take(name, total, kind) for name, kind in fields))
+    make_trees(keys, starts, minima, frame, nodes, histogram)
+    for face, own in zip(faces.values(), on_faces, strict=True):
+        open_points(own, staged.part(keys, face), nodes)
+    order = sort_keys(edges.keys, histogram.size.bit_length())
+    left, pairs = join(nodes, edges, order, histogram)
+    numbers, roots = take("numbers", total, np.int32), take("roots", total, np.int32)
+    kept = roots[: number_nodes(nodes.merged, numbers, roots)]
+    first = forest.reserve(kept.size)
+    numbers += first
+    for (plane, face), own in zip(faces.items(), on_faces, strict=True):
+        forest.surface[plane][tuple(map(slice, *face))] = numbers[own]
+    exits, outside = [], staged.points(starts[minima:total])
+    for axis, at in grid.planes:
+        if at in (block.start[axis] - 1, block.stop[axis]):
+            there = np.flatnonzero(outside[axis] == at)
+            index = [along[there] for along in outside]
+            exits.append(((axis, at), index, numbers[minima:][there]))
+
+    def in_image(places: Array) -> Array:
+        """Convert places to those in the image; only pairs need them."""
+        return np.zeros(places.shape, np.int64) if histogram.size else staged.in_image(places)
+
+    edge_keys = edges.keys[left].astype(np.uint64) + np.uint64(shift)
+    return Part(
+        first,
+        nodes.births[kept] + np.uint64(shift),
+        in_image(nodes.places[kept]),
+        exits,
+        Edges(numbers[edges.nodes[left]], edge_keys, in_image(edges.places[left])),
+        in_image(pairs),
+    )

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.gradient import at_home
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
+from ecc_core._backends.cpu.betti.links import ONE, bare
 from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import home_of
-from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import count_trailing_zeros

@@ -9,17 +9,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
-from ecc_core._backends.cpu.betti.basins import Nodes, join_basins
-from ecc_core._backends.cpu.betti.scan import ALL
+from ecc_core._backends.cpu.betti.basins import Edges, Nodes, join_basins
+from ecc_core._backends.cpu.betti.links import ALL, NONE
 from ecc_core._backends.cpu.sources import Block
 
 Array = NDArray[Any]
 Plane = tuple[int, int]
-Exits = tuple[Plane, tuple[Array, ...], Array]
-"""A plane of the surface, the indices of points in it, and their nodes in another block."""
+Words = tuple[np.uint64, ...]
 
 
 class Grid:
@@ -57,24 +57,16 @@ class Grid:
         """Return the plane on one side of the image."""
         return axis, side * (self.shape[axis] - 1)
 
-    def surface(self) -> dict[Plane, Array]:
-        """Return an array over each plane of the surface."""
-        return {
-            (axis, at): np.empty(self.shape[:axis] + self.shape[axis + 1 :], np.int32)
-            for axis, at in self.planes
-        }
+    def borders(self, block: Block, frame: bool) -> tuple[Words, Words]:
+        """Return on which sides of a block the image ends, and on which a frame begins.
 
-    def ends(self, block: Block, *, framed: bool = False) -> tuple[tuple[bool, ...], ...]:
-        """Return along which axes a block begins and ends at the border of the image.
-
-        If `framed`, open sides are no border.
+        Words are all ones there, and 0 elsewhere. There is no frame on open sides.
         """
-        low = [a == 0 for a in block.start]
-        high = [b == n for b, n in zip(block.stop, self.shape, strict=True)]
-        if framed:
-            low = [at and (axis, 0) not in self._open for axis, at in enumerate(low)]
-            high = [at and (axis, 1) not in self._open for axis, at in enumerate(high)]
-        return tuple(low), tuple(high)
+        ends = [end for axis in zip(block.start, block.stop, strict=True) for end in axis]
+        border = [a == (i % 2) * self.shape[i // 2] for i, a in enumerate(ends)]
+        framed = [frame and at and divmod(i, 2) not in self._open for i, at in enumerate(border)]
+        words: Any = (tuple(ALL if at else NONE for at in sides) for sides in (border, framed))
+        return tuple(words)
 
     def faces(self, block: Block) -> dict[Plane, Block]:
         """Return the faces of a block that are part of the surface."""
@@ -85,19 +77,15 @@ class Grid:
         }
 
 
+grid_of = lru_cache(maxsize=16)(Grid)
+"""The grid of an image; images of one shape share it."""
+
+
 def section(block: Block, axis: int, at: int) -> Block:
     """Return the points of a block in a plane."""
     start, stop = list(block.start), list(block.stop)
     start[axis], stop[axis] = at, at + 1
     return Block(tuple(start), tuple(stop))  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=16)
-def grid_of(
-    shape: tuple[int, int, int], step: tuple[int, int, int], open_sides: tuple[tuple[int, int], ...]
-) -> Grid:
-    """The grid of an image; images of one shape share it."""
-    return Grid(shape, step, open_sides)
 
 
 class Part(NamedTuple):
@@ -109,10 +97,10 @@ class Part(NamedTuple):
         The number of its first node, which is the frame if there is one.
     births, places : (n,) arrays
         Keys and places at which its nodes begin.
-    exits : list of Exits
-        Its nodes that lie in other blocks, whose numbers there are on the surface.
-    edges, keys, at : (k, 2), (k,), (k,) arrays
-        Pairs of nodes, and the keys and places at which they are joined.
+    exits : list of (Plane, indices, array)
+        Its nodes that lie in other blocks, whose numbers there are on the surface: at these
+        indices of a plane.
+    edges : Edges
     pairs : (l, 2) array
         Places of birth and death of the components that end within the block.
     """
@@ -120,19 +108,25 @@ class Part(NamedTuple):
     first: int
     births: Array
     places: Array
-    exits: list[Exits]
-    edges: Array
-    keys: Array
-    at: Array
+    exits: list[tuple[Plane, list[Array], Array]]
+    edges: Edges
     pairs: Array
 
 
 class Forest:
-    """The parts of all blocks of an image, to which several threads may add."""
+    """The parts of all blocks of an image, to which several threads may add.
+
+    The arrays of the surface have the shape of the image: along one axis, all their points lie in
+    the same plane.
+    """
 
     def __init__(self, grid: Grid, kind: Kind) -> None:
         self.grid, self.kind = grid, kind
-        self.surface = grid.surface()
+        self.surface: dict[Plane, Array] = {}
+        for axis, at in grid.planes:
+            plane = np.empty([1 if i == axis else n for i, n in enumerate(grid.shape)], np.int32)
+            steps = [0 if i == axis else step for i, step in enumerate(plane.strides)]
+            self.surface[axis, at] = as_strided(plane, grid.shape, steps)
         self.parts: list[Part] = []
         self._nodes = 0
         self._lock = threading.Lock()
@@ -143,23 +137,22 @@ class Forest:
             self._nodes += count
             return self._nodes - count
 
-    def on_face(self, plane: Plane, face: Block) -> Array:
-        """Return the part of the surface that is a face of a block."""
-        index = list(map(slice, *face))
-        del index[plane[0]]
-        return self.surface[plane][tuple(index)]
+    def joined(self) -> tuple[Nodes, Edges, Array]:
+        """Return the nodes, edges and pairs of all parts.
 
-    def nodes(self) -> Nodes:
-        """Return the nodes of all parts; exits are children of the nodes that they stand for."""
+        Exits are children of the nodes that they stand for.
+        """
         nodes = unjoined(self._nodes)
         for part in self.parts:
             own = slice(part.first, part.first + part.births.size)
             nodes.births[own], nodes.places[own] = part.births, part.places
             for plane, index, exits in part.exits:
-                nodes.tree[exits] = self.surface[plane][index]
+                nodes.tree[exits] = self.surface[plane][tuple(index)]
             if self.kind.complement:
                 nodes.tree[part.first] = 0
-        return nodes
+        edges = zip(*(part.edges for part in self.parts), strict=True)
+        pairs = np.concatenate([part.pairs for part in self.parts])
+        return nodes, Edges(*map(np.concatenate, edges)), pairs
 
     def join(self, histogram: Array) -> tuple[Array, Array]:
         """Join the parts of a whole image, and count the ends of components in the histogram.
@@ -167,13 +160,10 @@ class Forest:
         Returns the places of birth and death of all components that end, and the places of birth
         of those that do not, if the histogram is empty; otherwise places are not known.
         """
-        edges, keys, at, pairs = (
-            np.concatenate([getattr(part, name) for part in self.parts])
-            for name in ("edges", "keys", "at", "pairs")
-        )
-        nodes = self.nodes()
-        order = np.argsort(keys, kind="stable") if histogram.size else np.lexsort((at, keys))
-        _, more = join(nodes, edges, keys, at, order, histogram)
+        nodes, edges, pairs = self.joined()
+        by_key = np.argsort(edges.keys, kind="stable")
+        order = by_key if histogram.size else np.lexsort((edges.places, edges.keys))
+        _, more = join(nodes, edges, order, histogram)
         roots = nodes.tree == np.arange(nodes.tree.size)
         return np.concatenate([pairs, more]), nodes.places[roots]
 
@@ -182,22 +172,19 @@ def unjoined(count: int) -> Nodes:
     """Return nodes that no other box can reach, each a tree of its own."""
     tree = np.arange(count, dtype=np.int32)
     births, opens = np.zeros(count, np.uint64), np.full(count, ALL, np.uint64)
-    return Nodes(
-        np.zeros(count, np.int64), births, opens, np.ones(count, np.bool_), tree, tree.copy()
-    )
+    closed = np.ones(count, np.bool_)
+    return Nodes(np.zeros(count, np.int64), births, opens, closed, tree, tree.copy())
 
 
-def join(
-    nodes: Nodes, edges: Array, keys: Array, at: Array, order: Array, histogram: Array
-) -> tuple[Array, Array]:
+def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Array, Array]:
     """Join nodes along edges in the given order, as :func:`join_basins` does.
 
     Returns the numbers of the edges that are kept and, if the histogram is empty, the places of
     birth and death of the components that end.
     """
-    count = len(edges)
+    count = len(order)
     nodes.merged[:] = nodes.tree
     kept = np.empty(count, np.int32)
     pairs = np.empty((0 if histogram.size else count, 2), np.int64)
-    left, lives = join_basins(edges, keys, at, order, nodes, histogram, kept, pairs)
+    left, lives = join_basins(edges, order, nodes, histogram, kept, pairs)
     return kept[:left], pairs[:lives]

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.scan import bare
+from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 
 IGNORED = -1

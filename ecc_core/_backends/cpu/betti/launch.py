@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.blocks import Field, Worker
+from ecc_core._backends.cpu.betti.blocks import Field, Staged, add_block
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
-from ecc_core._backends.cpu.betti.order import distinct, entry_values, stable_order
+from ecc_core._backends.cpu.betti.order import distinct, entry_values, sort_keys, stable_order
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.betti.torus import never_of, torus_pairs
@@ -47,31 +47,43 @@ def betti_curves(
 
     (batch, d + 1, n) for periodic images. Counts only classes that last for at least `least`.
     """
-    count, ndim = image.shape[0], filtration.ndim
-    if least > 0 or filtration.boundary.wraps:
-        options: dict[str, Any] = {"mask": mask, "workers": workers}
-        return _counted_curves(image, thresholds, filtration, least, **options)
-    result = np.zeros((count, ndim, thresholds.size), np.int64)
+    count, classes, masked = image.shape[0], filtration.classes, mask is not None
+    result = np.zeros((count, classes, thresholds.size), np.int64)
     if result.size == 0 or image.size == 0:
         return result
-    euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
-    kinds = kinds_of(filtration)
-    masked = mask is not None
-    plans = rank_plans(image.dtype, thresholds, filtration, masked=masked, points=image[0].size)
-    bins = plans[-1].top + 1
+    paired = least > 0 or filtration.boundary.wraps  # counted by births and deaths
+    known = [k for k in range(classes) if least > 0 or k != 1]
+    kinds, options = kinds_of(filtration), {"masked": masked and not paired}
+    plans = rank_plans(image.dtype, thresholds, filtration, **options, points=image[0].size)
+    bins = 1 if paired else plans[-1].top + 1
+    if least == 0:  # one of the Betti numbers follows from the Euler characteristic
+        euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
 
     def join(queue: Iterator[tuple[Forest, Values]]) -> None:
         for forest, histogram in queue:
             forest.join(histogram)
 
+    def count_pairs(i: int) -> None:
+        own = slice(i, i + 1)
+        shown = None if mask is None else mask[own]
+        flat = image[i].reshape(-1)
+        found = lasting_points(image[own], known, filtration, least, mask=shown, workers=alone)
+        for k, (births, deaths) in zip(known, found, strict=True):
+            result[i, k] = entered(flat[births], plans[-1]) - entered(flat[deaths], plans[-1])
+        if least == 0:
+            result[i, 1] = (-1) ** np.arange(classes) @ result[i] - euler[i]
+
     def each(queue: Iterator[int]) -> None:
         for i in queue:
+            if paired:
+                count_pairs(i)
+                continue
             field = _field(image[i], None if mask is None else mask[i])
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             grown = list(zip(forests, histograms, strict=True))
             share(grown, join, worker_count(alone, image[i].size, 1))
-            ends = [cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
-            result[i] = complete(ends, kinds, euler[i], ndim)
+            ends = [cumulate(h, plans[-1], k) for h, k in zip(histograms, kinds, strict=True)]
+            result[i] = complete(ends, kinds, euler[i], filtration.ndim)
 
     together = 1 if count == 1 else worker_count(workers, image.size, bins)
     alone = workers if together == 1 else 1
@@ -80,17 +92,16 @@ def betti_curves(
 
 
 def rank_plans(
-    dtype: np.dtype[Any], thresholds: Array, filtration: Filtration, *, masked: bool, points: int
+    dtype: np.dtype[Any],
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    masked: bool,
+    points: int = 0,
 ) -> list[Plan]:
     """Return the plans whose keys are ranks, which are comparable whatever plan a block fits."""
-    plans = curve_plans(
-        dtype.newbyteorder("="),
-        thresholds,
-        filtration.superlevel,
-        False,
-        masked=masked,
-        points=points,
-    )
+    given = dtype.newbyteorder("="), thresholds, filtration.superlevel, False
+    plans = curve_plans(*given, masked=masked, points=points)
     return [plan for plan in plans if plan.least == 0]
 
 
@@ -129,58 +140,19 @@ def grow(
     forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
-        worker = Worker(field, forests, bins)
+        histograms = [np.zeros(bins, np.int64) for _ in kinds]
         for block in queue:
-            worker.add(block, plans, nan)
-        return worker.histograms
+            add_block(Staged(block, field), plans, nan, forests, histograms)
+        return histograms
 
     counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
     return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]
 
 
-def cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
+def cumulate(histogram: Values, plan: Plan, kind: Kind | None = None) -> Values:
     """Count the components at each threshold; those of the complement without the frame."""
-    ranks = histogram[::-1] if kind.complement else histogram
-    reached = np.concatenate([[0], np.cumsum(ranks)])[plan.entered]
-    return -reached if kind.complement else reached
-
-
-def _counted_curves(
-    image: Array,
-    thresholds: Array,
-    filtration: Filtration,
-    least: float,
-    *,
-    mask: Array | None,
-    workers: int | None,
-) -> Values:
-    """Count the births and deaths of classes that last, as :func:`betti_curves` does.
-
-    If all of them do, one of the Betti numbers follows from the Euler characteristic.
-    """
-    count, classes = image.shape[0], filtration.classes
-    result = np.zeros((count, classes, thresholds.size), np.int64)
-    if result.size == 0 or image.size == 0:
-        return result
-    known = [k for k in range(classes) if least > 0 or k != 1]
-    plan = rank_plans(image.dtype, thresholds, filtration, masked=False, points=image[0].size)[-1]
-
-    def each(queue: Iterator[int]) -> None:
-        for i in queue:
-            own = slice(i, i + 1)
-            options = {"mask": None if mask is None else mask[own], "workers": alone}
-            found = _lasting(image[own], known, filtration, least, **options)
-            for k, (births, deaths) in zip(known, found, strict=True):
-                result[i, k] = entered(births, plan) - entered(deaths, plan)
-
-    together = 1 if count == 1 else worker_count(workers, image.size, 1)
-    alone = workers if together == 1 else 1
-    share(range(count), each, together)
-    if least == 0:
-        euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
-        signs = (-1) ** np.arange(classes)
-        result[:, 1] = (result * signs[:, None]).sum(axis=1) - euler
-    return result
+    sign = -1 if kind and kind.complement else 1
+    return sign * np.concatenate([[0], np.cumsum(histogram[::sign])])[plan.entered]
 
 
 def lasting_points(
@@ -198,22 +170,12 @@ def lasting_points(
         yield births, deaths[dies]
 
 
-def _lasting(image: Array, *given: Any, **options: Any) -> Iterator[tuple[Array, Array]]:
-    """Give the values at the points of `lasting_points`."""
-    flat, native = image.reshape(-1), image.dtype.newbyteorder("=")
-    for points in lasting_points(image, *given, **options):
-        born, died = (flat[own].astype(native, copy=False) for own in points)
-        yield born, died
-
-
 def entered(values: Array, plan: Plan) -> Values:
     """Count the values that have entered at each threshold."""
     keys = scratch.take("ranks", values.size, plan.key_dtype)
     box = Block((0, 0, 0), (1, 1, values.size))
     load_box(plan, Source(values[None, None]), None, box, keys, 0, (0, 0))
-    counts = np.bincount(keys, minlength=plan.top + 1)
-    found: Values = np.concatenate([[0], np.cumsum(counts)])[plan.entered]
-    return found
+    return cumulate(np.bincount(keys, minlength=plan.top + 1), plan)
 
 
 def exact_betti_curves(
@@ -231,8 +193,8 @@ def exact_betti_curves(
     if least == 0:  # the others change where these or the Euler characteristic do
         levels.append(launch.exact_curve(image, filtration, **options)[0])
         dimensions = [k for k in dimensions if k != 1 or filtration.ndim == 2]
-    for values in _lasting(image, dimensions, filtration, least, **options):
-        levels += values
+    for points in lasting_points(image, dimensions, filtration, least, **options):
+        levels += [image.reshape(-1)[own] for own in points]
     found, _ = distinct(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
     curves = betti_curves(image, found, filtration, **options, least=least)[0]
     order = slice(None, None, -1 if filtration.superlevel else 1)
@@ -263,48 +225,30 @@ def persistence_pairs(
         field = laid_out(*narrowed(values, shown))
         return planar_pairs(field, dimensions, filtration, short=short)
     never = never_of(values, shown)
-    if filtration.nan == "raise" and values.dtype.kind == "f":
-        known = values if shown is None else values[shown]
-        if np.isnan(known).any():
-            raise ValueError(NAN_MESSAGE)
-    found = [_pairs(values, shown, never, k, filtration, workers, short) for k in dimensions]
-    if not ordered:
-        return found
-    return [by_birth(values.reshape(-1), *pairs, filtration.superlevel) for pairs in found]
-
-
-def _pairs(
-    values: Array,
-    shown: Array | None,
-    never: Array,
-    dimension: int,
-    filtration: Filtration,
-    workers: int | None,
-    short: bool,
-) -> tuple[Values, Values]:
-    """Return the pairs of one dimension, in any order."""
-    if filtration.boundary.wraps:
-        births, deaths = torus_pairs(values, never, dimension, filtration)
-    elif 0 < dimension < filtration.ndim - 1:
-        births, deaths = tunnel_pairs(values, never, filtration)
-    else:
-        births, deaths = forest_pairs(values, shown, never, dimension > 0, filtration, workers)
-    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
-    flat = values.reshape(-1)
-    lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
-    return births[lives], deaths[lives]
+    if filtration.nan == "raise" and (never if shown is None else never[shown.reshape(-1)]).any():
+        raise ValueError(NAN_MESSAGE)
+    flat, found = values.reshape(-1), []
+    for k in dimensions:
+        if filtration.boundary.wraps:
+            births, deaths = torus_pairs(values, never, k, filtration)
+        elif 0 < k < filtration.ndim - 1:
+            births, deaths = tunnel_pairs(values, never, filtration)
+        else:
+            births, deaths = forest_pairs(values, shown, k > 0, filtration, workers)
+        deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
+        lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
+        births, deaths = births[lives], deaths[lives]
+        if ordered:
+            births, deaths = by_birth(flat, births, deaths, filtration.superlevel)
+        found.append((births, deaths))
+    return found
 
 
 def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
     """Sort classes by the value at birth, then by the points of birth and death."""
-    if values.size < 1 << 32:  # integers that contain both points are sorted much faster
-        keys = births.astype(np.uint64) << 32 | (deaths + 1).astype(np.uint64)
-        keys.sort()
-        births, deaths = (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int64) - 1
-    else:
-        order = np.lexsort((deaths, births))
-        births, deaths = births[order], deaths[order]
-    order = stable_order(entry_values(values[births], superlevel))
+    order = sort_keys((deaths + 1).astype(np.uint64), values.size.bit_length())
+    order = order[sort_keys(births[order].astype(np.uint64), values.size.bit_length())]
+    order = order[stable_order(entry_values(values[births[order]], superlevel))]
     return births[order], deaths[order]
 
 
@@ -319,7 +263,6 @@ def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
 def forest_pairs(
     values: Array,
     shown: Array | None,
-    never: Array,
     complement: bool,
     filtration: Filtration,
     workers: int | None,
@@ -331,9 +274,8 @@ def forest_pairs(
     keyed, shown = narrowed(values, shown)
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
-    (forest,), (histogram,) = grow(
-        laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
-    )
+    field = laid_out(keyed, shown)
+    (forest,), (histogram,) = grow(field, [kind], [plan], 0, filtration.nan, workers)
     pairs, roots = forest.join(histogram)
     births, deaths = pairs.T
     if complement:

@@ -7,20 +7,26 @@ several components, the point may join as many components of the image, and is a
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import carray, types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.encoders.kernels import pointer
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
 LANES = 64
 MOST = 32  # members of a link, and room between two sets of planes
 ROUNDS = 3
+ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+ONE, NONE = np.uint64(1), np.uint64(0)
+ORIGIN = (0, 0, 0)
 Offset = tuple[int, int, int]
 
 
@@ -35,35 +41,27 @@ class Link(NamedTuple):
         The members that are adjacent to the point itself. The others only connect these.
     near : uint32 array
         For each member, the set of members adjacent to it.
-    connectivity : int
-        1: points are adjacent along axes; `ndim`: also along diagonals.
     """
 
     members: list[Offset]
     ends: list[int]
     near: np.ndarray
-    connectivity: int
-
-
-def _adjacent(a: Offset, b: Offset, connectivity: int) -> bool:
-    gaps = [abs(i - j) for i, j in zip(a, b, strict=True)]
-    return (sum(gaps) if connectivity == 1 else max(gaps)) == 1
 
 
 def _link(ndim: int, connectivity: int) -> Link:
-    steps = (-1, 0, 1)
-    cube = [(z, y, x) for z in steps for y in steps for x in steps if (z, y, x) != ORIGIN]
-    members = [m for m in cube if ndim == 3 or m[0] == 0]
-    if connectivity == 1:
-        members = [m for m in members if sum(map(abs, m)) <= 2]
-    near = np.zeros(len(members), np.uint32)
-    for (i, a), (j, b) in itertools.product(enumerate(members), repeat=2):
-        near[i] |= _adjacent(a, b, connectivity) << j
-    ends = [i for i, m in enumerate(members) if _adjacent(m, ORIGIN, connectivity)]
-    return Link(members, ends, near, connectivity)
+    """Return the link of points adjacent along axes (1), or along diagonals too (`ndim`)."""
+
+    def adjacent(a: Offset, b: Offset) -> bool:
+        gaps = [abs(i - j) for i, j in zip(a, b, strict=True)]
+        return (sum(gaps) if connectivity == 1 else max(gaps)) == 1
+
+    cube = itertools.product((-1, 0, 1) if ndim == 3 else (0,), (-1, 0, 1), (-1, 0, 1))
+    members = [m for m in cube if m != ORIGIN and (connectivity > 1 or sum(map(abs, m)) <= 2)]
+    near = [sum(adjacent(a, b) << j for j, b in enumerate(members)) for a in members]
+    ends = [i for i, m in enumerate(members) if adjacent(m, ORIGIN)]
+    return Link(members, ends, np.array(near, np.uint32))
 
 
-ORIGIN = (0, 0, 0)
 LINKS = {(n, connectivity): _link(n, connectivity) for n in (2, 3) for connectivity in (1, n)}
 _BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
 
@@ -76,106 +74,84 @@ def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray
     return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
 
 
-@intrinsic
+@subroutine()
+def bare(array: Any) -> Any:
+    """Return an array without an owner: numba counts references to other arrays at every call."""
+    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
+
+
+def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: Offset) -> Any:
+    """Emit the keys of the neighbours of 64 points; `steps` are the strides of slices and rows."""
+    place = builder.add(at, llvm.I64(offset[2]))
+    for number, stride in zip(offset[:2], steps, strict=True):
+        if number:
+            place = (builder.add if number > 0 else builder.sub)(place, stride)
+    return keys.load(place, LANES)
+
+
+@llvm.operation(types.UniTuple(types.uint64, 2))
 def compare_links(
-    typingctx: Any,
+    builder: Any,
     keys: Any,
     at: Any,
     steps: Any,
     ends: Any,
-    inside: Any,
     sides: Any,
-    framed: Any,
-    framed_sides: Any,
+    borders: Any,
+    frames: Any,
     labels: Any,
     planes: Any,
-) -> Any:
+) -> list[Any]:
     """Compare the 64 points from ``keys[at]`` on with their neighbours.
 
     `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
-    tuple `ends` is long. Neighbours outside of the image are given by nine words,
-    ``inside[3 * (z + 1) + y + 1]``, all ones if that row exists, and by the words `sides` of the
-    points that have neighbours on their left and right. Of those that do not exist some are in a
-    frame, and come before every point: by `framed` and `framed_sides` in the same way.
+    tuple `ends` is long. Of the six words in `sides`, two for each axis, each holds the points on
+    one side of the block. Where the word in `borders` is all ones and not 0, the image ends at
+    this side, so that these points have no neighbours beyond. Where that in `frames` is, those
+    neighbours are in a frame, and come before every point.
 
     Writes to ``labels[at:]`` -n if the n-th end, counted from 1, is the lowest neighbour, and 0 if
     no neighbour comes before the point; to ``planes[i]`` the points that member i comes before; and
     to ``planes[32 + i]`` those where member i is known to be in the same component of the lower
     link as its first end. Returns the minima, and the points with an end of which that is unknown.
     """
-    word, index = types.uint64, types.int64
     link = _BY_SIZE[len(ends)]
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointers = [
-            llvm.data(context, builder, sig.args[k], args[k]) if k in (0, 4, 6, 8, 9) else args[k]
-            for k in range(10)
-        ]
-        lower = _compare(builder, context.get_value_type(sig.args[0].dtype), link, pointers)
-        seen, reached = _reach(builder, link, lower)
-        apart: Any = llvm.I64(0)
-        for i, word in enumerate(reached):
-            builder.store(word, builder.gep(pointers[9], [llvm.I64(MOST + i)]))
-        for i in link.ends:
-            apart = builder.or_(apart, builder.and_(lower[i], builder.not_(reached[i])))
-        words = [builder.not_(seen), apart]
-        return context.make_tuple(builder, sig.return_type, words)
-
-    pair, words = types.UniTuple(index, 2), types.UniTuple(word, 2)
-    rows = inside, words, framed, words
-    return words(keys, index, pair, ends, *rows, labels, planes), codegen
-
-
-@intrinsic
-def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
-    """Return a set of members at one of 64 points: bit `bit` of 32 planes from `first` on."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = llvm.data(context, builder, sig.args[0], args[0])
-        words = llvm.load(builder, data, args[1], llvm.I64, MOST)
-        moved = builder.lshr(words, llvm.each(builder, args[2], MOST))
-        link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST))
-        return builder.zext(builder.bitcast(link, ir.IntType(32)), llvm.I64)
-
-    return types.uint64(planes, types.int64, types.uint64), codegen
-
-
-def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> list[Any]:
-    """Emit the comparisons; return for each member the points that it comes before."""
-    keys, at, steps, _, inside, side_words, framed, framed_words, labels, planes = arguments
-    strides = [builder.extract_value(steps, k) for k in range(2)]
-    sides = {x: builder.extract_value(side_words, k) for k, x in enumerate((-1, 1))}
-    framed_sides = {x: builder.extract_value(framed_words, k) for k, x in enumerate((-1, 1))}
-    own = llvm.load(builder, keys, at, element, LANES)
+    missing, framed = (
+        [builder.and_(*pair) for pair in zip(sides, words, strict=True)]
+        for words in (borders, frames)
+    )
+    own = keys.load(at, LANES)
     lowest, code = own, llvm.splat(llvm.I8, LANES, 0)
     lower: list[Any] = [None] * len(link.members)
     # Of equal neighbours the last one compared is taken: the first in raster order, so that paths
     # over a plateau are short.
     for i in reversed(range(len(link.members))):
-        z, y, x = link.members[i]
-        place = builder.add(at, llvm.I64(x))
-        for number, stride in zip((z, y), strides, strict=True):
-            if number:
-                place = (builder.add if number > 0 else builder.sub)(place, stride)
-        key = llvm.load(builder, keys, place, element, LANES)
+        crossed = [2 * axis + (step > 0) for axis, step in enumerate(link.members[i]) if step]
+        out, beyond = (
+            functools.reduce(builder.or_, [words[side] for side in crossed])
+            for words in (missing, framed)
+        )
+        exists = builder.not_(out)
+        key = neighbour_keys(builder, keys, at, steps, link.members[i])
         before = "<=" if link.members[i] < ORIGIN else "<"
-        row = [llvm.I64(3 * z + y + 4)]
-        exists, beyond = (builder.load(builder.gep(rows, row)) for rows in (inside, framed))
-        if x:
-            exists = builder.and_(exists, sides[x])
-            beyond = builder.or_(beyond, framed_sides[x])
         wins = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
         lower[i] = builder.or_(builder.and_(wins, exists), beyond)
-        builder.store(lower[i], builder.gep(planes, [llvm.I64(i)]))
+        builder.store(lower[i], planes.one(llvm.I64(i)))
         if i in link.ends:
             there = builder.bitcast(exists, ir.VectorType(llvm.I1, LANES))
             least = builder.and_(builder.icmp_unsigned(before, key, lowest), there)
             number = llvm.splat(llvm.I8, LANES, link.ends.index(i) + 1)
             code = builder.select(least, number, code)
             lowest = builder.select(least, key, lowest)
-    wide = builder.sext(code, ir.VectorType(ir.IntType(32), LANES))
-    llvm.store(builder, builder.neg(wide), labels, at)
-    return lower
+    wide = builder.sext(code, ir.VectorType(labels.element, LANES))
+    labels.store(builder.neg(wide), at)
+    seen, reached = _reach(builder, link, lower)
+    apart: Any = llvm.I64(0)
+    for i, word in enumerate(reached):
+        builder.store(word, planes.one(llvm.I64(MOST + i)))
+        if i in link.ends:
+            apart = builder.or_(apart, builder.and_(lower[i], builder.not_(word)))
+    return [builder.not_(seen), apart]
 
 
 def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
@@ -186,15 +162,20 @@ def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
     """
     seen: Any = llvm.I64(0)
     reached: list[Any] = [llvm.I64(0)] * len(lower)
-    for i in sorted(link.ends, key=lambda i: sum(map(abs, link.members[i]))):
-        reached[i] = builder.and_(lower[i], builder.not_(seen))
-        seen = builder.or_(seen, lower[i])
+    nearest = sorted(range(len(lower)), key=lambda i: sum(map(abs, link.members[i])))
+    for i in nearest:
+        if i in link.ends:
+            reached[i] = builder.and_(lower[i], builder.not_(seen))
+            seen = builder.or_(seen, lower[i])
     for _ in range(ROUNDS):
         if len(lower) == 26:
             grown = _dilate(builder, link.members, reached)
             reached = [builder.and_(g, low) for g, low in zip(grown, lower, strict=True)]
-        else:
-            reached = _step(builder, link, lower, reached)
+            continue
+        for i in reversed(nearest):  # the ends come last
+            around = [reached[j] for j in range(len(lower)) if link.near[i] >> j & 1]
+            reached[i] = functools.reduce(builder.or_, around, reached[i])
+            reached[i] = builder.and_(reached[i], lower[i])
     return seen, reached
 
 
@@ -212,12 +193,96 @@ def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]
     return [cube[m] for m in members]
 
 
-def _step(builder: Any, link: Link, lower: list[Any], planes: list[Any]) -> list[Any]:
-    """Return for each place the union of it and of those adjacent to it; the ends come last."""
-    reached = list(planes)
-    for i in sorted(range(len(reached)), key=lambda i: -sum(map(abs, link.members[i]))):
-        for j in range(len(reached)):
-            if link.near[i] >> j & 1:
-                reached[i] = builder.or_(reached[i], reached[j])
-        reached[i] = builder.and_(reached[i], lower[i])
-    return reached
+@llvm.operation(types.uint64)
+def link_of(builder: Any, planes: Any, first: Any, bit: Any) -> Any:
+    """Return a set of members at one of 64 points: bit `bit` of 32 planes from `first` on."""
+    words = planes.load(first, MOST)
+    moved = builder.lshr(words, llvm.each(builder, bit, MOST))
+    link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST))
+    return builder.zext(builder.bitcast(link, ir.IntType(MOST)), llvm.I64)
+
+
+@subroutine()
+def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
+    """Return one end of each component of a lower link; `known` is part of the first one."""
+    found = known & ends
+    found &= ~found + ONE
+    rest = link & ~known
+    while rest & ends:
+        seed = rest & ends
+        seed &= ~seed + ONE
+        rest ^= seed
+        front, touched = seed, NONE
+        while front:
+            around = np.uint64(near[np.uint64(count_trailing_zeros(front))])
+            front &= front - ONE
+            touched |= around
+            front |= around & rest
+            rest &= ~around
+        if not touched & known:
+            found |= seed
+    return found
+
+
+@kernel()
+def scan_links(
+    keys: Any,
+    labels: Any,
+    layout: Any,
+    sides: Any,
+    frame: Any,
+    link: Any,
+    planes: Any,
+    listed: Any,
+) -> Any:
+    """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
+
+    A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
+    of slices, step of rows): the numbers of own points, and the distances of neighbours in the
+    staged arrays. The first own point lies one step along each axis from the start. `sides` are the
+    borders and the frames, and `link` has the distances of its ends, their set, and `Link.near`.
+
+    Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
+    then follow the points whose lower link falls apart, and one end of each of its components.
+    Returns the number of nodes, the number of forks, and the sum over them of the number of
+    components less 1.
+    """
+    slices, rows, columns, slice_step, row_step = layout
+    ends, end_set, near = link[0], link[1], bare(link[2])
+    keys, labels, planes = bare(keys), bare(labels), bare(planes)
+    minima, forks, links = bare(listed[0]), bare(listed[1]), bare(listed[2])
+    nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
+    for z, y in np.ndindex(slices, rows):
+        above, below = ALL if z == 0 else NONE, ALL if z == slices - 1 else NONE
+        before, behind = ALL if y == 0 else NONE, ALL if y == rows - 1 else NONE
+        for x in range(0, columns, LANES):
+            size = min(columns - x, LANES)
+            own = ALL >> np.uint64(LANES - size)
+            first = ONE if x == 0 else NONE
+            last = own & ~(own >> ONE) if x + size == columns else NONE
+            start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
+            at_sides = above, below, before, behind, first, last
+            lowest, apart = compare_links(
+                keys, start, (slice_step, row_step), ends, at_sides, *sides, labels, planes
+            )
+            lowest &= own
+            while lowest:
+                place = start + count_trailing_zeros(lowest)
+                lowest &= lowest - ONE
+                minima[nodes] = place
+                labels[place] = nodes
+                nodes += 1
+            apart &= own
+            while apart:
+                bit = np.uint64(count_trailing_zeros(apart))
+                apart &= apart - ONE
+                lower, known = link_of(planes, 0, bit), link_of(planes, MOST, bit)
+                found = representatives(lower, known, end_set, near)
+                if found & (found - ONE):
+                    forks[count] = start + np.int64(bit)
+                    links[count] = found
+                    count += 1
+                    while found & (found - ONE):
+                        found &= found - ONE
+                        room += 1
+    return nodes, count, room

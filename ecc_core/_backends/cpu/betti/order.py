@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.scan import bare
+from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.sources import scratch

@@ -4,42 +4,48 @@ What is final within a box is counted in histograms. Components that other boxes
 as nodes and edges, with the node and the key of each point on the open sides of the box. Two pieces
 that touch are joined to one in the same way. So the size of a piece is that of its surface, and the
 numbers do not depend on how an image is cut.
+
+Of classes that last, in 2-D, each is counted once it is final. Keys are in the order of the values
+then, so that the value of each is known.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.components import Kind, complete, kinds_of
+from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.basins import Nodes, number_nodes, open_points
+from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
-from ecc_core._backends.cpu.betti.forest import Forest, join, section, unjoined
-from ecc_core._backends.cpu.betti.glue import edges_across
-from ecc_core._backends.cpu.betti.lasting import Lasting
-from ecc_core._backends.cpu.betti.launch import cumulate, grow, laid_out, rank_plans
-from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
-from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.betti.boxes import (
+    edges_across,
+    joined_faces,
+    pack,
+    pack_sides,
+    unpack,
+    unpack_sides,
+)
+from ecc_core._backends.cpu.betti.forest import join, section, unjoined
+from ecc_core._backends.cpu.betti.launch import cumulate, entered, grow, laid_out, rank_plans
+from ecc_core._backends.cpu.encoders.order import unsigned, values_of
+from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.persistence import lasting
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 Side = tuple[int, int]
+Points = tuple[Array, NDArray[np.bool_]]
+"""Values, and which of them enter."""
 
 GRAPH = 4  # arrays of a graph besides its faces
-
-
-Ended = Callable[[Array, Array], Values]
-"""What to add to a histogram, from the keys of birth and death of components that end."""
 
 
 class Graph(NamedTuple):
@@ -83,32 +89,63 @@ class Piece(NamedTuple):
     graphs: list[Graph]
 
 
-def plans_of(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
-    """Return the plans of keys, which are the same for all pieces of an image."""
-    return rank_plans(dtype, thresholds, filtration, masked=masked, points=0)
+class _Counting:
+    """What is counted of the pieces of an image.
 
-
-class _Counted(NamedTuple):
-    """What is counted of pieces: plans of keys, and kinds of components.
-
-    Of classes that last, also those that count, and what each kind adds to a histogram.
+    Attributes
+    ----------
+    plans : list of Plan
+        Of the keys, which are the same for all pieces. Those of classes that last are in the order
+        of the values.
+    kinds : list of Kind
+        The components that begin and end.
+    ranked : Plan
+        Of values among the thresholds.
     """
 
-    plans: list[Plan]
-    kinds: list[Kind]
-    rule: Lasting | None
-    ended: list[Ended | None]
+    def __init__(
+        self, dtype: Any, thresholds: Array, filtration: Filtration, masked: bool, least: float
+    ) -> None:
+        self.dtype, self.filtration = dtype.newbyteorder("="), filtration
+        self.masked, self.least = masked, least
+        self.plans = rank_plans(dtype, thresholds, filtration, masked=masked and least == 0)
+        self.kinds, self.ranked = kinds_of(filtration), self.plans[-1]
+        if least > 0:
+            self.plans = [coefficient_plan(self.dtype, filtration.superlevel, False, masked)]
+            self.kinds = [kind_of(filtration, complement=k > 0) for k in range(filtration.ndim)]
 
+    def ordered(self, keys: Array, kind: Kind) -> Array:
+        """Return keys in the order in which points enter a forest, or those in that order."""
+        return keys.dtype.type(self.plans[-1].top) - keys if kind.complement else keys
 
-def _counted(
-    dtype: Any, thresholds: Array, filtration: Filtration, masked: bool, least: float
-) -> _Counted:
-    if least == 0:
-        kinds = kinds_of(filtration)
-        plans = plans_of(dtype, thresholds, filtration, masked)
-        return _Counted(plans, kinds, None, [None] * len(kinds))
-    rule = Lasting.of(dtype, thresholds, filtration, masked, least)
-    return _Counted([rule.keyed], rule.kinds, rule, [partial(rule.ended, k) for k in rule.kinds])
+    def lasting(self, births: Points, deaths: Points | None = None) -> Values:
+        """Count classes that last at the thresholds; those without deaths never die."""
+        (born, begins), (died, ends) = births, deaths or (births[0], np.zeros_like(births[1]))
+        lasts = begins & (lasting(born, died, self.least) | ~ends)
+        found: Values = entered(born[lasts], self.ranked)
+        return found - entered(died[lasts & ends], self.ranked)
+
+    def ended(self, kind: Kind, births: Points, deaths: Points) -> Values:
+        """Count components that begin and end; those of the complement the other way round."""
+        return self.lasting(deaths, births) if kind.complement else self.lasting(births, deaths)
+
+    def of_keys(self, keys: Array, kind: Kind) -> Points:
+        """Return the values of keys in the order of a kind, and which of them enter."""
+        plan = self.plans[-1]
+        keys = self.ordered(keys.astype(plan.key_dtype), kind)
+        enter = np.ones(keys.size, np.bool_)
+        if self.masked or self.dtype.kind == "f":
+            enter = keys != plan.never
+        bits = keys.astype(unsigned(self.dtype))
+        if self.filtration.superlevel:
+            bits = ~bits
+        return values_of(bits, self.dtype), enter
+
+    def at_places(self, image: Array, mask: Array | None, places: Array) -> Points:
+        """Return the values at places in C order, and which of them enter."""
+        values = image.reshape(-1)[places].astype(self.dtype, copy=False)
+        enter = np.ones(places.size, np.bool_) if mask is None else mask.reshape(-1)[places]
+        return values, enter & ~np.isnan(values) if values.dtype.kind == "f" else enter
 
 
 def piece_of(
@@ -125,24 +162,25 @@ def piece_of(
 
     Counts only classes that last for at least `least`.
     """
-    plans, kinds, rule, ended = _counted(
-        image.dtype, thresholds, filtration, mask is not None, least
-    )
+    counting = _Counting(image.dtype, thresholds, filtration, mask is not None, least)
     sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
-    field, top = laid_out(image, mask), plans[-1].top
-    bins = 0 if rule else top + 1
-    forests, histograms = grow(field, kinds, plans, bins, filtration.nan, workers, sides)
+    field, plans = laid_out(image, mask), counting.plans
+    bins = plans[-1].top + 1 if least == 0 else 0
+    forests, histograms = grow(field, counting.kinds, plans, bins, filtration.nan, workers, sides)
+    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
+    graphs = []
+    for forest, histogram in zip(forests, histograms, strict=True):
+        nodes, (edges, keys, _), pairs = forest.joined()
+        if least > 0:
+            points = [counting.at_places(image, mask, places) for places in pairs.T]
+            histogram = counting.ended(forest.kind, *points)
+        ends = {side: forest.surface[forest.grid.side(*side)].take(0, side[0]) for side in sides}
+        graph = Graph(histogram, nodes.births, edges, keys, ends)
+        graphs.append(_reduced(graph, nodes, faces, forest.kind, counting))
     euler = np.empty(0, np.int64)
-    if rule:
-        histograms = [rule.ended_within(forest, image, mask) for forest in forests]
-    else:
+    if least == 0:
         batch = None if mask is None else mask[None]
         euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
-    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
-    graphs = [
-        _graph_of(forest, histogram, faces, top, end)
-        for forest, histogram, end in zip(forests, histograms, ended, strict=True)
-    ]
     return Piece(euler, faces, graphs)
 
 
@@ -156,51 +194,23 @@ def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
     return keys[:-SPARE].reshape(box.shape).squeeze(axis)
 
 
-def _ordered(keys: Array, kind: Kind, top: int) -> Array:
-    """Return keys in the order in which points enter a forest."""
-    return keys.dtype.type(top) - keys if kind.complement else keys
-
-
-def _graph_of(
-    forest: Forest,
-    histogram: Values,
-    faces: dict[Side, Array],
-    top: int,
-    ended: Ended | None,
-) -> Graph:
-    """Join the blocks of a forest, and return what is not final."""
-    edges = np.concatenate([part.edges for part in forest.parts])
-    keys = np.concatenate([part.keys for part in forest.parts])
-    ends = {side: forest.surface[forest.grid.side(*side)] for side in faces}
-    ordered = {side: _ordered(face, forest.kind, top) for side, face in faces.items()}
-    nodes, frame = forest.nodes(), forest.kind.complement
-    return _reduced(nodes, edges, keys, histogram, ordered, ends, frame, ended)
-
-
 def _reduced(
-    nodes: Nodes,
-    edges: Array,
-    keys: Array,
-    histogram: Values,
-    faces: dict[Side, Array],
-    ends: dict[Side, Array],
-    frame: bool,
-    ended: Ended | None,
+    graph: Graph, nodes: Nodes, faces: dict[Side, Array], kind: Kind, counting: _Counting
 ) -> Graph:
-    """Join nodes along edges, and return what other boxes can still change."""
+    """Join the nodes of a graph along its edges, and return what other boxes can still change."""
+    histogram, _, edges, keys, ends = graph
     nodes.places[:] = np.arange(nodes.places.size)
-    if frame:  # it begins before all others, and is never final
-        nodes.places[0], nodes.births[0] = -1, 0
-        nodes.opens[0], nodes.closed[0] = 0, False
-    for side, own in faces.items():
-        open_points(ends[side], own, nodes)
-    counted = histogram if ended is None else histogram[:0]
-    order = np.argsort(keys, kind="stable")
-    kept, pairs = join(nodes, edges, keys, np.arange(keys.size), order, counted)
-    if ended is not None:
-        histogram = histogram + ended(nodes.births[pairs[:, 0]], keys[pairs[:, 1]])
-    count = nodes.births.size
-    numbers, roots = np.empty(count, np.int32), np.empty(count, np.int32)
+    if kind.complement:  # the frame begins before all others, and is never final
+        nodes.places[0], nodes.births[0], nodes.opens[0], nodes.closed[0] = -1, 0, 0, False
+    for side, face in faces.items():
+        open_points(ends[side], counting.ordered(face, kind), nodes)
+    joined = Edges(edges, keys, np.arange(keys.size))
+    counted = histogram if counting.least == 0 else histogram[:0]
+    kept, pairs = join(nodes, joined, np.argsort(keys, kind="stable"), counted)
+    if counting.least > 0:
+        lives = nodes.births[pairs[:, 0]], keys[pairs[:, 1]]
+        histogram = histogram + counting.ended(kind, *(counting.of_keys(k, kind) for k in lives))
+    numbers, roots = (np.empty(nodes.tree.size, np.int32) for _ in range(2))
     roots = roots[: number_nodes(nodes.merged, numbers, roots)]
     left = {side: numbers[end] for side, end in ends.items()}
     return Graph(histogram, nodes.births[roots], numbers[edges[kept]], keys[kept], left)
@@ -219,61 +229,32 @@ def join_pieces(
 ) -> Piece:
     """Join two pieces that touch across an axis; `dtype` is that of the image."""
     axis += 3 - filtration.ndim
-    plans, kinds, rule, ended = _counted(dtype, thresholds, filtration, masked, least)
+    counting = _Counting(dtype, thresholds, filtration, masked, least)
     touching = low.faces[axis, 1], high.faces[axis, 0]
     faces = joined_faces(low.faces, high.faces, axis)
-    given = touching, faces, axis, plans[-1].top
-    graphs = [
-        _joined_graphs(first, second, kind, *given, end)
-        for first, second, kind, end in zip(low.graphs, high.graphs, kinds, ended, strict=True)
-    ]
-    if rule:
+    graphs = []
+    for first, second, kind in zip(low.graphs, high.graphs, counting.kinds, strict=True):
+        count = np.int32(first.births.size)
+        moved = {side: face + count for side, face in second.faces.items()}
+        own, far = (counting.ordered(face, kind) for face in touching)
+        touch = first.faces[axis, 1], own, moved[axis, 0], far
+        edges, keys = edges_across(*touch, wide=kind.connectivity > 1)
+        graph = Graph(
+            first.histogram + second.histogram,
+            np.concatenate([first.births, second.births]),
+            np.concatenate([first.edges, second.edges + count, edges]),
+            np.concatenate([first.keys, second.keys, keys]),
+            joined_faces(first.faces, moved, axis),
+        )
+        nodes = unjoined(graph.births.size)
+        nodes.births[:] = graph.births
+        if kind.complement:
+            nodes.tree[count] = 0
+        graphs.append(_reduced(graph, nodes, faces, kind, counting))
+    if least > 0:
         return Piece(low.euler, faces, graphs)
-    crossing = _crossing(touching, plans[-1], filtration)
+    crossing = _crossing(touching, counting.ranked, filtration)
     return Piece(low.euler + high.euler + crossing, faces, graphs)
-
-
-def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
-    """Return the arrays over the open sides of the union of two boxes."""
-    faces = {side: face for side, face in low.items() if side == (axis, 0)}
-    faces |= {side: face for side, face in high.items() if side == (axis, 1)}
-    for (other, side), face in low.items():
-        if other != axis:
-            along = axis - (axis > other)  # of the two axes of a face
-            faces[other, side] = np.concatenate([face, high[other, side]], axis=along)
-    return faces
-
-
-def _joined_graphs(
-    low: Graph,
-    high: Graph,
-    kind: Kind,
-    touching: tuple[Array, Array],
-    faces: dict[Side, Array],
-    axis: int,
-    top: int,
-    ended: Ended | None,
-) -> Graph:
-    """Join the graphs of two boxes that touch, whose faces are those of the union."""
-    count = low.births.size
-    nodes = unjoined(count + high.births.size)
-    nodes.births[:] = np.concatenate([low.births, high.births])
-    moved = {side: face + np.int32(count) for side, face in high.faces.items()}
-    own, far = (_ordered(face, kind, top) for face in touching)
-    touch = low.faces[axis, 1], own, moved[axis, 0], far
-    edges, keys = edges_across(*touch, wide=kind.connectivity > 1)
-    if kind.complement:
-        nodes.tree[count] = 0
-    return _reduced(
-        nodes,
-        np.concatenate([low.edges, high.edges + np.int32(count), edges]),
-        np.concatenate([low.keys, high.keys, keys]),
-        low.histogram + high.histogram,
-        {side: _ordered(face, kind, top) for side, face in faces.items()},
-        joined_faces(low.faces, moved, axis),
-        kind.complement,
-        ended,
-    )
 
 
 def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration) -> Values:
@@ -302,15 +283,16 @@ def numbers_of(
     least: float = 0,
 ) -> Values:
     """Return the Betti numbers of a piece without open sides, (d, n)."""
-    plans, kinds, rule, _ = _counted(dtype, thresholds, filtration, masked, least)
-    if rule:
-        lasting = np.stack([graph.histogram for graph in piece.graphs])
-        lasting[0] += rule.counted(rule.of_keys(piece.graphs[0].births, kinds[0]))  # for ever
-        return lasting
-    counted = zip(piece.graphs, kinds, strict=True)
-    ends = [cumulate(graph.histogram, kind, plans[-1]) for graph, kind in counted]
-    values: Values = complete(ends, kinds, piece.euler, filtration.ndim)
-    return values
+    counting = _Counting(dtype, thresholds, filtration, masked, least)
+    kinds, graphs = counting.kinds, piece.graphs
+    if least > 0:
+        values: Values = np.stack([graph.histogram for graph in graphs])
+        values[0] += counting.lasting(counting.of_keys(graphs[0].births, kinds[0]))  # for ever
+        return values
+    counted = zip(graphs, kinds, strict=True)
+    ends = [cumulate(graph.histogram, counting.ranked, kind) for graph, kind in counted]
+    curves: Values = complete(ends, kinds, piece.euler, filtration.ndim)
+    return curves
 
 
 def pack_piece(piece: Piece) -> Values:

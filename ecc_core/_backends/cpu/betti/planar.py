@@ -12,21 +12,20 @@ one to the next lead to a minimum, or to a maximum or around the image.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.betti.basins import Edges
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
+from ecc_core._backends.cpu.betti.links import ALL, NONE, ONE, bare
 from ecc_core._backends.cpu.betti.order import sort_keys
-from ecc_core._backends.cpu.betti.rings import Tables, scan_rings, tables_of
-from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
+from ecc_core._backends.cpu.betti.rings import scan_rings, tables_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
-from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, scratch
 from ecc_core._request.filtration import Filtration
-from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 
@@ -58,41 +57,17 @@ def node_of(rings: Any, ways: Any, labels: Any, start: Any) -> Any:
 
 
 @kernel()
-def number_nodes(
-    keys: Any, places: Any, order: Any, backwards: Any, labels: Any, aged: Any, aged_keys: Any
-) -> None:
-    """Number nodes in an order, the last ones of `aged`, and label their places."""
-    keys, places, order, labels = bare(keys), bare(places), bare(order), bare(labels)
-    aged, aged_keys = bare(aged), bare(aged_keys)
-    first = aged.size - order.size
-    for k in range(order.size):
-        place = places[np.uint64(order[order.size - 1 - k if backwards else k])]
-        aged[first + k], aged_keys[first + k] = place, keys[np.uint64(place)]
-        labels[np.uint64(place)] = first + k
-
-
-@kernel()
 def list_edges(
-    keys: Any,
-    rings: Any,
-    forks: Any,
-    counts: Any,
-    members: Any,
-    ways: Any,
-    chained: Any,
-    labels: Any,
-    places: Any,
-    edge_keys: Any,
-    ends: Any,
+    keys: Any, rings: Any, forks: Any, tables: Any, chained: Any, labels: Any, edges: Edges
 ) -> Any:
-    """List the edges at forks: their places and keys, and the nodes of one side that they join.
+    """List the edges at forks, which join nodes of one side; `tables` are those of this side.
 
     They form a chain through all components of that side around a fork, or a star from the first.
     Returns their number.
     """
+    counts, members, ways = bare(tables[0]), bare(tables[1]), bare(tables[2])
     keys, rings, forks, labels = bare(keys), bare(rings), bare(forks), bare(labels)
-    counts, members, ways = bare(counts), bare(members), bare(ways)
-    places, edge_keys, ends = bare(places), bare(edge_keys), bare(ends)
+    ends, edge_keys, places = bare(edges.nodes), bare(edges.keys), bare(edges.places)
     edge = np.uint64(0)
     for f in range(forks.size):
         place = np.int64(forks[f])
@@ -163,32 +138,23 @@ def end_minima(order: Any, ended: Any, deaths: Any, left: Any) -> Any:
 
 @kernel()
 def list_pairs(
-    step: Any,
-    short: Any,
-    hides: Any,
-    never: Any,
-    births: Any,
-    birth_places: Any,
-    birth_keys: Any,
-    deaths: Any,
-    death_places: Any,
-    death_keys: Any,
-    found: Any,
+    step: Any, short: Any, hides: Any, never: Any, births: Any, deaths: Any, found: Any
 ) -> Any:
     """List births and deaths, of equal keys only if `short`, as points in C order; count them.
 
-    `births` and `deaths` are numbers of places and keys, or -1 for a class that does not die. If it
-    `hides`, points of the key `never` do not enter. Pairs of one birth are sorted by death.
+    `births` and `deaths` are numbers of points, or -1 for a class that does not die, and the places
+    and keys of these. If it `hides`, points of the key `never` do not enter. Pairs of one birth are
+    sorted by death.
     """
-    births, birth_places, birth_keys = bare(births), bare(birth_places), bare(birth_keys)
-    deaths, death_places, death_keys = bare(deaths), bare(death_places), bare(death_keys)
+    first, birth_places, birth_keys = bare(births[0]), bare(births[1]), bare(births[2])
+    second, death_places, death_keys = bare(deaths[0]), bare(deaths[1]), bare(deaths[2])
     born, died = bare(found[0]), bare(found[1])
     rows, count = 1 / np.float64(step), np.uint64(0)
-    for i in range(births.size):
-        birth = np.uint64(births[i])
+    for i in range(first.size):
+        birth = np.uint64(first[i])
         place, key = np.int64(birth_places[birth]), np.uint64(birth_keys[birth])
-        known = np.int64(deaths[i]) >= 0
-        death = np.uint64(deaths[i]) if known else np.uint64(0)
+        known = np.int64(second[i]) >= 0
+        death = np.uint64(second[i]) if known else np.uint64(0)
         end, last = np.int64(death_places[death]), np.uint64(death_keys[death])
         ends = known and not (hides and last == never)
         born[count] = place - step + 1 - 2 * np.int64(place * rows)
@@ -201,28 +167,75 @@ def list_pairs(
     return count
 
 
-class _Cells(NamedTuple):
-    """Minima, maxima or edges: their places and keys."""
+class _Scan:
+    """An image whose rings, minima, maxima and forks are found.
 
-    places: Array
-    keys: Array
-
-
-class _Scan(NamedTuple):
-    """The keys of an image in an array with a border, its rings, minima, maxima and forks.
-
-    If it `hides` some points, they have the key `never`.
+    Attributes
+    ----------
+    keys : array with a border
+    step : int
+        Distance between its rows.
+    hides, never : bool, uint64
+        Whether there are points that never enter, and their key.
+    rings : uint8 array
+        For each key.
+    minima, maxima, forks : arrays of places
     """
 
-    keys: Array
-    hides: bool
-    never: np.uint64
-    step: int
-    rings: Array
-    minima: Array
-    maxima: Array
-    forks: Array
-    tables: Tables
+    def __init__(self, field: Field, filtration: Filtration) -> None:
+        staged = Staged(Block((0, 0, 0), field.source.shape), field)
+        _, rows, columns, _, self.step = staged.layout
+        dtype, masked = field.source.array.dtype.newbyteorder("="), field.mask is not None
+        plan = coefficient_plan(dtype, filtration.superlevel, False, masked)
+        self.keys, has_nan, _ = staged.load(plan, filtration.nan)
+        self.hides, self.never = masked or has_nan, np.uint64(plan.never)
+        self.rings = scratch.take("rings", self.keys.size, np.uint8)
+        index = np.int32 if self.keys.size < 1 << 31 else np.int64
+        names = "minima", "maxima", "forks"
+        listed = [scratch.take(name, rows * columns, index) for name in names]
+        wide_below = field.ndim == 1 or filtration.cubes
+        flip = ALL if wide_below else NONE
+        counts = scan_rings(self.keys, (rows, columns), flip, self.rings, *listed)
+        self.minima, self.maxima, self.forks = (
+            places[:count] for places, count in zip(listed, counts, strict=True)
+        )
+        self.tables = tables_of(self.step, wide_below)
+
+    def edges(self, side: int) -> tuple[Edges, Array, Array]:
+        """Return edges at forks, and the places and keys of the nodes that they join, oldest first.
+
+        Nodes of the upper side are the border of the array and all maxima, numbered from the last.
+        """
+        extrema = self.maxima if side else self.minima
+        room, index = 3 * self.forks.size, extrema.dtype
+        labels = scratch.take("labels", self.rings.size, index)
+        labels[:] = -1
+        border = labels[:-SPARE].reshape(-1, self.step)
+        border[[0, -1]] = border[:, [0, -1]] = 0
+        own = self.keys[extrema]
+        order = sort_keys(own)[:: -1 if side else 1]
+        places, keys = np.zeros(order.size + side, index), np.zeros(order.size + side, own.dtype)
+        places[side:], keys[side:] = extrema[order], own[order]
+        labels[places[side:]] = np.arange(side, places.size)
+        edges = Edges(
+            scratch.take("edge ends", 2 * room, index).reshape(-1, 2),
+            scratch.take("edge keys", room, keys.dtype),
+            scratch.take("edge places", room, index),
+        )
+        counts, members, ways = self.tables
+        tables = counts, members[side], ways[side]
+        given = self.keys, self.rings, self.forks, tables, side == 0, labels, edges
+        count = list_edges(*given)
+        return Edges(*(part[:count] for part in edges)), places, keys
+
+    def pairs(self, short: bool, births: tuple[Array, ...], deaths: tuple[Array, ...]) -> Any:
+        """Return pairs as points in C order."""
+        found = np.empty((2, births[0].size + 1), self.forks.dtype)
+        if not deaths[1].size:  # one component that does not die
+            deaths = deaths[0], *births[1:]
+        chosen = short, self.hides, self.never
+        count = list_pairs(self.step, *chosen, births, deaths, found)
+        return found[0, :count], found[1, :count]
 
 
 def planar_pairs(
@@ -232,88 +245,29 @@ def planar_pairs(
 
     Those that die at the value at which they are born are among them only if `short`.
     """
-    scan, order, found = _scanned(field, filtration), None, {}
+    scan, order, found = _Scan(field, filtration), None, {}
     if 0 in dimensions:
-        minima, edges, ends = _edges(scan, 0)
+        edges, places, keys = scan.edges(0)
         order = sort_keys(edges.keys)
-        ended = _joined(order, False, ends, minima)
-        deaths, left = np.full(minima.places.size + 1, -1, ends.dtype), np.empty_like(order)
+        ended = _joined(order, False, edges.nodes, places.size)
+        deaths, left = np.full(places.size + 1, -1, places.dtype), np.empty_like(order)
         order = left[: end_minima(order, ended, deaths, left)]
-        every = np.arange(minima.places.size, dtype=ends.dtype)
-        found[0] = _pairs(scan, short, every, minima, deaths, edges)
+        minima = np.arange(places.size, dtype=places.dtype), places, keys
+        found[0] = scan.pairs(short, minima, (deaths, edges.places, edges.keys))
     if 1 in dimensions:
-        maxima, edges, ends = _edges(scan, 1)
+        edges, places, keys = scan.edges(1)
         order = sort_keys(edges.keys) if order is None else order
-        ended = _joined(order, True, ends, maxima)
+        ended = _joined(order, True, edges.nodes, places.size)
         if 0 not in dimensions:
             order, ended = order[ended >= 0], ended[ended >= 0]
-        found[1] = _pairs(scan, short, order, edges, ended, maxima)
+        found[1] = scan.pairs(short, (order, edges.places, edges.keys), (ended, places, keys))
     return [found[dimension] for dimension in dimensions]
 
 
-def _scanned(field: Field, filtration: Filtration) -> _Scan:
-    """Find the minima, maxima and forks of an image."""
-    staged = Staged(Block((0, 0, 0), field.source.shape), field)
-    _, rows, columns, _, step = staged.layout
-    size, masked = staged.size + SPARE, field.mask is not None
-    dtype = field.source.array.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, filtration.superlevel, False, masked)
-    keys = scratch.take("keys", size, plan.key_dtype)
-    place = staged.halo, keys, staged.at, staged.steps[:2]
-    has_nan, _ = load_box(plan, field.source, field.mask, *place)
-    if has_nan and filtration.nan == "raise":
-        raise ValueError(NAN_MESSAGE)
-    wide_below = field.ndim == 1 or filtration.cubes
-    rings = scratch.take("rings", size, np.uint8)
-    index = np.int32 if size < 1 << 31 else np.int64
-    listed = [scratch.take(name, rows * columns, index) for name in ("minima", "maxima", "forks")]
-    flip = ALL if wide_below else np.uint64(0)
-    counts = scan_rings(keys, (rows, columns), flip, rings, *listed)
-    minima, maxima, forks = (p[:count] for p, count in zip(listed, counts, strict=True))
-    hides, never = masked or has_nan, np.uint64(plan.never)
-    tables = tables_of(step, wide_below)
-    return _Scan(keys, hides, never, step, rings, minima, maxima, forks, tables)
-
-
-def _edges(scan: _Scan, side: int) -> tuple[_Cells, _Cells, Array]:
-    """Return the nodes of one side, oldest first, edges at forks, and the nodes that they join.
-
-    Those of the upper side are the border of the array and all maxima.
-    """
-    keys, tables, extrema = scan.keys, scan.tables, scan.maxima if side else scan.minima
-    room, index = 3 * scan.forks.size, extrema.dtype
-    labels = scratch.take("labels", scan.rings.size, index)
-    labels[:] = -1
-    border = labels[:-SPARE].reshape(-1, scan.step)
-    border[[0, -1]] = border[:, [0, -1]] = 0
-    order, count = sort_keys(keys[extrema]), extrema.size + side
-    nodes = _Cells(np.zeros(count, index), np.zeros(count, keys.dtype))
-    number_nodes(keys, extrema, order, side == 1, labels, *nodes)
-    edges = _Cells(
-        scratch.take("edge places", room, index), scratch.take("edge keys", room, keys.dtype)
-    )
-    ends = scratch.take("edge ends", 2 * room, index).reshape(-1, 2)
-    lists = tables.counts, tables.members[side], tables.ways[side]
-    count = list_edges(keys, scan.rings, scan.forks, *lists, side == 0, labels, *edges, ends)
-    return nodes, _Cells(edges.places[:count], edges.keys[:count]), ends[:count]
-
-
-def _joined(order: Array, backwards: bool, ends: Array, nodes: _Cells) -> Array:
+def _joined(order: Array, backwards: bool, ends: Array, nodes: int) -> Array:
     """Return which node ends at each edge of an order, or -1."""
     ended = scratch.take("ended", order.size, ends.dtype)
-    parents = np.arange(nodes.places.size, dtype=ends.dtype)
+    parents = np.arange(nodes, dtype=ends.dtype)
     sorted_ends = scratch.take("sorted ends", 2 * order.size, ends.dtype).reshape(-1, 2)
     join_edges(order, backwards, ends, parents, sorted_ends, ended)
     return ended
-
-
-def _pairs(
-    scan: _Scan, short: bool, births: Array, born: _Cells, deaths: Array, died: _Cells
-) -> tuple[Array, Array]:
-    """Return pairs as points in C order."""
-    found = np.empty((2, births.size + 1), scan.forks.dtype)
-    if not died.places.size:  # one component that does not die
-        died = born
-    chosen = short, scan.hides, scan.never
-    count = list_pairs(scan.step, *chosen, births, *born, deaths, *died, found)
-    return found[0, :count], found[1, :count]

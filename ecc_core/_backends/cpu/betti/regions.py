@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def region_betti_curves(
         result[i, : len(values)] = values
     if small.any():
         sheets = _Sheets(volume, regions, ids, boxes, flat, least)
-        counts: Any = sheets.count(np.flatnonzero(small), thresholds, workers)
+        counts: Any = sheets.curves(np.flatnonzero(small), thresholds, workers)
         if least == 0:
             counts = complete(counts, kinds_of(flat), euler, filtration.ndim)
         result[small, : filtration.ndim] = np.stack(counts, 1)[small]
@@ -108,10 +108,9 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
     def work(queue: Iterator[Any]) -> tuple[Numbering, Values]:
         numbering, boxes = Numbering(labels.token.dtype), np.empty((0, 2, 3), np.int64)
         for block in queue:
-            shape = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
+            _, rows, columns = shape = block.shape
             empty = functools.partial(np.empty, math.prod(shape))
-            steps = shape[1] * shape[2], shape[2]
-            staged, _ = numbering.stage(labels, block, empty, 0, steps)
+            staged, _ = numbering.stage(labels, block, empty, 0, (rows * columns, columns))
             more = np.broadcast_to(ends, (numbering.count - len(boxes), 2, 3))
             boxes = np.concatenate([boxes, more])
             _widen(staged.reshape(shape), block.start, boxes)
@@ -127,22 +126,17 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
     return merged
 
 
-class _Sheets:
+class _Sheets(NamedTuple):
     """Counts the classes of regions that are laid on sheets."""
 
-    def __init__(
-        self,
-        image: Array,
-        labels: Array,
-        ids: Array,
-        boxes: Values,
-        filtration: Filtration,
-        least: float,
-    ) -> None:
-        self.image, self.labels, self.ids, self.boxes = image, labels, ids, boxes
-        self.filtration, self.least = filtration, least
+    image: Array
+    labels: Array
+    ids: Array
+    boxes: Values
+    filtration: Filtration
+    least: float
 
-    def count(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
+    def curves(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
         """Count the classes of each dimension, (ids, n), for some of the regions.
 
         Only those from which the others follow if all classes count.

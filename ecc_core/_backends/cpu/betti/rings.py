@@ -14,25 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.betti.scan import ALL, ONE, bare
+from ecc_core._backends.cpu.betti.links import ALL, LANES, NONE, ONE, bare, neighbour_keys
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import I1, I8, I64, count_trailing_zeros, operation, splat
 
 Array = NDArray[Any]
 
-LANES = 64
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 SIDES = range(1, 8, 2)
 
 
-@intrinsic
+@operation(types.UniTuple(types.uint64, 3))
 def compare_ring(
-    typingctx: Any, keys: Any, at: Any, step: Any, rows: Any, sides: Any, flip: Any, rings: Any
-) -> Any:
+    builder: Any, keys: Any, at: Any, step: Any, rows: Any, sides: Any, flip: Any, rings: Any
+) -> list[Any]:
     """Compare the 64 points from ``keys[at]`` on with their rings.
 
     `rows` are two words, all ones if there is a row before and a row behind, `sides` those of the
@@ -41,43 +38,29 @@ def compare_ring(
     all ones. Returns the forks, the points without neighbours on the wide side, and those without
     on the narrow side.
     """
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data, out = (llvm.data(context, builder, sig.args[k], args[k]) for k in (0, 6))
-        element = context.get_value_type(sig.args[0].dtype)
-        at, step, rows, sides, flip = args[1:6]
-        own = llvm.load(builder, data, at, element, LANES)
-        narrow, ring = [], llvm.splat(llvm.I8, LANES, 0)
-        for i, (y, x) in enumerate(RING):
-            place = builder.add(at, llvm.I64(x))
-            if y:
-                place = (builder.add if y > 0 else builder.sub)(place, step)
-            key = llvm.load(builder, data, place, element, LANES)
-            before = "<=" if (y, x) < (0, 0) else "<"
-            word = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
-            for step_along, words in ((y, rows), (x, sides)):
-                if step_along:
-                    exists = builder.extract_value(words, (step_along + 1) // 2)
-                    word = builder.and_(word, exists)
-            narrow.append(builder.xor(word, flip))
-            lanes = builder.bitcast(narrow[-1], ir.VectorType(llvm.I1, LANES))
-            bit, none = (llvm.splat(llvm.I8, LANES, value) for value in (1 << i, 0))
-            ring = builder.or_(ring, builder.select(lanes, bit, none))
-        llvm.store(builder, ring, out, at)
-        ends = []  # of runs along the ring, whose corners count only between two sides
-        for i in SIDES:
-            following = builder.and_(narrow[(i + 1) % 8], narrow[(i + 2) % 8])
-            ends.append(builder.and_(narrow[i], builder.not_(following)))
-        either = [builder.or_(*ends[:2]), builder.or_(*ends[2:])]
-        several = [builder.and_(*ends[:2]), builder.and_(*ends[2:]), builder.and_(*either)]
-        all_narrow = functools.reduce(builder.and_, narrow)
-        some_narrow = functools.reduce(builder.or_, [narrow[i] for i in SIDES])
-        words = [functools.reduce(builder.or_, several), all_narrow, builder.not_(some_narrow)]
-        return context.make_tuple(builder, sig.return_type, words)
-
-    word, index = types.uint64, types.int64
-    pair, found = types.UniTuple(word, 2), types.UniTuple(word, 3)
-    return found(keys, index, index, pair, pair, word, rings), codegen
+    own = keys.load(at, LANES)
+    narrow, ring = [], splat(I8, LANES, 0)
+    for i, (y, x) in enumerate(RING):
+        key = neighbour_keys(builder, keys, at, [step, step], (0, y, x))
+        before = "<=" if (y, x) < (0, 0) else "<"
+        word = builder.bitcast(builder.icmp_unsigned(before, key, own), I64)
+        for number, exists in ((y, rows), (x, sides)):
+            if number:
+                word = builder.and_(word, exists[(number + 1) // 2])
+        narrow.append(builder.xor(word, flip))
+        lanes = builder.bitcast(narrow[-1], ir.VectorType(I1, LANES))
+        bit, none = (splat(I8, LANES, value) for value in (1 << i, 0))
+        ring = builder.or_(ring, builder.select(lanes, bit, none))
+    rings.store(ring, at)
+    ends = []  # of runs along the ring, whose corners count only between two sides
+    for i in SIDES:
+        following = builder.and_(narrow[(i + 1) % 8], narrow[(i + 2) % 8])
+        ends.append(builder.and_(narrow[i], builder.not_(following)))
+    either = [builder.or_(*ends[:2]), builder.or_(*ends[2:])]
+    several = [builder.and_(*ends[:2]), builder.and_(*ends[2:]), builder.and_(*either)]
+    all_narrow = functools.reduce(builder.and_, narrow)
+    some_narrow = functools.reduce(builder.or_, [narrow[i] for i in SIDES])
+    return [functools.reduce(builder.or_, several), all_narrow, builder.not_(some_narrow)]
 
 
 class Tables(NamedTuple):
@@ -142,7 +125,7 @@ def scan_rings(
     lows, highs, count = np.uint64(0), np.uint64(0), np.uint64(0)
     for y in range(rows):
         row = (y + 1) * step + 1
-        around = ALL if y > 0 else np.uint64(0), ALL if y < rows - 1 else np.uint64(0)
+        around = ALL if y > 0 else NONE, ALL if y < rows - 1 else NONE
         for x in range(0, columns, LANES):
             size = min(columns - x, LANES)
             own = ALL >> np.uint64(LANES - size)

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.glue import edges_across
+from ecc_core._backends.cpu.betti.boxes import (
+    edges_across,
+    joined_faces,
+    pack,
+    pack_sides,
+    unpack,
+    unpack_sides,
+)
 from ecc_core._backends.cpu.betti.growth import (
     EACH,
     GAIN,
@@ -27,10 +34,8 @@ from ecc_core._backends.cpu.betti.growth import (
     unite,
     with_room,
 )
-from ecc_core._backends.cpu.betti.launch import laid_out
-from ecc_core._backends.cpu.betti.packing import pack, pack_sides, unpack, unpack_sides
-from ecc_core._backends.cpu.betti.pieces import joined_faces, plans_of
-from ecc_core._backends.cpu.betti.scan import bare
+from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
+from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._request.filtration import Filtration
 
@@ -48,7 +53,7 @@ def piece_of(
     workers: int | None = None,
 ) -> Growth:
     """Return the growth of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
-    plan = plans_of(image.dtype, thresholds, filtration, mask is not None)[-1]
+    plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
     return grown(laid_out(image, mask), plan, filtration, sides)
 
@@ -173,7 +178,7 @@ def numbers_of(
     masked: bool,
 ) -> Values:
     """Return the curves of a growth without open sides, (d + 2, n)."""
-    plan = plans_of(dtype, thresholds, filtration, masked)[-1]
+    plan = rank_plans(dtype, thresholds, filtration, masked=masked)[-1]
     values: Values = piece.found[:, plan.entered]
     return values
 
