@@ -12,7 +12,7 @@ from plain.adapter import Adapter
 
 import ecc_core as ecc
 from ecc_core._arrays import plans
-from ecc_core._arrays.numpy import NumPy
+from ecc_core._arrays.adapters import NumPy
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
 LEVELS = np.array([0, 1, 2])

@@ -14,7 +14,7 @@ from dask.array.dispatch import concatenate_lookup, numel_lookup
 
 import ecc_core as ecc
 from ecc_core import _arrays, _backends
-from ecc_core._arrays.numpy import NumPy
+from ecc_core._arrays.adapters import NumPy
 from ecc_core._blocks import regions
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import Work, sums_of_groups
