@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.plans import plan_of
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
@@ -38,7 +37,6 @@ __all__ = [
     "region_curves",
 ]
 
-Array = NDArray[Any]
 LEAST = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 
 
@@ -279,19 +277,9 @@ def euler_curve(
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
-    at, values = _curve(request)
-    return EulerCurve(origin.thresholds(thresholds, at), request.spread(values, len(at)), **facts)
-
-
-def _curve(request: Request) -> tuple[Any, Any]:
-    """Return thresholds (n,) and curves (images, n)."""
-    backend, filtration = request.origin.backend(), request.filtration
-    at = request.thresholds()
-    if request.levels.needs_range and not request.origin.on_host:
-        filtration = replace(filtration, nan="omit")  # the range was found, so there is none
-    values = backend.curve(request.images, at, filtration, **request.options)
-    request.warn_if_missed(at, values)
-    return at, values
+    if request.levels.needs_range and not origin.on_host:  # which the NaN would have spoilt
+        request = request._replace(filtration=replace(request.filtration, nan="omit"))
+    return EulerCurve(*request.curves(origin.backend().curve, thresholds), **facts)
 
 
 @overload

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import _backends
-from ecc_core._arrays import NUMPY, adapter_of
+from ecc_core._arrays import adapter_of
 from ecc_core._request.image import (
     Geometry,
     as_booleans,
@@ -99,14 +99,7 @@ class Origin:
         return _backends.transforms(self.device)
 
 
-class _Host(Origin):
-    """NumPy arrays."""
-
-    def __init__(self) -> None:
-        self.adapter, self.device, self.like = NUMPY, "cpu", None
-
-
-HOST = _Host()
+HOST = Origin(np.empty(0))
 
 
 def origin_of(image: Any, name: str = "image") -> Origin:

@@ -35,17 +35,9 @@ Side = tuple[int, int]
 
 @dataclass(frozen=True)
 class Betti(Quantity):
-    """Betti numbers, from the pieces of blocks that are joined where these touch.
+    """Betti numbers, from the pieces of blocks that are joined where these touch."""
 
-    Attributes
-    ----------
-    dtype : numpy.dtype
-        The dtype of the image.
-    masked : bool
-        Whether there is a mask.
-    """
-
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # of the image
     masked: bool
 
     result: ClassVar[Any] = BettiCurves
@@ -121,7 +113,6 @@ class LastingBetti(Betti):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments of the backend's functions."""
         return {"least": self.least}
 
 
@@ -178,11 +169,9 @@ class BettiWork(Work):
         """The axis along which all blocks are, if there is one."""
 
     def near(self, block: Index) -> list[Index]:
-        """Return the blocks on which the piece of a block depends: only itself."""
-        return [block]
+        return [block]  # the piece of a block depends on no other
 
     def emit(self, block: Index) -> Any:
-        """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         image, *mask = self.read(self.box(block))
         (piece,) = self.quantity.pieces(image, mask[0] if mask else None, sides)

@@ -161,7 +161,7 @@ class _Threads:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Results on their way may be arguments: tasks before this one, so that none waits long."""
-        return self.pool.submit(_call, function, self.work, arguments)
+        return self.pool.submit(lambda: function(self.work, *map(_result, arguments)))
 
 
 class _Immediate(Executor):
@@ -174,10 +174,6 @@ class _Immediate(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def _call(function: Callable[..., Any], work: Work, arguments: Sequence[Any]) -> Any:
-    return function(work, *map(_result, arguments))
 
 
 def _result(argument: Any) -> Any:

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._blocks.planes import Array, BlockSums
-from ecc_core._blocks.quantities import Curve, Quantity, coefficients_of
-from ecc_core._blocks.regions import labels_of, rows_of, values_of
-from ecc_core._blocks.tiles import curves_of_tiles
+from ecc_core._blocks.quantities import Curve, Quantity
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
@@ -66,10 +64,10 @@ def _row(share: Array) -> Array:
 
 def _values_like(image: Any, quantity: Quantity, ndim: int) -> Any:
     """Return an empty array like the sums of blocks."""
-    return np.empty((0,) * ndim, np.int64) if quantity.lands_on_host else _counts_like(image, ndim)
+    return np.empty((0,) * ndim, np.int64) if quantity.lands_on_host else counts_like(image, ndim)
 
 
-def _counts_like(image: Any, ndim: int) -> Any:
+def counts_like(image: Any, ndim: int) -> Any:
     """Return an empty int64 array of the library of an image's chunks."""
     return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
 
@@ -142,52 +140,3 @@ def _with_end(array: Any, work: Work) -> Any:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)
     return array.rechunk(work.chunks)
-
-
-def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:
-    """Return the labels and curves of a table: of the given ids, or of all labels."""
-    n = table.shape[1] - 1
-    meta = _counts_like(table, 2)
-    if ids is not None:
-        chunks: Any = ((ids.size,), (n,))
-        return ids, table.map_blocks(rows_of, ids=ids, chunks=chunks, meta=meta)
-    length = table.chunks[0]
-    one_axis = np.empty_like(meta, shape=(0,), dtype=dtype)
-    labels = table.map_blocks(labels_of, order=dtype, chunks=(length,), drop_axis=1, meta=one_axis)
-    return labels, table.map_blocks(values_of, order=dtype, chunks=(length, (n,)), meta=meta)
-
-
-def coefficient_map(image: Any, mask: Any | None, quantity: Curve) -> Any:
-    """Return the coefficients of all points, which depend on the nearest neighbours only."""
-    meta = np.empty_like(image._meta, dtype=np.int8)
-    if image.size == 0:
-        return da.zeros_like(image, dtype=np.int8)
-    return da.map_overlap(
-        coefficients_of,
-        *((image,) if mask is None else (image, mask)),
-        depth=1,
-        boundary="none",
-        quantity=dask.delayed(quantity, traverse=False, pure=True),
-        dtype=np.int8,
-        meta=meta,
-    )
-
-
-def tile_curves(image: Any, mask: Any | None, tile: tuple[int, ...], quantity: Curve) -> Any:
-    """Return the curves of the tiles of an image whose chunks consist of complete tiles."""
-    counts = tuple(
-        tuple(-(-length // window) for length in lengths)
-        for lengths, window in zip(image.chunks, tile, strict=True)
-    )
-    arrays = (image,) if mask is None else (image, mask)
-    return da.map_blocks(
-        curves_of_tiles,
-        *arrays,
-        tile=tile,
-        quantity=dask.delayed(quantity, traverse=False, pure=True),
-        chunks=(*counts, (quantity.size,)),
-        new_axis=image.ndim,
-        dtype=np.int64,
-        meta=_counts_like(image, image.ndim + 1),
-        name="ecc-tiles-" + dask.base.tokenize(*arrays, tile, quantity),
-    )

@@ -23,23 +23,15 @@ They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of
 
 @dataclass(frozen=True)
 class Boundary:
-    """What lies beyond the border of an image.
-
-    Attributes
-    ----------
-    name : str
-    planes : (Planes, Planes)
-        What the curve of V and that of T have more than that of the closed image.
-    missing : int
-        Points at the end of each axis whose own cells do not count.
-    wraps : bool
-        Whether opposite sides touch.
-    """
+    """What lies beyond the border of an image."""
 
     name: str
     planes: tuple[Planes, Planes] = ((), ())
+    """What the curve of V and that of T have more than that of the closed image."""
     missing: int = 0
+    """Points at the end of each axis whose own cells do not count."""
     wraps: bool = False
+    """Whether opposite sides touch."""
 
     @property
     def is_closed(self) -> bool:
@@ -81,24 +73,12 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Direction:
-    """The term a * <u, x(p)> of a directional filtration, x(p) = (index - centre) * spacing.
+    """The term a * <u, x(p)> of a directional filtration, x(p) = (index - centre) * spacing."""
 
-    Attributes
-    ----------
-    vector : tuple of float
-        u, of unit length, one component for each spatial axis.
-    scale : float
-        a.
-    spacing : tuple of float
-        Distance between neighbouring points along each axis.
-    shape : tuple of int
-        Spatial shape of the whole image.
-    """
-
-    vector: tuple[float, ...]
-    scale: float
+    vector: tuple[float, ...]  # u, of unit length
+    scale: float  # a
     spacing: tuple[float, ...]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # spatial, of the whole image
 
     @cached_property
     def terms(self) -> list[NDArray[Any]]:
@@ -126,29 +106,19 @@ class Direction:
 
 @dataclass(frozen=True)
 class Filtration:
-    """A filtration of images.
-
-    Attributes
-    ----------
-    ndim : {1, 2, 3}
-        Number of spatial axes.
-    connectivity : int
-        1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
-        are the same, and called 1.
-    superlevel : bool
-        Points enter from high to low.
-    nan : {"raise", "omit"}
-        Whether NaN is an error, or points with NaN never enter.
-    direction : Direction or None
-        The term that is added to the image.
-    boundary : Boundary
-    """
+    """A filtration of images."""
 
     ndim: int
+    """Number of spatial axes."""
     connectivity: int
+    """1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
+    are the same, and called 1."""
     superlevel: bool = False
+    """Whether points enter from high to low."""
     nan: str = "raise"
+    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
     direction: Direction | None = None
+    """The term that is added to the image."""
     boundary: Boundary = CLOSED
 
     @property
@@ -215,13 +185,12 @@ def flag_pair(superlevel: Any) -> Sequence[Any]:
 def _filtration(
     ndim: int, connectivity: Any, superlevel: Any, nan: Any, boundary: Any
 ) -> Filtration:
-    return Filtration(
-        ndim,
-        check_connectivity(connectivity, ndim),
-        check_flag(superlevel, "superlevel"),
-        check_nan(nan),
-        boundary=check_boundary(boundary, "curves"),
-    )
+    connectivity = check_connectivity(connectivity, ndim)
+    superlevel = check_flag(superlevel, "superlevel")
+    if not isinstance(nan, str) or nan not in ("raise", "omit"):
+        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
+    boundary = check_boundary(boundary, "curves")
+    return Filtration(ndim, connectivity, superlevel, nan, boundary=boundary)
 
 
 _kept_filtration = lru_cache(maxsize=64, typed=True)(_filtration)
@@ -248,12 +217,6 @@ def check_flag(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
         return bool(value)
     raise TypeError(f"`{name}` must be True or False, got {value!r}")
-
-
-def check_nan(nan: Any) -> str:
-    if not isinstance(nan, str) or nan not in ("raise", "omit"):
-        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
-    return nan
 
 
 def check_boundary(boundary: Any, quantity: str) -> Boundary:
