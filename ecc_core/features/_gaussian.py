@@ -104,9 +104,11 @@ def lattice_curve(
     for row, points in zip(weights, _shifted_lattices(len(corners) - 1, rng), strict=True):
         differences = special.ndtri(points) @ factor.T
         for axes, count in counts.items():
-            faces = _faces(corners, np.array(axes))
+            fixed = corners[:, np.array(axes) == 0]
+            faces = list(product([0, 1], repeat=fixed.shape[1]))
             for face in faces:
-                row += count / len(faces) * _shares(differences[:, face].max(axis=1))
+                largest = differences[:, (fixed == face).all(axis=1)].max(axis=1)
+                row += count / len(faces) * _shares(largest)
     found = weights.any(axis=0)  # few of the bins if neighbours are alike
     weights, centres = weights[:, found], centres[found]
     total = np.empty((SHIFTS, u.size))
@@ -124,13 +126,6 @@ def _shares(values: Floats) -> Floats:
     above = places - lower
     shares = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)
     return shares / values.size
-
-
-def _faces(corners: Any, axes: Any) -> list[Any]:
-    """The faces of a cell along some axes, as numbers of their corners."""
-    fixed = corners[:, axes == 0]
-    places = product([0, 1], repeat=fixed.shape[1])
-    return [np.flatnonzero((fixed == place).all(axis=1)) for place in places]
 
 
 def count_cells(

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core.features._align import from_table
-from ecc_core.features._steps import Curve, Floats, as_steps
+from ecc_core.features._steps import Curve, Floats, as_steps, from_table
 from ecc_core.results import CurveResult, TransformResult, agreed_superlevel, check_agreement
-from ecc_core.results._views import axes_of
+from ecc_core.results._base import axes_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
