@@ -177,7 +177,10 @@ class EulerCurveLoss(SegmentationLoss):
             wanted = self._curves(masks, shown)
         difference = self._curves(input, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
-        errors = errors * self._scale(input.shape[input.dim() - self.n_spatial :])
+        spatial = input.shape[input.dim() - self.n_spatial :]
+        points = self.window**self.n_spatial if self.window else math.prod(spatial)
+        factor = math.pow(len(self.thresholds), -1 / self.p)
+        errors = errors * (factor / max(points, 1) if self.normalize else factor)
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
         return self._reduced(*self._weighed(errors))
@@ -252,12 +255,6 @@ class EulerCurveLoss(SegmentationLoss):
             mask=None if mask is None else self._in_windows(mask, False),
             n_spatial=self.n_spatial,
         )
-
-    def _scale(self, spatial: torch.Size) -> float:
-        """Factor of the norm of a difference of curves."""
-        points = self.window**self.n_spatial if self.window else math.prod(spatial)
-        factor = math.pow(len(self.thresholds), -1 / self.p)
-        return factor / max(points, 1) if self.normalize else factor
 
     def extra_repr(self) -> str:
         """Describe settings."""

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ecc_core._torch.orthants import positions, scaled
 from ecc_core.nn import _exact, _parameters
-from ecc_core.nn.layers._base import Hard, Range
-from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
+from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
 
 __all__ = ["EulerCurveLayer"]
 
@@ -175,17 +174,14 @@ class EulerCurveLayer(CalibratedLayer):
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
         self._calibrate_if_needed(image)
-        curves = self._curves(image, mask)
-        points = math.prod(image.shape[image.dim() - self.n_spatial :])
-        return self._normalized(curves, points)
-
-    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         if not self.directed:
-            return self._curve(image, mask)
-        if self._adds_directions(image):
-            return self._curve(*self._directed(image, mask))
-        pairs = zip(self.directions, self.direction_scale, strict=True)
-        return torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
+            curves = self._curve(image, mask)
+        elif self._adds_directions(image):
+            curves = self._curve(*self._directed(image, mask))
+        else:
+            pairs = zip(self.directions, self.direction_scale, strict=True)
+            curves = torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
+        return self._normalized(curves, math.prod(image.shape[image.dim() - self.n_spatial :]))
 
     def _adds_directions(self, image: Any) -> bool:
         """Whether to add the directions to the images and compute all curves in one call."""
