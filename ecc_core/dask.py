@@ -101,7 +101,7 @@ def euler_curve_blocks(
         axis=axis,
     )
     curve = Curve(request.thresholds(), request.filtration)
-    shares = graph.block_curves(request.images, request.mask, curve)
+    shares = graph.sums_of_blocks(curve, request.images, request.mask, each_block=True)
     order = request.filtration.superlevel
     return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
 

@@ -1,7 +1,5 @@
 """Array libraries: one adapter each, found by the array."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

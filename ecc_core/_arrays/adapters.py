@@ -1,7 +1,5 @@
 """Adapters of array libraries, which convert between their arrays and those of backends."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """Where an image comes from: what computes it, where its companions must be, what results are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,12 +3,10 @@
 The arguments of a call with a plan, but for the values of arrays, were checked by an earlier call.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,17 +64,11 @@ class Request(NamedTuple):
         labels: Any = None,
         workers: Any = None,
         **options: Any,
-    ) -> Request:
-        """Check the arguments of a public function.
+    ) -> Self:
+        """Check the arguments of a public function; `options` are those of `layout_of`.
 
-        Parameters
-        ----------
-        like : Origin, optional
-            Where the image must be, if there is another one.
-        no_exact : str or None
-            Ends the message where "exact" is refused; None: it is not, except with batch axes.
-        **options
-            As for `layout_of`.
+        The image must be where one of the origin `like` is. `no_exact` ends the message where
+        "exact" is refused; None: it is not, except with batch axes.
         """
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)

@@ -5,8 +5,6 @@ joined in the opposite order. The size of a piece is that of its open sides, so 
 wait to be joined need about as much memory as the largest cross-section of the image.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

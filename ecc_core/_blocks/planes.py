@@ -21,8 +21,6 @@ all but the first, the curve of the block itself, need planes only: its own oute
 the first ones of its later neighbours.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple

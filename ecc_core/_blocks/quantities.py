@@ -4,8 +4,6 @@ A quantity needs of the neighbours of a block only the planes of :mod:`ecc_core.
 is the sum of what blocks contribute: their own values, and those of the terms between blocks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,7 +77,7 @@ class Quantity:
         """Return the values of results, (..., n) or (..., k, n), from sums (..., size)."""
         return sums
 
-    def parts(self) -> Sequence[Quantity]:
+    def parts(self) -> "Sequence[Quantity]":
         """Return quantities with shares of their own, whose values come one after another."""
         return [self]
 

@@ -7,8 +7,6 @@ A table is int64 of shape (labels, 1 + n): in each row a label, then the curve o
 are in the order of labels; those of unsigned labels beyond int64 keep their bits.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +29,7 @@ from ecc_core._blocks.planes import (
     outermost,
 )
 from ecc_core._blocks.quantities import Quantity, add
-from ecc_core._request.filtration import Boundary, check_boundary
+from ecc_core._request.filtration import check_boundary
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import BackendError
 
@@ -65,19 +63,12 @@ class Group(NamedTuple):
 class Work:
     """The computation for each block: values of the image, or a table of those of its regions.
 
-    Parameters
-    ----------
-    read : callable
-        Takes a box, a slice for each axis, and returns its points and their labels, if there are.
-        None where blocks come from elsewhere.
-    chunks : tuple of tuple of int
-        Lengths of the blocks along each axis, batch axes first; those of labelled images have
-        length 1 along batch axes.
-    quantity : Quantity, or what a subclass takes instead
-        If the boundary is not closed, every block has a neighbour along each axis. Behind the last
-        one this is the first point of a periodic image, or the last point of a half-open window.
-    regions : bool
-        Whether there are labels.
+    `read` takes a box, a slice for each axis, and returns its points and their labels, if there are
+    (`regions`); it is None where blocks come from elsewhere. `chunks` are the lengths of the blocks
+    along each axis, batch axes first; those of labelled images have length 1 along batch axes.
+
+    If the boundary is not closed, every block has a neighbour along each axis. Behind the last one
+    this is the first point of a periodic image, or the last point of a half-open window.
     """
 
     def __init__(
@@ -95,8 +86,12 @@ class Work:
         boundary = check_boundary(quantity.filtration.boundary, "blocks")
         self.open = not boundary.is_closed
         if self.open:
-            spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
-            chunks = (*chunks[: self.lead], *spatial)
+            # Behind the last block along an axis there is a point of the block after it.
+            spatial = (
+                filter(None, (*n[:-1], n[-1] - boundary.missing, 1)) if n else ()
+                for n in chunks[self.lead :]
+            )
+            chunks = (*chunks[: self.lead], *map(tuple, spatial))
         self.chunks, self.counts = chunks, tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
@@ -182,13 +177,6 @@ class Work:
             starts = range(0, count, size)
             groups += [Group(at, column, i, min(i + size, count)) for i in starts]
         return groups
-
-
-def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
-    """The lengths of blocks along an axis, and behind them a point of the block after the last."""
-    if not lengths:
-        return ()
-    return tuple(filter(None, (*lengths[:-1], lengths[-1] - boundary.missing, 1)))
 
 
 def table_of(box: Box, quantity: Quantity) -> Values:

@@ -1,7 +1,5 @@
 """Arguments of functions of dask arrays: checked, and in the chunks of the image."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex

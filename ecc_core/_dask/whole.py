@@ -1,7 +1,5 @@
 """What the public functions of arrays give for dask arrays."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

@@ -11,8 +11,6 @@ All are linear in numbers of cells, or of groups of neighbouring points:
   Each direction counts for the part of the circle or sphere that is nearest to it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

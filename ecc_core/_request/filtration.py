@@ -1,13 +1,11 @@
 """Filtrations: the complex, the order in which points enter, and which points never enter."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +129,7 @@ class Filtration:
         """Number of dimensions of classes: a torus has one more than an image that ends."""
         return self.ndim + self.boundary.wraps
 
-    def in_axes(self, ndim: int) -> Filtration:
+    def in_axes(self, ndim: int) -> Self:
         """Return the filtration for another number of axes, such as for planes of a volume."""
         if ndim == self.ndim:
             return self

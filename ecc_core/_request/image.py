@@ -1,7 +1,5 @@
 """What an image, its mask and its labels must be, and which of its axes are spatial."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Thresholds in the image's own values, so that no comparison needs a lossy cast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Threads and devices."""
 
-from __future__ import annotations
-
 import operator
 import os
 from typing import Any

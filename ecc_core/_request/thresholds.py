@@ -1,7 +1,5 @@
 """Thresholds: an array that is used as it is, a number of even ones, or every level."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

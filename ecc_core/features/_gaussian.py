@@ -1,7 +1,5 @@
 """The numbers of :mod:`ecc_core.features.gaussian`: probabilities of cells, densities, fields."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product

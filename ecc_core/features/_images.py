@@ -1,7 +1,5 @@
 """The base of transformers, and the images that they take: arrays, lists of them, and files."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Iterator

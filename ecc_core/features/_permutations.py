@@ -1,7 +1,5 @@
 """Permutations of two groups, and the independent units that are permuted."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The values of tensors are not checked here, which would synchronize with a devic
 graph of a compiled function.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

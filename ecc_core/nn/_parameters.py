@@ -1,7 +1,5 @@
 """Initial values of the layers, and the constraints on their parameters."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

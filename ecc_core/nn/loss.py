@@ -217,10 +217,9 @@ class EulerCurveLoss(SegmentationLoss):
         real = target.is_floating_point() or target.dtype == torch.bool
         if classes == 1 and axis > 0 and given == without:
             target = target.unsqueeze(axis)
-            given = shape
         if classes > 1 and axis > 0 and given == (*shape[:axis], 1, *shape[axis + 1 :]):
             target = target.squeeze(axis)
-            given = tuple(target.shape)
+        given = tuple(target.shape)
         shown = None
         if self.ignore_index is not None:
             if real:
