@@ -72,13 +72,14 @@ def lazy_request(
         check_label_type(labels.dtype, tuple(labels.shape), image.shape)
         labels = _chunked_alike(labels, image, "labels")
     image, mask = split_masked_chunks(image, mask, geometry)
-    if filtration.direction is not None:
-        image = _directed(image, geometry.axes, filtration.direction)
     if mask is not None and labels is not None:
         labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
     if mask is not None:
         mask = mask.transpose(geometry.order)
     image = image.transpose(geometry.order)
+    if filtration.direction is not None:
+        meta = image._meta.astype(np.float64)
+        image = image.map_blocks(_directed, direction=filtration.direction, meta=meta)
     if labels is not None:
         alone = (0,) * len(geometry.batch)
         image, labels = image[alone], labels.transpose(geometry.order)[alone]
@@ -154,14 +155,7 @@ def split_masked_chunks(image: Any, mask: Any | None, geometry: Geometry) -> tup
     return values, shown if mask is None else shown & mask
 
 
-def _directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
-    """Return an image plus its directional term."""
-    height: Any = None
-    for along, terms in zip(axes, direction.terms, strict=True):
-        shape = [1] * image.ndim
-        shape[along] = terms.size
-        chunks = tuple(c if i == along else 1 for i, c in enumerate(image.chunks))
-        term = np.asarray(terms.reshape(shape), like=image._meta)
-        term = da.from_array(term, chunks=chunks, asarray=False)
-        height = term if height is None else height + term
-    return image.astype(np.float64) + direction.scale * height
+def _directed(block: Array, direction: Direction, block_info: Any) -> Array:
+    """Return a block plus its directional term."""
+    place = block_info[0]["array-location"][-len(direction.shape) :]
+    return direction.add(block, tuple(start for start, _ in place))

@@ -98,7 +98,8 @@ class Direction:
             shape = (count,) + (1,) * (ndim - axis - 1)
             term = terms[first : first + count].reshape(shape)
             height = term if axis == 0 else height + term
-        values: NDArray[np.float64] = part.astype(np.float64) + self.scale * height
+        added = np.asarray(self.scale * height, like=part)
+        values: NDArray[np.float64] = part.astype(np.float64) + added
         return values
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._request.resources import check_positive_int
-from ecc_core.nn import _arguments, _parameters, functional
+from ecc_core.nn import _arguments, functional
 from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities, masks_of_classes
 
 __all__ = ["EulerCurveLoss"]
@@ -128,8 +128,8 @@ class EulerCurveLoss(SegmentationLoss):
         super().__init__(window, connectivity, n_spatial, reduction, from_logits)
         count = check_positive_int(thresholds, "thresholds")
         self.register_buffer("thresholds", _levels(count), persistent=False)
-        self.sharpness = _parameters.SLOPE_OF_STEP * count if sharpness is None else sharpness
-        _parameters.log_of(self.sharpness, "sharpness")
+        self.sharpness = _arguments.SLOPE_OF_STEP * count if sharpness is None else sharpness
+        _arguments.log_of(self.sharpness, "sharpness")
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise TypeError(f"`p` must be a number, got {p!r}")
         if not p >= 1:

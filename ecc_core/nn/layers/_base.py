@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, softplus
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import as_count
-from ecc_core.nn import _arguments, _parameters, functional
+from ecc_core._torch.operators import bypasses_torch, is_plain
+from ecc_core.nn import _arguments, functional
 from ecc_core.transforms import unit_vectors
 
 Range = tuple[float, float]
@@ -62,12 +63,12 @@ class EulerLayer(nn.Module):
         self, name: str, levels: int | ArrayLike, bounds: Range | None, learn: bool
     ) -> float | None:
         """Set up thresholds or heights. Return their mean spacing, None if it is not defined."""
-        values, gap = _parameters.as_levels(levels, bounds, name, learn)
+        values, gap = _arguments.as_levels(levels, bounds, name, learn)
         if not learn:
             self._add_state(f"fixed_{name}", values, learn)
             return gap
         step = torch.tensor(1.0 if gap is None else gap, dtype=torch.float64, device="cpu")
-        free = _parameters.free_increasing(torch.from_numpy(values), step)
+        free = free_increasing(torch.from_numpy(values), step)
         self._add_state(f"free_{name}", free, learn)
         self._add_state(f"{name}_step", step, learn=False)
         return gap
@@ -76,7 +77,7 @@ class EulerLayer(nn.Module):
         fixed: Tensor | None = getattr(self, f"fixed_{name}", None)
         if fixed is not None:
             return fixed
-        return _parameters.increasing(getattr(self, f"free_{name}"), getattr(self, f"{name}_step"))
+        return increasing(getattr(self, f"free_{name}"), getattr(self, f"{name}_step"))
 
     def _add_sharpness(self, sharpness: float | None, gap: float | None, learn: bool) -> None:
         if sharpness is None:
@@ -85,9 +86,9 @@ class EulerLayer(nn.Module):
                     "`sharpness` must be given for levels without a positive finite spacing, "
                     "got None"
                 )
-            sharpness = _parameters.SLOPE_OF_STEP / gap
+            sharpness = _arguments.SLOPE_OF_STEP / gap
         # FSDP cannot divide a parameter without axes.
-        self._add_state("log_sharpness", [_parameters.log_of(sharpness, "sharpness")], learn)
+        self._add_state("log_sharpness", [_arguments.log_of(sharpness, "sharpness")], learn)
 
     def _add_directions(self, directions: int | ArrayLike, learn: bool) -> int:
         """Set up directions. Return how many there are."""
@@ -216,7 +217,7 @@ class CalibratedLayer(EulerLayer):
         """
         if not self._needs_calibration():
             return
-        low, high = _parameters.bounds_of(data, quantiles)
+        low, high = _arguments.bounds_of(data, quantiles)
         if not self._estimates_range:
             low, high = self.thresholds[0].item(), self.thresholds[-1].item()
         if self._estimates_scale:
@@ -239,9 +240,9 @@ class CalibratedLayer(EulerLayer):
         else:
             step = torch.tensor(gap, dtype=torch.float64)
             self.thresholds_step.copy_(step)
-            self.free_thresholds.copy_(_parameters.free_increasing(values, step))
+            self.free_thresholds.copy_(free_increasing(values, step))
         if self._default_sharpness:
-            self.log_sharpness.fill_(math.log(_parameters.SLOPE_OF_STEP / gap))
+            self.log_sharpness.fill_(math.log(_arguments.SLOPE_OF_STEP / gap))
 
     def _calibrate_if_needed(self, image: Tensor) -> None:
         """Calibrate the layer with its first batch."""
@@ -330,3 +331,47 @@ def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
     known = {id(parameter) for parameter in own}
     others = [parameter for parameter in module.parameters() if id(parameter) not in known]
     return [{"params": others, **options}, {"params": own, **options, "weight_decay": 0.0}]
+
+
+def increasing(free: Tensor, step: Tensor) -> Tensor:
+    """Add up a first number and the softplus of all others, in units of `step`."""
+    by_kernels = (
+        free.is_cuda and free.dtype in (torch.float32, torch.float64) and free.is_contiguous()
+    )
+    if by_kernels and bypasses_torch((free, step)):
+        found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
+        return found
+    return _in_torch(free, step)
+
+
+def _in_torch(free: Tensor, step: Tensor) -> Tensor:
+    return step * torch.cat([free[:1], softplus(free[1:])]).cumsum(0)
+
+
+class _Increasing(torch.autograd.Function):
+    """The same by one kernel each way, in place of thirteen."""
+
+    @staticmethod
+    def forward(ctx: Any, free: Tensor, step: Tensor) -> Tensor:
+        from ecc_core._backends.cuda import soft
+
+        ctx.save_for_backward(free, step)
+        return soft.increasing(free, step)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        free, step = ctx.saved_tensors
+        if is_plain(gradient):
+            from ecc_core._backends.cuda import soft
+
+            return soft.increasing_gradients(free, step, gradient.contiguous()), None
+        with torch.enable_grad():
+            levels = _in_torch(free, step)
+        return *torch.autograd.grad(levels, free, gradient, create_graph=True), None
+
+
+def free_increasing(values: Tensor, step: Tensor) -> Tensor:
+    """Inverse of :func:`increasing`."""
+    scaled = values / step
+    gaps = scaled.diff()
+    return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])

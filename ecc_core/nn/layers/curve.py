@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core._torch.orthants import positions, scaled
-from ecc_core.nn import _exact, _parameters
+from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
 
 __all__ = ["EulerCurveLayer"]
@@ -162,7 +162,7 @@ class EulerCurveLayer(CalibratedLayer):
             if count == 0:
                 raise ValueError("`directions` must be None or at least one, got 0")
             start = 1.0 if direction_scale is None else direction_scale
-            scale = _parameters.log_of(start, "direction_scale")
+            scale = _arguments.log_of(start, "direction_scale")
             self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
         self._add_statistics(count)
 
