@@ -1,7 +1,5 @@
 """Types of the public functions, which return arrays of the library of the image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 

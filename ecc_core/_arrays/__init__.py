@@ -9,9 +9,8 @@ from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumP
 
 __all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
 
-NUMPY = NumPy()
 HOST_TYPES = (np.ndarray, int, float, str, list, tuple, type(None))
-_adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
+_adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
 _by_type: dict[type, Adapter] = {}  # those found, except of array-likes

@@ -15,7 +15,7 @@ from ecc_core._request.image import (
     check_label_values,
     check_mask,
 )
-from ecc_core._request.resources import AtMost, check_workers
+from ecc_core._request.resources import AtMost, check_positive_int
 from ecc_core.errors import BackendError
 
 
@@ -78,8 +78,10 @@ class Origin:
 
     def workers(self, given: Any) -> int | None:
         """Return the argument `workers`, or the library's limit by default."""
-        workers, limit = check_workers(given), self.adapter.threads()
-        return AtMost(limit) if workers is None and limit is not None else workers
+        if given is not None:
+            return check_positive_int(given, "workers", "a positive int or None")
+        limit = self.adapter.threads()
+        return None if limit is None else AtMost(limit)
 
     def backend(self) -> _backends.Backend:
         return _backends.backend(self.device)

@@ -54,9 +54,9 @@ class Betti(Quantity):
         found: _backends.Pieces = getattr(_backends.betti_numbers("cpu"), self.name)
         return found
 
-    @property
-    def _options(self) -> tuple[Any, ...]:
-        return self.dtype, self.thresholds, self.filtration
+    def _call(self, name: str, *arguments: Any) -> Any:
+        given = (*arguments, self.dtype, self.thresholds, self.filtration)
+        return getattr(self.backend, name)(*given, masked=self.masked, **self.options)
 
     def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
@@ -73,19 +73,11 @@ class Betti(Quantity):
 
     def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
         """Return the pieces of two boxes that touch across a spatial axis."""
-        join = self.backend.join_pieces
-        return [
-            join(*both, axis, *self._options, masked=self.masked, **self.options)
-            for both in zip(low, high, strict=True)
-        ]
+        return [self._call("join_pieces", *both, axis) for both in zip(low, high, strict=True)]
 
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
         """Return the curves of whole images, batch + (d + more, n)."""
-        numbers_of = self.backend.numbers_of
-        found = [
-            numbers_of(piece, *self._options, masked=self.masked, **self.options)
-            for piece in pieces
-        ]
+        found = [self._call("numbers_of", piece) for piece in pieces]
         rows = self.filtration.ndim + self.more
         values: Values = np.reshape(found, (*batch, rows, self.thresholds.size))
         return values

@@ -22,12 +22,6 @@ def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> 
     return count
 
 
-def check_workers(workers: Any) -> int | None:
-    """Check a number of threads."""
-    kind = "a positive int or None"
-    return None if workers is None else check_positive_int(workers, "workers", kind)
-
-
 def available_cores() -> int:
     """Cores to use: those the process may run on, as far as the environment allows.
 
