@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ecc_core._warmup import warmup
     from ecc_core.components import component_curves, persistent_regions
-    from ecc_core.curves import (
-        euler_coefficients,
-        euler_curve,
-        euler_number,
-        region_curves,
-    )
+    from ecc_core.curves import euler_coefficients, euler_curve, euler_number, region_curves
     from ecc_core.geometry import minkowski_curves, region_minkowski
     from ecc_core.results import (
         BettiCurves,

@@ -1,7 +1,5 @@
 """Types of the public functions, which return arrays of the library of the image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 
@@ -44,37 +42,35 @@ class CoefficientOptions(TypedDict, total=False):
     nan: Literal["raise", "omit"]
 
 
-class CurveOptions(CoefficientOptions, total=False):
+class _CommonCurveOptions(TypedDict, total=False):
+    range: tuple[float, float] | None
+    connectivity: int | None
+    superlevel: bool
+
+
+class ShardOptions(_CommonCurveOptions, total=False):
+    """Keywords of :func:`ecc_core.euler_curve_shards`."""
+
+    nan: Literal["raise", "omit"]
+
+
+class RegionOptions(_CommonCurveOptions, total=False):
+    """Keywords of :func:`ecc_core.region_curves`."""
+
+    workers: int | None
+    boundary: AnyBoundary
+    axis: SupportsIndex | Sequence[SupportsIndex] | None
+
+
+class CurveOptions(RegionOptions, total=False):
     """Keywords of :func:`ecc_core.euler_curve`."""
 
-    range: tuple[float, float] | None
-    axis: SupportsIndex | Sequence[SupportsIndex] | None
-    workers: int | None
+    mask: ArrayLike | None
+    nan: Literal["raise", "omit"]
     direction: ArrayLike | None
     direction_scale: float | None
     spacing: ArrayLike | None
     devices: Sequence[SupportsIndex] | None
-    boundary: AnyBoundary
-
-
-class RegionOptions(TypedDict, total=False):
-    """Keywords of :func:`ecc_core.region_curves`."""
-
-    range: tuple[float, float] | None
-    connectivity: int | None
-    superlevel: bool
-    workers: int | None
-    boundary: AnyBoundary
-    axis: SupportsIndex | Sequence[SupportsIndex] | None
-
-
-class ShardOptions(TypedDict, total=False):
-    """Keywords of :func:`ecc_core.euler_curve_shards`."""
-
-    range: tuple[float, float] | None
-    connectivity: int | None
-    superlevel: bool
-    nan: Literal["raise", "omit"]
 
 
 class _CommonTransformOptions(TypedDict, total=False):

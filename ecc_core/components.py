@@ -114,36 +114,21 @@ def component_curves(
         "workers": workers,
     }
     if is_lazy(image):
-        from ecc_core._dask.betti import whole_component_curves
+        from ecc_core._dask.whole import whole_component_curves
 
         given = spacing_of(image, spacing, axis)
         return whole_component_curves(image, thresholds, given, **options)
     request = Request.of(image, thresholds, no_exact=" for component curves", **options)
-    origin, filtration = request.origin, request.filtration
+    filtration = request.filtration
     steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
-    backend, at = origin.betti_numbers(), request.thresholds()
-    values = backend.component_curves(request.images, at, filtration, **request.options)
-    request.warn_if_missed(at, values)
     return ComponentCurves(
-        origin.thresholds(thresholds, at),
-        request.spread(values, *values.shape[1:]),
-        kept=_kept(request),
+        *request.curves(request.origin.betti_numbers().component_curves, thresholds),
+        kept=request.kept(),
         spacing=steps,
         **curve_facts(filtration),
         units=value_units(image),
         spacing_units=length_units(image, axis),
     )
-
-
-def _kept(request: Request) -> tuple[int, ...]:
-    """Count the points of each image that are neither masked nor NaN."""
-    images, shown, spatial = request.images, request.mask, request.geometry.spatial
-    if images.dtype.kind == "f" and request.filtration.nan == "omit":
-        shown = ~np.isnan(images) if shown is None else shown & ~np.isnan(images)
-    if shown is None:
-        return (math.prod(spatial),) * len(images)
-    counts: list[int] = np.count_nonzero(shown.reshape(len(images), -1), axis=1).tolist()
-    return tuple(counts)
 
 
 def persistent_regions(

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.plans import plan_of
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import region_result
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
 from ecc_core._types import (
     AnyBoundary,
@@ -38,7 +38,6 @@ __all__ = [
     "region_curves",
 ]
 
-Array = NDArray[Any]
 LEAST = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 
 
@@ -98,8 +97,7 @@ def euler_number(
         return lazy
     plan = plan_of("number", (image,), LEAST, options)
     if plan is not None and (planned := plan.run(image)) is not None:
-        number: int = planned
-        return number
+        return int(planned)
     request = Request.of(image, LEAST, **options)
     backend = request.origin.backend()
     return backend.number(request.images, LEAST, request.filtration, **request.options)
@@ -279,19 +277,13 @@ def euler_curve(
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
-    at, values = _curve(request)
-    return EulerCurve(origin.thresholds(thresholds, at), request.spread(values, len(at)), **facts)
 
+    def curve(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
+        if request.levels.needs_range and not origin.on_host:
+            filtration = replace(filtration, nan="omit")  # the range was found, so there is none
+        return origin.backend().curve(images, at, filtration, **options)
 
-def _curve(request: Request) -> tuple[Any, Any]:
-    """Return thresholds (n,) and curves (images, n)."""
-    backend, filtration = request.origin.backend(), request.filtration
-    at = request.thresholds()
-    if request.levels.needs_range and not request.origin.on_host:
-        filtration = replace(filtration, nan="omit")  # the range was found, so there is none
-    values = backend.curve(request.images, at, filtration, **request.options)
-    request.warn_if_missed(at, values)
-    return at, values
+    return EulerCurve(*request.curves(curve, thresholds), **facts)
 
 
 @overload
@@ -347,13 +339,11 @@ def euler_coefficients(
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
-        lazy: NDArray[np.int8] = whole_coefficients(image, **options)
-        return lazy
+        return whole_coefficients(image, **options)
     request = Request.of(image, axis=all_axes(image), **options)
     backend = request.origin.backend()
     counts = backend.coefficients(request.images, request.filtration, mask=request.mask)
-    result: NDArray[np.int8] = request.origin.wrap(counts[0])
-    return result
+    return request.origin.wrap(counts[0])
 
 
 @overload

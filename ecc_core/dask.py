@@ -6,6 +6,7 @@ blocks.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -15,27 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
 from ecc_core._blocks.quantities import Curve, differences
-from ecc_core._blocks.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
-    aligned,
     check_dask_image,
     given_thresholds,
     lazy_request,
     split_masked_chunks,
 )
+from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import whole_regions
 from ecc_core._request.filtration import filtration_of
 from ecc_core._request.image import check_window, geometry_of, split_masked
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts
 
-__all__ = [
-    "LocalCurves",
-    "euler_curve_blocks",
-    "local_curves",
-    "region_curves",
-]
+__all__ = ["LocalCurves", "euler_curve_blocks", "local_curves", "region_curves"]
 
 Array = NDArray[Any]
 
@@ -106,7 +101,7 @@ def euler_curve_blocks(
         axis=axis,
     )
     curve = Curve(request.thresholds(), request.filtration)
-    shares = graph.block_curves(request.images, request.mask, curve)
+    shares = graph.sums_of_blocks(curve, request.images, request.mask, each_block=True)
     order = request.filtration.superlevel
     return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
 
@@ -241,9 +236,75 @@ def local_curves(
     facts = curve_facts(filtration)
     if not lazy:
         masks = () if mask is None else (kept_points(origin, mask, geometry),)
-        values = curves_of_tiles(image, *masks, tile=tile, quantity=curve)
+        values = _curves_of_tiles(image, *masks, tile=tile, quantity=curve)
         return LocalCurves(curve.thresholds, origin.wrap(values), **facts)
-    image = image.rechunk(tile_chunks(image.chunks, tile))
-    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
-    values = graph.tile_curves(image, mask, tile, curve)
+    image = image.rechunk(_tile_chunks(image.chunks, tile))
+    image, mask = split_masked_chunks(image, mask, geometry)
+    arrays = (image,) if mask is None else (image, mask)
+    counts = (
+        tuple(-(-length // side) for length in lengths)
+        for lengths, side in zip(image.chunks, tile, strict=True)
+    )
+    values = da.map_blocks(
+        _curves_of_tiles,
+        *arrays,
+        tile=tile,
+        quantity=dask.delayed(curve, traverse=False, pure=True),
+        chunks=(*counts, (curve.size,)),
+        new_axis=image.ndim,
+        dtype=np.int64,
+        meta=graph.counts_like(image, image.ndim + 1),
+        name="ecc-tiles-" + dask.base.tokenize(*arrays, tile, curve),
+    )
     return LocalCurves(curve.thresholds, values, **facts)
+
+
+def _tile_chunks(
+    chunks: tuple[tuple[int, ...], ...], tile: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Chunks of about the given sizes that hold whole tiles."""
+    aligned = []
+    for lengths, window in zip(chunks, tile, strict=True):
+        total = sum(lengths)
+        step = -(-max(lengths, default=1) // window) * window or window
+        aligned.append(tuple(min(step, total - at) for at in range(0, total, step)) or (0,))
+    return tuple(aligned)
+
+
+def _curves_of_tiles(
+    image: Array, *mask: Array, tile: tuple[int, ...], quantity: Curve
+) -> NDArray[np.int64]:
+    """Return the curve of each tile on its own, of shape (tiles along each axis, n).
+
+    Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
+    image's end cuts off.
+    """
+    shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))
+    values = np.zeros_like(image, shape=(*shape, quantity.size), dtype=np.int64)
+    spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
+    for parts in itertools.product(*spans):
+        region = tuple(slice(start, stop) for start, stop, _ in parts)
+        sizes = [size for _, _, size in parts]
+        counts = [(stop - start) // size for start, stop, size in parts]
+        box = tuple(_batch(array[region], counts, sizes) for array in (image, *mask))
+        at = tuple(
+            slice(start // window, start // window + count)
+            for (start, _, _), window, count in zip(parts, tile, counts, strict=True)
+        )
+        values[at] = quantity.of_box(*box).reshape((*counts, -1))
+    return values
+
+
+def _spans(length: int, window: int) -> list[tuple[int, int, int]]:
+    """Start and stop of the whole tiles and of the rest, with the size of these tiles."""
+    whole = length - length % window
+    spans = [(0, whole, window), (whole, length, length - whole)]
+    return [span for span in spans if span[0] < span[1]]
+
+
+def _batch(part: Array, counts: list[int], sizes: list[int]) -> Array:
+    """Tiles as a batch, (tiles, *size)."""
+    ndim = part.ndim
+    split = part.reshape([n for pair in zip(counts, sizes, strict=True) for n in pair])
+    ordered = split.transpose([*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)])
+    return ordered.reshape((-1, *sizes))

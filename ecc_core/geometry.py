@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._blocks.quantities import Functionals
 from ecc_core._blocks.work import region_result
-from ecc_core._request.estimator import Estimator as Chosen
 from ecc_core._request.estimator import estimator_of
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
 from ecc_core._types import AnyBoundary
 from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
@@ -136,28 +135,22 @@ def minkowski_curves(
         return whole_minkowski(image, thresholds, spacing=spacing, estimator=estimator, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
     chosen = estimator_of(estimator, spacing_of(image, spacing, axis), request.filtration)
-    at, values = _functionals(request, chosen)
+    count, curve = request.origin.cell_counts().cell_counts, request.origin.backend().curve
+
+    def functionals(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
+        values = chosen.functionals(count(images, at, chosen.cells, filtration, **options))
+        if not chosen.exact:
+            values[:, -1] = on_host(curve(images, at, filtration, **options))
+        return values
+
     window = chosen.size(request.geometry.spatial, request.filtration)
     return MinkowskiCurves(
-        request.origin.thresholds(thresholds, at),
-        request.spread(values, *values.shape[1:]),
+        *request.curves(functionals, thresholds),
         **minkowski_facts(request.filtration, chosen),
         window=None if request.mask is not None else window,
         units=value_units(image),
         spacing_units=length_units(image, axis),
     )
-
-
-def _functionals(request: Request, chosen: Chosen) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the thresholds, and the functionals of each image, (images, measures, n)."""
-    at, images, filtration = request.thresholds(), request.images, request.filtration
-    count = request.origin.cell_counts().cell_counts
-    values = chosen.functionals(count(images, at, chosen.cells, filtration, **request.options))
-    if not chosen.exact:
-        euler = request.origin.backend().curve(images, at, filtration, **request.options)
-        values[:, -1] = on_host(euler)
-    request.warn_if_missed(at, values)
-    return at, values
 
 
 def region_minkowski(

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ecc_core import _backends
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._request.filtration import Filtration, filtration_of
+from ecc_core._request.filtration import filtration_of
 from ecc_core._request.image import check_image_dtype, spatial_axes
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import DeviceT, ShardOptions
 from ecc_core.results import EulerCurve, curve_facts
 
 __all__ = ["euler_curve_shards"]
-
-Array = NDArray[Any]
 
 
 @overload
@@ -93,7 +90,16 @@ def euler_curve_shards(
     filtration = filtration_of(len(shape), connectivity, superlevel, nan)
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
     parts = [part for part in parts if 0 not in part.shape]
-    at = levels.over(partial(_range_of, origin, parts, filtration), shape)
+
+    def find_range() -> tuple[Any, Any]:
+        find = origin.backend().value_range
+        bounds = (find(part[None], filtration) for part in parts)
+        finite = [(low, high) for low, high in bounds if low is not None]
+        if not finite:
+            return None, None
+        return min(low for low, _ in finite), max(high for _, high in finite)
+
+    at = levels.over(find_range, shape)
     if not parts or at.size == 0:
         values = np.zeros(at.size, np.int64)
     else:
@@ -133,13 +139,3 @@ def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
     if len(set(found)) > 1:
         different = ", ".join(map(str, dict.fromkeys(shown)))
         raise ValueError(f"`shards` must have one {what}, got {different}")
-
-
-def _range_of(origin: Origin, parts: Sequence[Any], filtration: Filtration) -> tuple[Any, Any]:
-    """Smallest and largest finite value; (None, None) where there is none."""
-    find = origin.backend().value_range
-    found = [find(part[None], filtration) for part in parts]
-    finite = [bounds for bounds in found if bounds[0] is not None]
-    if not finite:
-        return None, None
-    return min(low for low, _ in finite), max(high for _, high in finite)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._arrays.xarray import value_units
-from ecc_core._request.filtration import Filtration, check_boundary
+from ecc_core._request.filtration import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
@@ -196,7 +196,7 @@ def betti_curves(
         "workers": workers,
     }
     if is_lazy(image):
-        from ecc_core._dask.betti import whole_betti_curves
+        from ecc_core._dask.whole import whole_betti_curves
 
         check_boundary(boundary, "lazy betti")
         return whole_betti_curves(image, thresholds, least, **options)
@@ -204,16 +204,12 @@ def betti_curves(
     origin, filtration = request.origin, request.filtration
     facts = {**curve_facts(filtration), "units": value_units(image)}
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
-    filtered |= request.options
     if request.levels.exact:
         compute = _function(request, "exact_betti_curves", lasting=least > 0)
-        found = compute(request.images, filtration, **filtered)
+        found = compute(request.images, filtration, **filtered, **request.options)
         return BettiCurves(*map(origin.wrap, found), **facts)
-    compute, at = _function(request, "betti_curves", lasting=least > 0), request.thresholds()
-    values = compute(request.images, at, filtration, **filtered)
-    request.warn_if_missed(at, values)
-    counts = request.spread(values, filtration.classes, at.size)
-    return BettiCurves(origin.thresholds(thresholds, at), counts, **facts)
+    compute = _function(request, "betti_curves", lasting=least > 0)
+    return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
 
 
 def region_betti_curves(
@@ -417,13 +413,14 @@ def persistence_pairs(
         boundary=boundary,
     )
     request.geometry.check_single()
-    return replace(_pairs(request, dimension, least), units=value_units(image))
-
-
-def _pairs(request: Request, dimension: Any, least: float) -> PersistencePairs:
-    """Return the pairs of one image that last at least so long."""
     origin, filtration = request.origin, request.filtration
-    asked = _dimensions(dimension, filtration)
+    known = list(range(filtration.classes))
+    if dimension is not None and (isinstance(dimension, bool) or dimension not in known):
+        raise ValueError(
+            f"`dimension` must be {', '.join(map(str, known))} or None for a {filtration.ndim}-D "
+            f"image, got {dimension!r}"
+        )
+    asked = known if dimension is None else [int(dimension)]
     find = _function(request, "persistence_pairs")
     with origin.transforms().numbers(request.images) as images:
         array = as_booleans(images[0]) if images.dtype.kind == "b" else images[0]
@@ -440,7 +437,7 @@ def _pairs(request: Request, dimension: Any, least: float) -> PersistencePairs:
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
         indices = (_indices(points, array.shape) for points in (births, deaths))
         wrapped = tuple(map(origin.wrap, (born, died, *indices)))
-    facts = curve_facts(filtration)
+    facts = {**curve_facts(filtration), "units": value_units(image)}
     if dimension is None:
         facts |= {"dimension": None, "counts": tuple(counts)}
     else:
@@ -469,16 +466,3 @@ def _function(request: Request, name: str, *, lasting: bool = False) -> Any:
             f"`{name}` of {what} is not available on {origin.device}: copy the arrays to the host"
         )
     return getattr(origin.betti_numbers(), name)
-
-
-def _dimensions(dimension: Any, filtration: Filtration) -> list[int]:
-    """Return the dimensions that are asked for."""
-    known = list(range(filtration.classes))
-    if dimension is None:
-        return known
-    if isinstance(dimension, bool) or dimension not in known:
-        raise ValueError(
-            f"`dimension` must be {', '.join(map(str, known))} or None for a {filtration.ndim}-D "
-            f"image, got {dimension!r}"
-        )
-    return [int(dimension)]

@@ -1,31 +1,16 @@
 """Array libraries: one adapter each, found by the array."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays.adapter import Adapter
-from ecc_core._arrays.cupy import CuPy
-from ecc_core._arrays.dask import Dask
-from ecc_core._arrays.jax import JAX
-from ecc_core._arrays.numpy import ArrayLikes, NumPy
-from ecc_core._arrays.torch import Torch
+from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumPy, Torch
 
-__all__ = [
-    "Adapter",
-    "adapter_of",
-    "given_on_host",
-    "is_lazy",
-    "on_host",
-    "register",
-]
+__all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
 
-NUMPY = NumPy()
 HOST_TYPES = (np.ndarray, int, float, str, list, tuple, type(None))
-_adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
+_adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
 _by_type: dict[type, Adapter] = {}  # those found, except of array-likes

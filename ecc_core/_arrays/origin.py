@@ -1,14 +1,12 @@
 """Where an image comes from: what computes it, where its companions must be, what results are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import _backends
-from ecc_core._arrays import NUMPY, adapter_of
+from ecc_core._arrays import adapter_of
 from ecc_core._request.image import (
     Geometry,
     as_booleans,
@@ -17,7 +15,7 @@ from ecc_core._request.image import (
     check_label_values,
     check_mask,
 )
-from ecc_core._request.resources import AtMost, check_workers
+from ecc_core._request.resources import AtMost, check_positive_int
 from ecc_core.errors import BackendError
 
 
@@ -80,8 +78,10 @@ class Origin:
 
     def workers(self, given: Any) -> int | None:
         """Return the argument `workers`, or the library's limit by default."""
-        workers, limit = check_workers(given), self.adapter.threads()
-        return AtMost(limit) if workers is None and limit is not None else workers
+        if given is not None:
+            return check_positive_int(given, "workers", "a positive int or None")
+        limit = self.adapter.threads()
+        return None if limit is None else AtMost(limit)
 
     def backend(self) -> _backends.Backend:
         return _backends.backend(self.device)
@@ -99,14 +99,7 @@ class Origin:
         return _backends.transforms(self.device)
 
 
-class _Host(Origin):
-    """NumPy arrays."""
-
-    def __init__(self) -> None:
-        self.adapter, self.device, self.like = NUMPY, "cpu", None
-
-
-HOST = _Host()
+HOST = Origin(np.empty(0))
 
 
 def origin_of(image: Any, name: str = "image") -> Origin:

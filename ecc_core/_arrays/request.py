@@ -1,16 +1,30 @@
-"""A call of a public function with arrays in memory: arguments checked, arrays unwrapped."""
+"""A call of a public function with arrays in memory: arguments checked, arrays unwrapped.
 
-from __future__ import annotations
+The arguments of a call with a plan, but for the values of arrays, were checked by an earlier call.
+"""
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import given_on_host, is_lazy
+from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
 from ecc_core._request.filtration import Filtration, direction_of, filtration_of
-from ecc_core._request.image import Geometry, geometry_by_axis, image_named, split_masked
+from ecc_core._request.image import (
+    Geometry,
+    geometry_by_axis,
+    image_named,
+    looks_thin,
+    split_masked,
+)
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
+
+KEPT = 256  # plans
+KEPT_LEVELS = 4096  # most thresholds of a plan
 
 
 def check_eager(array: Any, name: str = "image") -> None:
@@ -20,31 +34,20 @@ def check_eager(array: Any, name: str = "image") -> None:
 
 
 class Request(NamedTuple):
-    """What a backend computes.
-
-    Attributes
-    ----------
-    name : str
-        As messages call the image.
-    origin : Origin
-    geometry : Geometry
-    filtration : Filtration
-    levels : Thresholds
-    images : array of shape (images, *spatial)
-    mask : array of the same shape, or None
-    labels : array of the spatial shape, or None
-        0 where the image is masked.
-    workers : int or None
-    """
+    """What a backend computes."""
 
     name: str
+    """As messages call the image."""
     origin: Origin
     geometry: Geometry
     filtration: Filtration
     levels: Thresholds
     images: Any
+    """(images, *spatial)"""
     mask: Any
+    """Of the same shape, or None."""
     labels: Any
+    """Of the spatial shape, 0 where the image is masked; or None."""
     workers: int | None
 
     @classmethod
@@ -61,17 +64,11 @@ class Request(NamedTuple):
         labels: Any = None,
         workers: Any = None,
         **options: Any,
-    ) -> Request:
-        """Check the arguments of a public function.
+    ) -> Self:
+        """Check the arguments of a public function; `options` are those of `layout_of`.
 
-        Parameters
-        ----------
-        like : Origin, optional
-            Where the image must be, if there is another one.
-        no_exact : str or None
-            Ends the message where "exact" is refused; None: it is not, except with batch axes.
-        **options
-            As for `layout_of`.
+        The image must be where one of the origin `like` is. `no_exact` ends the message where
+        "exact" is refused; None: it is not, except with batch axes.
         """
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)
@@ -110,10 +107,31 @@ class Request(NamedTuple):
         """Return the thresholds on the host."""
         return self.levels.over(self.find_range, self.geometry.spatial)
 
+    def kept(self) -> tuple[Any, ...]:
+        """Return the number of points of each image that are neither masked nor NaN.
+
+        Those of a dask array are 0-d arrays unless all points are kept.
+        """
+        images, shown, geometry = self.images, self.mask, self.geometry
+        count = math.prod(geometry.batch)
+        if images.dtype.kind == "f" and self.filtration.nan == "omit":
+            shown = ~np.isnan(images) if shown is None else shown & ~np.isnan(images)
+        if shown is None:
+            return (math.prod(geometry.spatial),) * count
+        counts = shown.sum(axis=tuple(range(-geometry.ndim, 0))).reshape(count)
+        return tuple(counts if is_lazy(images) else counts.tolist())
+
     def warn_if_missed(self, at: NDArray[Any], values: NDArray[Any]) -> None:
         """Warn if hardly any threshold lies among the values of an image on the host."""
         if self.origin.on_host:
             self.levels.warn_if_missed(at, values, self.find_range, self.name)
+
+    def curves(self, compute: Callable[..., Any], given: Any) -> tuple[Any, Any]:
+        """Return thresholds, which were `given`, and what a function of images computes at them."""
+        at = self.thresholds()
+        values = compute(self.images, at, self.filtration, **self.options)
+        self.warn_if_missed(at, values)
+        return self.origin.thresholds(given, at), self.spread(values, *values.shape[1:])
 
     def spread(self, values: Any, *shape: int) -> Any:
         """Return values (images, ...) with the batch axes of the image, and `shape` behind them."""
@@ -137,3 +155,69 @@ def layout_of(
     geometry = geometry_by_axis(shape, axis, name)
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
     return geometry, filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+
+
+class Plan(NamedTuple):
+    """What a backend computes for arrays of one layout."""
+
+    filtration: Filtration
+    run: Callable[..., Any]
+    """Takes the image, and labels for regions; returns None where a call must be made in full."""
+
+
+class _Arrays:
+    """The arrays of a call, compared by all but the values of the image and of labels."""
+
+    __slots__ = ("given", "key", "thresholds")
+
+    def __init__(self, layouts: tuple[Hashable, ...], given: Any, thresholds: Any) -> None:
+        self.key: Hashable = layouts, thresholds
+        if isinstance(thresholds, np.ndarray):
+            self.key = layouts, (thresholds.dtype, thresholds.tobytes())
+        self.given, self.thresholds = given, thresholds
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Arrays) and self.key == other.key
+
+
+def plan_of(
+    kind: str, arrays: tuple[Any, ...], thresholds: Any, options: dict[str, Any]
+) -> Plan | None:
+    """Return the plan of a kind of call with an image, and perhaps labels.
+
+    None where a call must be made in full: for large arrays on the host, with a mask, thresholds
+    that are neither an int nor an array on the host, and what a backend has no plan for. `options`
+    are the keyword arguments of `Request.of`.
+    """
+    layouts = tuple(adapter_of(array).layout(array) for array in arrays)
+    few = type(thresholds) is int
+    if isinstance(thresholds, np.ndarray):
+        few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
+        few = few and thresholds.dtype.kind in "biuf"
+    if None in layouts or options.get("mask") is not None or not few:
+        return None
+    call = _Arrays(layouts, arrays, thresholds)
+    try:
+        return _plan(kind, call, tuple(options), *options.values())
+    except TypeError:  # options without a hash
+        return None
+    finally:
+        call.given = call.thresholds = None  # the cache may keep the call
+
+
+@lru_cache(maxsize=KEPT, typed=True)
+def _plan(kind: str, call: _Arrays, names: tuple[str, ...], *values: Any) -> Plan | None:
+    image, *labels = call.given
+    if looks_thin(image.shape):  # every call warns
+        return None
+    options = dict(zip(names, values, strict=True))
+    thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
+    request = Request.of(image, thresholds, labels=labels[0] if labels else None, **options)
+    make = getattr(request.origin.backend(), "plan", None)
+    if make is None or request.geometry.batch:
+        return None
+    run = make(kind, request.images, request.labels, request.levels, request.filtration)
+    return run and Plan(request.filtration, run)

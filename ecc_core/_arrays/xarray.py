@@ -1,7 +1,5 @@
 """Images that are DataArrays of xarray: their coordinates are the spacing, and units are kept."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
@@ -18,13 +16,7 @@ def value_units(image: Any) -> str | None:
 
 
 def length_units(image: Any, axis: Any = None) -> str | None:
-    """Return the unit of the coordinates along the spatial axes, if there is one.
-
-    Raises
-    ------
-    ValueError
-        If axes have different units.
-    """
+    """Return the unit of the coordinates along the spatial axes, if there is one."""
     units = {_unit_of(one) for one in _coordinates(image, axis).values() if one is not None}
     if len(units) > 1:
         raise ValueError(
@@ -37,11 +29,7 @@ def length_units(image: Any, axis: Any = None) -> str | None:
 def spacing_of(image: Any, spacing: Any, axis: Any = None) -> Any:
     """Return the distance between points along the spatial axes: that given, or of coordinates.
 
-    Raises
-    ------
-    ValueError
-        If coordinates are not evenly spaced, differ from what is given, or are known for some of
-        the axes only and nothing is given.
+    Coordinates must be evenly spaced and as given. If nothing is given, all axes must have some.
     """
     given = given_on_host(spacing)
     steps = {name: _step(name, one) for name, one in _coordinates(image, axis).items()}

@@ -5,8 +5,6 @@ joined in the opposite order. The size of a piece is that of its open sides, so 
 wait to be joined need about as much memory as the largest cross-section of the image.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -35,17 +33,9 @@ Side = tuple[int, int]
 
 @dataclass(frozen=True)
 class Betti(Quantity):
-    """Betti numbers, from the pieces of blocks that are joined where these touch.
+    """Betti numbers, from the pieces of blocks that are joined where these touch."""
 
-    Attributes
-    ----------
-    dtype : numpy.dtype
-        The dtype of the image.
-    masked : bool
-        Whether there is a mask.
-    """
-
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # of the image
     masked: bool
 
     result: ClassVar[Any] = BettiCurves
@@ -64,9 +54,9 @@ class Betti(Quantity):
         found: _backends.Pieces = getattr(_backends.betti_numbers("cpu"), self.name)
         return found
 
-    @property
-    def _options(self) -> tuple[Any, ...]:
-        return self.dtype, self.thresholds, self.filtration
+    def _call(self, name: str, *arguments: Any) -> Any:
+        given = (*arguments, self.dtype, self.thresholds, self.filtration)
+        return getattr(self.backend, name)(*given, masked=self.masked, **self.options)
 
     def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
@@ -83,19 +73,11 @@ class Betti(Quantity):
 
     def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
         """Return the pieces of two boxes that touch across a spatial axis."""
-        join = self.backend.join_pieces
-        return [
-            join(*both, axis, *self._options, masked=self.masked, **self.options)
-            for both in zip(low, high, strict=True)
-        ]
+        return [self._call("join_pieces", *both, axis) for both in zip(low, high, strict=True)]
 
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
         """Return the curves of whole images, batch + (d + more, n)."""
-        numbers_of = self.backend.numbers_of
-        found = [
-            numbers_of(piece, *self._options, masked=self.masked, **self.options)
-            for piece in pieces
-        ]
+        found = [self._call("numbers_of", piece) for piece in pieces]
         rows = self.filtration.ndim + self.more
         values: Values = np.reshape(found, (*batch, rows, self.thresholds.size))
         return values
@@ -121,7 +103,6 @@ class LastingBetti(Betti):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments of the backend's functions."""
         return {"least": self.least}
 
 
@@ -178,11 +159,9 @@ class BettiWork(Work):
         """The axis along which all blocks are, if there is one."""
 
     def near(self, block: Index) -> list[Index]:
-        """Return the blocks on which the piece of a block depends: only itself."""
-        return [block]
+        return [block]  # the piece of a block depends on no other
 
     def emit(self, block: Index) -> Any:
-        """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         image, *mask = self.read(self.box(block))
         (piece,) = self.quantity.pieces(image, mask[0] if mask else None, sides)

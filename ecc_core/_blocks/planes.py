@@ -21,10 +21,8 @@ all but the first, the curve of the block itself, need planes only: its own oute
 the first ones of its later neighbours.
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -50,30 +48,12 @@ class Place(NamedTuple):
     last: tuple[bool, ...]
 
 
-def place_of(index: Sequence[int], counts: Sequence[int], *, goes_on: bool) -> Place:
-    """Return the place of a block, given its index and the number of blocks along each axis."""
-    first = tuple(i == 0 for i in index)
-    last = tuple(i + 1 == n for i, n in zip(index, counts, strict=True))
-    before, after = (tuple(goes_on or not end for end in ends) for ends in (first, last))
-    return Place(before, after, first, last)
-
-
 class Face(NamedTuple):
-    """A plane at an end of a box, whose curve is added to that of the box.
+    """A plane at an end of a box, whose curve is added to that of the box."""
 
-    Attributes
-    ----------
-    times : int
-        How often it is added.
-    end : {0, -1}
-        0 for the first plane, -1 for the last one.
-    thickness : {1, 2}
-        2 if the plane is repeated.
-    """
-
-    times: int
-    end: int
-    thickness: int = 1
+    times: int  # how often it is added
+    end: int  # 0 for the first plane, -1 for the last one
+    thickness: int = 1  # 2 if the plane is repeated
 
 
 def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
@@ -83,29 +63,16 @@ def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
     return tuple([Face(-1, 0)] * before for before in place.before)
 
 
-def neighbours(index: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Return the indices of a block and all its later neighbours in C order."""
-    steps = (range(i, min(i + 2, n)) for i, n in zip(index, counts, strict=True))
-    return itertools.product(*steps)
-
-
 class BlockSums(NamedTuple):
-    """What is kept of a block after it has been processed.
-
-    Attributes
-    ----------
-    batch : tuple of int
-        Lengths of the batch axes.
-    own : int64 array
-        Curve or table of the block on its own.
-    first, last : tuple of Box
-        For each spatial axis the block's first and last plane, of thickness 1.
-    """
+    """What is kept of a block after it has been processed."""
 
     batch: tuple[int, ...]
+    """Lengths of the batch axes."""
     own: NDArray[np.int64]
+    """Curve or table of the block on its own."""
     first: tuple[Box, ...]
     last: tuple[Box, ...]
+    """For each spatial axis the block's first and last plane, of thickness 1."""
 
 
 def outermost(box: Box, at: slice) -> tuple[Box, ...]:

@@ -4,10 +4,8 @@ A quantity needs of the neighbours of a block only the planes of :mod:`ecc_core.
 is the sum of what blocks contribute: their own values, and those of the terms between blocks.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -23,7 +21,6 @@ from ecc_core._request.filtration import Filtration
 from ecc_core.results import EulerCurve, MinkowskiCurves, curve_facts, minkowski_facts
 
 Values = NDArray[np.int64]
-Faces = Sequence[Sequence[Face]]
 
 FIRST = [Face(-2, 0), Face(1, 0, thickness=2)]
 LAST = [Face(2, -1), Face(-1, -1, thickness=2)]
@@ -80,7 +77,7 @@ class Quantity:
         """Return the values of results, (..., n) or (..., k, n), from sums (..., size)."""
         return sums
 
-    def parts(self) -> Sequence[Quantity]:
+    def parts(self) -> "Sequence[Quantity]":
         """Return quantities with shares of their own, whose values come one after another."""
         return [self]
 
@@ -88,18 +85,14 @@ class Quantity:
         """Return what the share of a block at a place adds to the block with its next points."""
         return faces_of(place, self.filtration.connectivity)
 
-    def with_terms(
-        self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
-    ) -> Values:
-        """Return the contribution of a block at a place, (images, size).
-
-        `terms_of` returns the terms between the block and its neighbours, given the faces of the
-        block.
-        """
-        values = own.copy()
-        for batch in _batches(terms_of(self.faces(place))):
-            values += self._signed_sum(batch)
-        return values
+    def with_terms(self, own: Values, terms: list[Term]) -> Values:
+        """Return the sum of a block's values and the given terms, (images, size)."""
+        batches: dict[tuple[int, bool], list[Term]] = {}  # slabs, planes, and all that is smaller
+        for sign, box in terms:
+            box = flattened(box)
+            _, thickness, *others = box[0].shape
+            batches.setdefault((len(others), thickness > 2), []).append((sign, box))
+        return add([own, *map(self._signed_sum, batches.values())])
 
     def _signed_sum(self, terms: list[Term]) -> Values:
         """Return the signed sum of boxes, computed as one batch, (images, size).
@@ -122,7 +115,6 @@ class Curve(Quantity):
     """Euler characteristic curves."""
 
     def of_box(self, *box: Array) -> Values:
-        """Return the curve of each image of a box on its own."""
         image, *mask = (array if array.ndim > 1 else array[:, None] for array in box)
         curve = origin_of(image).backend().curve
         flat = closed(self.filtration, image.ndim - 1)  # planes have fewer axes
@@ -131,7 +123,6 @@ class Curve(Quantity):
         return on_host(values) if self.lands_on_host else values
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        """Return labels and their curves."""
         flat, options = closed(self.filtration, image.ndim), {"workers": self.workers}
         curves = origin_of(image).backend().region_curves
         found = curves(image, labels, self.thresholds, flat, **options)
@@ -149,11 +140,9 @@ class Surface(Quantity):
 
     @property
     def size(self) -> int:
-        """Number of pairs of thresholds."""
         return math.prod(at.size for at in self.thresholds)
 
     def of_box(self, *box: Array) -> Values:
-        """Return the surface of each pair of images of a box on its own."""
         first, second, *mask = (array if array.ndim > 1 else array[:, None] for array in box)
         a, b = (one.in_axes(first.ndim - 1) for one in (self.filtration, self.second))
         backend = origin_of(first).surfaces()
@@ -174,18 +163,15 @@ class CellCounts(Quantity):
 
     @property
     def size(self) -> int:
-        """Values of an image, or of a label."""
         return len(self.estimator.cells.groups) * int(self.thresholds.size)
 
     def of_box(self, *box: Array) -> Values:
-        """Return the numbers of cells of each image of a box on its own."""
         image, *mask = box
         shown = mask[0] if mask else None
         counts: Values = self._counts("cell_counts", image, mask=shown, workers=1)
         return counts.reshape((len(image), self.size))
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        """Return labels and their numbers of cells."""
         ids, counts = self._counts("region_cell_counts", image, labels, workers=self.workers)
         return on_host(ids), counts.reshape((len(counts), self.size))
 
@@ -194,11 +180,7 @@ class CellCounts(Quantity):
         count = getattr(origin_of(arrays[0]).cell_counts(), name)
         return count(*arrays, self.thresholds, self.estimator.cells, flat, **options)
 
-    def with_terms(
-        self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
-    ) -> Values:
-        """Return the contribution of a block."""
-        terms = terms_of(self.faces(place))
+    def with_terms(self, own: Values, terms: list[Term]) -> Values:
         return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
 
     def faces(self, place: Place) -> tuple[list[Face], ...]:
@@ -231,21 +213,17 @@ class Functionals(Quantity):
     def of(
         cls, thresholds: Array, filtration: Filtration, estimator: str, spacing: Any, **options: Any
     ) -> Self:
-        """Return those of an estimator."""
         return cls(thresholds, filtration, estimator_of(estimator, spacing, filtration), **options)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What results say of how they were computed."""
         return minkowski_facts(self.filtration, self.estimator)
 
     @property
     def size(self) -> int:
-        """Values of an image, or of a label."""
         return sum(part.size for part in self.parts())
 
     def parts(self) -> Sequence[Quantity]:
-        """Return what has a share of its own."""
         given: Any = {"workers": self.workers}
         cells = CellCounts(self.thresholds, self.filtration, self.estimator, **given)
         if self.estimator.exact:
@@ -253,22 +231,11 @@ class Functionals(Quantity):
         return [cells, HostCurve(self.thresholds, self.filtration, **given)]
 
     def of_box(self, *box: Array) -> Values:
-        """Return the values of each image of a box on its own."""
         return np.concatenate([part.of_box(*box) for part in self.parts()], axis=1)
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        """Return labels and their values."""
         found = [part.of_regions(image, labels) for part in self.parts()]
         return found[0][0], np.concatenate([values for _, values in found], axis=1)
-
-    def with_terms(
-        self, own: Values, place: Place, terms_of: Callable[[Faces], list[Term]]
-    ) -> Values:
-        """Return the contribution of a block."""
-        parts = self.parts()
-        owns = np.split(own, np.cumsum([part.size for part in parts])[:-1], axis=1)
-        found = [one.with_terms(at, place, terms_of) for one, at in zip(parts, owns, strict=True)]
-        return np.concatenate(found, axis=1)
 
     def curves(self, sums: Array) -> Array:
         """Return the functionals, (..., measures, n)."""
@@ -290,16 +257,6 @@ def coefficients_of(image: Array, *mask: Array, quantity: Curve) -> NDArray[np.i
     compute = origin_of(image).backend().coefficients
     values: NDArray[np.int8] = compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
     return values
-
-
-def _batches(terms: list[Term]) -> list[list[Term]]:
-    """Terms to be computed at once: slabs, planes, and all that is smaller."""
-    batches: dict[tuple[int, bool], list[Term]] = {}
-    for sign, box in terms:
-        box = flattened(box)
-        _, thickness, *others = box[0].shape
-        batches.setdefault((len(others), thickness > 2), []).append((sign, box))
-    return list(batches.values())
 
 
 def add(shares: Sequence[Values]) -> Values:

@@ -1,7 +1,5 @@
 """Curves of images in host memory, computed by CUDA devices slab by slab."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
-from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._arrays.origin import origin_of
 from ecc_core._request.filtration import Filtration, check_boundary, filtration_of
 from ecc_core._request.image import check_image_dtype
 from ecc_core._request.resources import check_devices, check_unused
@@ -39,7 +37,16 @@ def streamed_curve(
         unused["mask"] = image.mask
     check_unused(TOGETHER, **unused)
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact=f" {TOGETHER}")
-    origin, volume = _unwrap(image, devices)
+    origin, volume = origin_of(image), image
+    if not origin.on_host or origin.adapter.lazy:
+        raise ValueError(
+            f"`devices` must be None for an image that is not in host memory, got {devices!r} "
+            f"for {origin.place}"
+        )
+    if hasattr(image, "shape") and isinstance(getattr(image, "dtype", None), np.dtype):
+        check_image_dtype(image.dtype)  # it can be read in slabs
+    else:
+        volume = origin.image(image)
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
@@ -71,21 +78,6 @@ def _of_all_bytes(
     if filtration.superlevel:
         return at, np.append(values, 0)[np.searchsorted(every, at, "left")]
     return at, np.append(0, values)[np.searchsorted(every, at, "right")]
-
-
-def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
-    """Return the origin of an image on the host, and an array that can be read in slabs."""
-    stored = all(hasattr(image, name) for name in ("shape", "dtype"))
-    origin = origin_of(image)
-    if not origin.on_host or origin.adapter.lazy:
-        raise ValueError(
-            f"`devices` must be None for an image that is not in host memory, got {devices!r} "
-            f"for {origin.place}"
-        )
-    if stored and isinstance(image.dtype, np.dtype):
-        check_image_dtype(image.dtype)
-        return origin, image
-    return origin, origin.image(image)
 
 
 def _streaming(devices: Any) -> tuple[ModuleType, list[int]]:

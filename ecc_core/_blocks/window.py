@@ -46,17 +46,10 @@ def sums_of_groups(
 ) -> Generator[tuple[int, Values]]:
     """Yield the numbers of groups and their sums, as soon as they have been computed.
 
-    Parameters
-    ----------
-    work : Work
-    groups : sequence of Group
-    numbers : iterable of int
-        Of the groups that are wanted, increasing. Each is taken before its group is read.
-    workers, scheduler
-        Threads of this process, or the address of a dask cluster to use instead.
-    spoiling : type
-        Errors after which only the group of the failing block is given up. The first one is raised
-        in the end, or when there are `MOST_SPOILT`.
+    `numbers` are those of the groups that are wanted, increasing; each is taken before its group is
+    read. `workers` are threads of this process, `scheduler` the address of a dask cluster to use
+    instead. After an error that is `spoiling`, only the group of the failing block is given up. The
+    first one is raised in the end, or when there are `MOST_SPOILT`.
     """
     errors: list[Exception] = []
     waiting: deque[tuple[int, Any]] = deque()
@@ -161,7 +154,7 @@ class _Threads:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Results on their way may be arguments: tasks before this one, so that none waits long."""
-        return self.pool.submit(_call, function, self.work, arguments)
+        return self.pool.submit(lambda: function(self.work, *map(_result, arguments)))
 
 
 class _Immediate(Executor):
@@ -174,10 +167,6 @@ class _Immediate(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def _call(function: Callable[..., Any], work: Work, arguments: Sequence[Any]) -> Any:
-    return function(work, *map(_result, arguments))
 
 
 def _result(argument: Any) -> Any:

@@ -2,14 +2,14 @@
 
 A block emits its own values or table and copies of its outermost planes. The terms between a block
 and its later neighbours need nothing else, and are added to it: this is the *share* of the block.
-"""
 
-from __future__ import annotations
+A table is int64 of shape (labels, 1 + n): in each row a label, then the curve of its region. Rows
+are in the order of labels; those of unsigned labels beyond int64 keep their bits.
+"""
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,21 +23,14 @@ from ecc_core._blocks.planes import (
     BlockSums,
     Box,
     Place,
+    Term,
     crossing_terms,
-    neighbours,
+    flattened,
     outermost,
-    place_of,
 )
 from ecc_core._blocks.quantities import Quantity, add
-from ecc_core._blocks.regions import (
-    add_tables,
-    labels_of,
-    table_of,
-    table_with_terms,
-    values_of,
-    without_missing,
-)
-from ecc_core._request.filtration import Boundary, check_boundary
+from ecc_core._request.filtration import check_boundary
+from ecc_core._request.image import check_label_values
 from ecc_core.errors import BackendError
 
 Index = tuple[int, ...]
@@ -46,22 +39,15 @@ RegionT = TypeVar("RegionT")
 
 
 class Group(NamedTuple):
-    """Consecutive blocks of a column, whose contributions are added.
-
-    Attributes
-    ----------
-    images : tuple of int
-        Index of the blocks along the batch axes.
-    column : tuple of slice
-        Which blocks the column has along the spatial axes.
-    first, stop : int
-        The group's blocks in the C order of the column.
-    """
+    """Consecutive blocks of a column, whose contributions are added."""
 
     images: Index
+    """Index of the blocks along the batch axes."""
     column: tuple[slice, ...]
+    """Which blocks the column has along the spatial axes."""
     first: int
     stop: int
+    """The group's blocks in the C order of the column."""
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""
@@ -77,19 +63,12 @@ class Group(NamedTuple):
 class Work:
     """The computation for each block: values of the image, or a table of those of its regions.
 
-    Parameters
-    ----------
-    read : callable
-        Takes a box, a slice for each axis, and returns its points and their labels, if there are.
-        None where blocks come from elsewhere.
-    chunks : tuple of tuple of int
-        Lengths of the blocks along each axis, batch axes first; those of labelled images have
-        length 1 along batch axes.
-    quantity : Quantity, or what a subclass takes instead
-        If the boundary is not closed, every block has a neighbour along each axis. Behind the last
-        one this is the first point of a periodic image, or the last point of a half-open window.
-    regions : bool
-        Whether there are labels.
+    `read` takes a box, a slice for each axis, and returns its points and their labels, if there are
+    (`regions`); it is None where blocks come from elsewhere. `chunks` are the lengths of the blocks
+    along each axis, batch axes first; those of labelled images have length 1 along batch axes.
+
+    If the boundary is not closed, every block has a neighbour along each axis. Behind the last one
+    this is the first point of a periodic image, or the last point of a half-open window.
     """
 
     def __init__(
@@ -107,8 +86,12 @@ class Work:
         boundary = check_boundary(quantity.filtration.boundary, "blocks")
         self.open = not boundary.is_closed
         if self.open:
-            spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
-            chunks = (*chunks[: self.lead], *spatial)
+            # Behind the last block along an axis there is a point of the block after it.
+            spatial = (
+                filter(None, (*n[:-1], n[-1] - boundary.missing, 1)) if n else ()
+                for n in chunks[self.lead :]
+            )
+            chunks = (*chunks[: self.lead], *map(tuple, spatial))
         self.chunks, self.counts = chunks, tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
@@ -128,12 +111,17 @@ class Work:
 
     def place(self, block: Index) -> Place:
         """Return where a block is along each axis."""
-        return place_of(block[self.lead :], self.owners[self.lead :], goes_on=self.open)
+        at, counts = block[self.lead :], self.owners[self.lead :]
+        first = tuple(i == 0 for i in at)
+        last = tuple(i + 1 == n for i, n in zip(at, counts, strict=True))
+        before, after = (tuple(self.open or not end for end in ends) for ends in (first, last))
+        return Place(before, after, first, last)
 
     def near(self, block: Index) -> list[Index]:
-        """Return a block and its later neighbours."""
-        images, at = block[: self.lead], block[self.lead :]
-        return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
+        """Return a block and all its later neighbours in C order."""
+        places = enumerate(zip(block, self.counts, strict=True))
+        steps = (range(i, min(i + 1 + (axis >= self.lead), n)) for axis, (i, n) in places)
+        return list(itertools.product(*steps))
 
     def emit(self, block: Index) -> BlockSums:
         """Read a block and return what its neighbours need."""
@@ -160,20 +148,18 @@ class Work:
 
         `emitted` are the block and all its later neighbours, the last axis running fastest.
         """
-        own, place = emitted[0], self.place(block)
-        if self.regions:
-            parts = self.quantity.parts()
-            stops = np.cumsum([1, *(part.size for part in parts)]).tolist()
-            tables = []
-            for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
-                terms = crossing_terms(emitted, place.after, part.faces(place))
-                columns = own.own[:, [0, *range(start, stop)]]
-                tables.append(table_with_terms(columns, terms, part))
-            first, *others = tables
-            return np.concatenate([first, *(table[:, 1:] for table in others)], axis=1)
-        terms_of = partial(crossing_terms, emitted, place.after)
-        values: Values = self.quantity.with_terms(own.own, place, terms_of)
-        return values.reshape((*own.batch, values.shape[-1]))
+        own, place, parts = emitted[0], self.place(block), self.quantity.parts()
+        stops = np.cumsum([self.regions, *(part.size for part in parts)]).tolist()
+        shares: list[Values] = []
+        for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
+            terms = crossing_terms(emitted, place.after, part.faces(place))
+            if self.regions:
+                table = table_with_terms(own.own[:, [0, *range(start, stop)]], terms, part)
+                shares.append(table[:, 1:] if shares else table)
+            else:
+                shares.append(part.with_terms(own.own[:, start:stop], terms))
+        values: Values = shares[0] if len(shares) == 1 else np.concatenate(shares, axis=1)
+        return values if self.regions else values.reshape((*own.batch, values.shape[-1]))
 
     def sum(self, shares: Sequence[Values]) -> Values:
         """Return the sum of shares."""
@@ -193,11 +179,61 @@ class Work:
         return groups
 
 
-def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
-    """The lengths of blocks along an axis, and behind them a point of the block after the last."""
-    if not lengths:
-        return ()
-    return tuple(filter(None, (*lengths[:-1], lengths[-1] - boundary.missing, 1)))
+def table_of(box: Box, quantity: Quantity) -> Values:
+    """Return the table of an image and its labels, each (1, *spatial)."""
+    image, labels = (array[0] for array in box)
+    ids, values = quantity.of_regions(image, labels)
+    return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
+
+
+def without_missing(image: Array, labels: Array, nan: str) -> Box:
+    """Return an image and its checked labels, in which omitted NaN are in no region."""
+    check_label_values(labels, labels.dtype)
+    if nan == "omit" and image.dtype.kind == "f":
+        missing = np.isnan(image)
+        labels = np.where(missing, labels.dtype.type(0), labels)
+        image = np.where(missing, image.dtype.type(0), image)
+    return image, labels
+
+
+def table_with_terms(own: Values, terms: Sequence[Term], quantity: Quantity) -> Values:
+    """Return the sum of a block's table and the given terms."""
+    tables = [own]
+    for sign, box in terms:
+        table = table_of(flattened(box) if quantity.flat else box, quantity)
+        table[:, 1:] *= sign
+        tables.append(table)
+    return add_tables(tables)
+
+
+def add_tables(tables: Sequence[Values]) -> Values:
+    """Return the sum of tables, with a row for each label that occurs in any of them."""
+    labels = np.unique(np.concatenate([table[:, 0] for table in tables]))
+    added = np.zeros_like(tables[0], shape=(labels.size, tables[0].shape[1]))
+    added[:, 0] = labels
+    for table in tables:
+        added[np.searchsorted(labels, table[:, 0]), 1:] += table[:, 1:]
+    return added
+
+
+def labels_of(table: Values, *, order: np.dtype[Any]) -> Array:
+    """Return the labels of a table, increasing, in the given dtype."""
+    labels: Array = np.sort(table[:, 0].astype(order))
+    return labels
+
+
+def values_of(table: Values, *, order: np.dtype[Any]) -> Values:
+    """Return the curves of a table, in the order of its labels in the given dtype."""
+    return table[np.argsort(table[:, 0].astype(order)), 1:]
+
+
+def rows_of(table: Values, *, ids: Array) -> Values:
+    """Return the curves of given labels; zero for labels without points."""
+    if table.shape[0] == 0:
+        return np.zeros_like(table, shape=(ids.size, table.shape[1] - 1))
+    wanted = np.asarray(ids.astype(np.int64), like=table)
+    at = np.minimum(np.searchsorted(table[:, 0], wanted), len(table) - 1)
+    return np.where((table[at, 0] == wanted)[:, None], table[at, 1:], 0)
 
 
 def region_result(

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 import ecc_core
 from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes, LastingBetti
 from ecc_core._blocks.quantities import QUANTITIES
-from ecc_core._blocks.regions import labels_of, values_of, without_missing
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
-from ecc_core._blocks.work import Group, Index, Work
+from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
 from ecc_core._cli.curve_table import Curves
 from ecc_core._cli.outputs import JOINED, quantities_of

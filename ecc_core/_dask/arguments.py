@@ -1,7 +1,5 @@
 """Arguments of functions of dask arrays: checked, and in the chunks of the image."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
@@ -16,6 +14,7 @@ from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.filtration import Direction
 from ecc_core._request.image import (
+    Geometry,
     check_image_dtype,
     check_label_type,
     check_mask,
@@ -46,11 +45,6 @@ def check_dask_image(image: Any, name: str = "image") -> Any:
     return graph.without_empty_chunks(image)
 
 
-def _library(array: Any) -> str:
-    """Return the array library of the chunks."""
-    return adapter_of(array._meta).name
-
-
 def lazy_request(
     image: Any,
     thresholds: Any = (),
@@ -73,15 +67,19 @@ def lazy_request(
     origin = origin_of(image)
     if labels is not None:
         geometry.check_single()
-        labels = _labelled(labels, image)
-    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
-    if filtration.direction is not None:
-        image = _directed(image, geometry.axes, filtration.direction)
+        if not isinstance(labels, da.Array):
+            labels = origin_of(labels, "labels").unwrap(labels, "labels")
+        check_label_type(labels.dtype, tuple(labels.shape), image.shape)
+        labels = _chunked_alike(labels, image, "labels")
+    image, mask = split_masked_chunks(image, mask, geometry)
     if mask is not None and labels is not None:
         labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
     if mask is not None:
         mask = mask.transpose(geometry.order)
     image = image.transpose(geometry.order)
+    if filtration.direction is not None:
+        meta = image._meta.astype(np.float64)
+        image = image.map_blocks(_directed, direction=filtration.direction, meta=meta)
     if labels is not None:
         alone = (0,) * len(geometry.batch)
         image, labels = image[alone], labels.transpose(geometry.order)[alone]
@@ -96,7 +94,7 @@ def given_thresholds(
     thresholds: ArrayLike, bounds: tuple[float, float] | None, name: str = "thresholds"
 ) -> Array:
     """Return the thresholds, which must not depend on the values of the image."""
-    return _levels(thresholds, bounds, name).over(_no_range, ())
+    return _levels(thresholds, bounds, name).over(lambda: (None, None), ())
 
 
 def _levels(thresholds: ArrayLike, bounds: Any, name: str) -> Thresholds:
@@ -111,53 +109,18 @@ def _levels(thresholds: ArrayLike, bounds: Any, name: str) -> Thresholds:
     return levels
 
 
-def _no_range() -> tuple[None, None]:
-    return None, None
-
-
-def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
-    """Return a mask with the image's shape and chunks."""
-    if mask is None:
-        return None
-    if not isinstance(mask, da.Array):
-        mask = origin_of(mask, "mask").unwrap(mask, "mask")
-    spatial = tuple(image.shape[a] for a in axes)
-    check_mask(mask.shape, mask.dtype, image.shape, spatial)
-    if mask.shape != image.shape:
-        # spatial axes come in the order in which they were named
-        mask = mask.transpose(np.argsort(axes).tolist())
-        where = tuple(slice(None) if a in axes else None for a in np.arange(image.ndim).tolist())
-        mask = da.broadcast_to(da.asarray(mask)[where], image.shape)
-    return _chunked_alike(mask, image, "mask")
-
-
 def paired(first: Any, second: Any) -> tuple[Any, Any]:
     """Two images, one of them a dask array, as dask arrays of the same chunks."""
+    first, second = (
+        check_dask_image(image, name)
+        if isinstance(image, da.Array)
+        else origin_of(image, name).image(image, name)
+        for name, image in (("first", first), ("second", second))
+    )
+    check_same_shape(first.shape, second.shape)
     if isinstance(first, da.Array):
-        first = check_dask_image(first, "first")
-        second = _as_chunks(second, first, "second")
-    else:
-        second = check_dask_image(second, "second")
-        first = _as_chunks(first, second, "first")
-    return first, second
-
-
-def _as_chunks(array: Any, image: Any, name: str) -> Any:
-    """An image in the chunks of another one."""
-    if isinstance(array, da.Array):
-        array = check_dask_image(array, name)
-    else:
-        array = origin_of(array, name).image(array, name)
-    check_same_shape(array.shape, image.shape)
-    return _chunked_alike(array, image, name)
-
-
-def _labelled(labels: Any, image: Any) -> Any:
-    """Return labels with the image's chunks."""
-    if not isinstance(labels, da.Array):
-        labels = origin_of(labels, "labels").unwrap(labels, "labels")
-    check_label_type(labels.dtype, tuple(labels.shape), image.shape)
-    return _chunked_alike(labels, image, "labels")
+        return first, _chunked_alike(second, first, "second")
+    return _chunked_alike(first, second, "first"), second
 
 
 def _chunked_alike(array: Any, image: Any, name: str) -> Any:
@@ -166,16 +129,23 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
         array = da.from_array(array, chunks=image.chunks)
     elif array.chunks != image.chunks:
         array = graph.without_empty_chunks(array).rechunk(image.chunks)
-    if _library(array) != _library(image):
+    own, other = (adapter_of(one._meta).name for one in (image, array))
+    if own != other:
         raise ValueError(
-            f"`{name}` must have chunks of the image's library, {_library(image)}, "
-            f"got those of {_library(array)}"
+            f"`{name}` must have chunks of the image's library, {own}, got those of {other}"
         )
     return array
 
 
-def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
-    """Return an image and its mask, which includes the masks of ``numpy.ma`` chunks."""
+def split_masked_chunks(image: Any, mask: Any | None, geometry: Geometry) -> tuple[Any, Any | None]:
+    """Return an image and its mask in its chunks, which includes those of ``numpy.ma`` chunks."""
+    if mask is not None:
+        if not isinstance(mask, da.Array):
+            mask = origin_of(mask, "mask").unwrap(mask, "mask")
+        check_mask(mask.shape, mask.dtype, image.shape, geometry.spatial)
+        if mask.shape != image.shape:
+            mask = geometry.spread(da.asarray(mask))
+        mask = _chunked_alike(mask, image, "mask")
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
     # With dtypes given: dask would find them by calls that NumPy may warn of.
@@ -185,14 +155,7 @@ def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     return values, shown if mask is None else shown & mask
 
 
-def _directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
-    """Return an image plus its directional term."""
-    height: Any = None
-    for along, terms in zip(axes, direction.terms, strict=True):
-        shape = [1] * image.ndim
-        shape[along] = terms.size
-        chunks = tuple(c if i == along else 1 for i, c in enumerate(image.chunks))
-        term = np.asarray(terms.reshape(shape), like=image._meta)
-        term = da.from_array(term, chunks=chunks, asarray=False)
-        height = term if height is None else height + term
-    return image.astype(np.float64) + direction.scale * height
+def _directed(block: Array, direction: Direction, block_info: Any) -> Array:
+    """Return a block plus its directional term."""
+    place = block_info[0]["array-location"][-len(direction.shape) :]
+    return direction.add(block, tuple(start for start, _ in place))

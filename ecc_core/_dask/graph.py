@@ -4,8 +4,6 @@ Every block is read once; only planes are kept for its neighbours. All functions
 are module-level and names come from tokens, so that equal calls give equal graphs.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any
@@ -13,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._blocks.planes import Array, BlockSums
-from ecc_core._blocks.quantities import Curve, Quantity, coefficients_of
-from ecc_core._blocks.regions import labels_of, rows_of, values_of
-from ecc_core._blocks.tiles import curves_of_tiles
+from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
@@ -39,37 +35,11 @@ def without_empty_chunks(image: Any) -> Any:
     return image
 
 
-def block_curves(image: Any, mask: Any | None, quantity: Curve) -> Any:
-    """Return the contribution of each block to the curve, a dask array (*batch, blocks, n).
-
-    `image` is a dask array without empty chunks, its spatial axes last, and `mask` one of the same
-    chunks or None. Blocks follow in C order.
-    """
-    lead, n = image.ndim - quantity.filtration.ndim, quantity.size
-    meta = _values_like(image, quantity, lead + 2)
-    if image.size == 0:
-        shape = (*image.shape[:lead], 0, n)
-        return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
-    work = Work(None, image.chunks, quantity)
-    tasks, shares, inputs = _shares(work, (image,) if mask is None else (image, mask))
-    name = "ecc-block-" + inputs[0].name
-    for images, keys in shares.items():
-        tasks |= {(name, *images, row, 0): (_row, key) for row, key in enumerate(keys)}
-    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
-    rows = (1,) * math.prod(work.owners[lead:])
-    return da.Array(graph, name, (*image.chunks[:lead], rows, (n,)), meta=meta)
-
-
 def _row(share: Array) -> Array:
     return share[..., None, :]
 
 
-def _values_like(image: Any, quantity: Quantity, ndim: int) -> Any:
-    """Return an empty array like the sums of blocks."""
-    return np.empty((0,) * ndim, np.int64) if quantity.lands_on_host else _counts_like(image, ndim)
-
-
-def _counts_like(image: Any, ndim: int) -> Any:
+def counts_like(image: Any, ndim: int) -> Any:
     """Return an empty int64 array of the library of an image's chunks."""
     return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
 
@@ -103,35 +73,46 @@ def _emit(*arrays: Array, work: Work) -> BlockSums:
 
 
 def sums_of_blocks(
-    quantity: Quantity, image: Any, *others: Any | None, regions: bool = False
+    quantity: Quantity,
+    image: Any,
+    *others: Any | None,
+    regions: bool = False,
+    each_block: bool = False,
 ) -> Any:
     """Return the values of an image, a dask array of shape (*batch, size).
 
     `others` are the second image of a surface or the labels of regions, and perhaps a mask or None.
     All are without empty chunks, of the same chunks, and their spatial axes come last. Of regions
-    it is a table of shape (unknown, 1 + size).
+    it is a table of shape (unknown, 1 + size), and of each block its contribution in C order, of
+    shape (*batch, blocks, size).
 
     The sums are a chain, so that dask works through the blocks in their order; with a tree, it
     would keep the planes of many layers.
     """
     arrays = (image, *(array for array in others if array is not None))
     work = Work(None, image.chunks, quantity, regions=regions)
-    batch, size = image.shape[: work.lead], quantity.size + regions
-    meta = _values_like(image, quantity, work.lead + 1 + regions)
+    batch, size, rows = image.shape[: work.lead], quantity.size + regions, regions or each_block
+    like = counts_like(image, work.lead + 1 + rows)
+    meta = np.empty(like.shape, np.int64) if quantity.lands_on_host else like
     if image.size == 0 or 0 in work.owners:
-        shape = (*batch, *[0] * regions, size)
+        shape = (*batch, *[0] * rows, size)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     tasks, shares, inputs = _shares(work, arrays)
-    name, shared = "ecc-sum-" + inputs[0].name, inputs[1].key
+    name = f"ecc-{'block' if each_block else 'sum'}-{inputs[0].name}"
     for images, keys in shares.items():
+        if each_block:
+            tasks |= {(name, *images, row, 0): (_row, key) for row, key in enumerate(keys)}
+            continue
         so_far: list[Any] = []
         groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
         for i, group in enumerate(groups[:-1]):
-            tasks[f"{name}-so-far", *images, i] = (Work.sum, shared, so_far + group)
+            tasks[f"{name}-so-far", *images, i] = (Work.sum, inputs[1].key, so_far + group)
             so_far = [(f"{name}-so-far", *images, i)]
-        tasks[name, *images, *[0] * regions, 0] = (Work.sum, shared, so_far + groups[-1])
+        key = (name, *images, *[0] * regions, 0)
+        tasks[key] = (Work.sum, inputs[1].key, so_far + groups[-1])
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
-    chunks = (*image.chunks[: work.lead], *[(math.nan,)] * regions, (size,))
+    length = (1,) * math.prod(work.owners[work.lead :]) if each_block else (math.nan,)
+    chunks = (*image.chunks[: work.lead], *[length] * rows, (size,))
     return da.Array(graph, name, chunks, meta=meta)
 
 
@@ -142,52 +123,3 @@ def _with_end(array: Any, work: Work) -> Any:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)
     return array.rechunk(work.chunks)
-
-
-def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:
-    """Return the labels and curves of a table: of the given ids, or of all labels."""
-    n = table.shape[1] - 1
-    meta = _counts_like(table, 2)
-    if ids is not None:
-        chunks: Any = ((ids.size,), (n,))
-        return ids, table.map_blocks(rows_of, ids=ids, chunks=chunks, meta=meta)
-    length = table.chunks[0]
-    one_axis = np.empty_like(meta, shape=(0,), dtype=dtype)
-    labels = table.map_blocks(labels_of, order=dtype, chunks=(length,), drop_axis=1, meta=one_axis)
-    return labels, table.map_blocks(values_of, order=dtype, chunks=(length, (n,)), meta=meta)
-
-
-def coefficient_map(image: Any, mask: Any | None, quantity: Curve) -> Any:
-    """Return the coefficients of all points, which depend on the nearest neighbours only."""
-    meta = np.empty_like(image._meta, dtype=np.int8)
-    if image.size == 0:
-        return da.zeros_like(image, dtype=np.int8)
-    return da.map_overlap(
-        coefficients_of,
-        *((image,) if mask is None else (image, mask)),
-        depth=1,
-        boundary="none",
-        quantity=dask.delayed(quantity, traverse=False, pure=True),
-        dtype=np.int8,
-        meta=meta,
-    )
-
-
-def tile_curves(image: Any, mask: Any | None, tile: tuple[int, ...], quantity: Curve) -> Any:
-    """Return the curves of the tiles of an image whose chunks consist of complete tiles."""
-    counts = tuple(
-        tuple(-(-length // window) for length in lengths)
-        for lengths, window in zip(image.chunks, tile, strict=True)
-    )
-    arrays = (image,) if mask is None else (image, mask)
-    return da.map_blocks(
-        curves_of_tiles,
-        *arrays,
-        tile=tile,
-        quantity=dask.delayed(quantity, traverse=False, pure=True),
-        chunks=(*counts, (quantity.size,)),
-        new_axis=image.ndim,
-        dtype=np.int64,
-        meta=_counts_like(image, image.ndim + 1),
-        name="ecc-tiles-" + dask.base.tokenize(*arrays, tile, quantity),
-    )

@@ -1,7 +1,6 @@
 """What the public functions of arrays give for dask arrays."""
 
-from __future__ import annotations
-
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,21 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host
-from ecc_core._blocks.quantities import Curve, Functionals, Quantity, Surface
-from ecc_core._blocks.work import RegionT
+from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request
+from ecc_core._blocks.betti import Betti, Box, Components, LastingBetti, halves, open_sides
+from ecc_core._blocks.quantities import Curve, Functionals, Quantity, Surface, coefficients_of
+from ecc_core._blocks.work import RegionT, labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
-    aligned,
     check_no_workers,
     given_thresholds,
     lazy_request,
     paired,
     split_masked_chunks,
 )
-from ecc_core._request.filtration import filtrations_of
+from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._request.filtration import check_spacing, filtrations_of
 from ecc_core._request.image import all_axes, check_ids, geometry_by_axis
 from ecc_core.results import (
+    BettiCurves,
+    ComponentCurves,
     EulerCurve,
     EulerSurface,
     MinkowskiCurves,
@@ -62,8 +66,8 @@ def whole_surface(
     filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
     names = ("thresholds_first", "thresholds_second")
     a, b = map(given_thresholds, thresholds, ranges, names)
-    first, mask = split_masked_chunks(first, aligned(mask, first, geometry.axes))
-    second, mask = split_masked_chunks(second, mask)
+    first, mask = split_masked_chunks(first, mask, geometry)
+    second, mask = split_masked_chunks(second, mask, geometry)
     arrays = (first, second) if mask is None else (first, second, mask)
     ordered = (array.transpose(geometry.order) for array in arrays)
     values = graph.sums_of_blocks(Surface((a, b), *filtrations), *ordered)
@@ -90,16 +94,33 @@ def whole_regions(
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
     table = graph.sums_of_blocks(quantity, request.images, request.labels, regions=True)
-    found, rows = graph.region_rows(table, dtype, wanted)
-    values = _curves(rows, quantity)
-    return kind(found, quantity.thresholds, values, **quantity.facts)
+    meta, (length, (size,)) = graph.counts_like(table, 2), table.chunks
+    if wanted is not None:
+        found, chunks = wanted, ((wanted.size,), (size - 1,))
+        rows = table.map_blocks(rows_of, ids=wanted, chunks=chunks, meta=meta)
+    else:
+        one_axis = np.empty_like(meta, shape=(0,), dtype=dtype)
+        order, chunks = {"order": dtype}, (length, (size - 1,))
+        found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=one_axis)
+        rows = table.map_blocks(values_of, **order, chunks=chunks, meta=meta)
+    return kind(found, quantity.thresholds, _curves(rows, quantity), **quantity.facts)
 
 
 def whole_coefficients(image: Any, **options: Any) -> Any:
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     request = lazy_request(image, axis=all_axes(image), **options)
-    curve = Curve(np.empty(0), request.filtration)
-    return graph.coefficient_map(request.images, request.mask, curve)
+    image, mask = request.images, request.mask
+    if image.size == 0:
+        return da.zeros_like(image, dtype=np.int8)
+    return da.map_overlap(  # they depend on the nearest neighbours only
+        coefficients_of,
+        *((image,) if mask is None else (image, mask)),
+        depth=1,
+        boundary="none",
+        quantity=dask.delayed(Curve(np.empty(0), request.filtration), traverse=False, pure=True),
+        dtype=np.int8,
+        meta=np.empty_like(image._meta, dtype=np.int8),
+    )
 
 
 def whole_minkowski(
@@ -130,3 +151,61 @@ def _curves(sums: Any, quantity: Quantity) -> Any:
         chunks=(*sums.chunks[:-1], *((n,) for n in like.shape[-2:])),
         meta=like[..., :0, :0],
     )
+
+
+def whole_betti_curves(
+    image: Any, thresholds: ArrayLike, least: float, **options: Any
+) -> BettiCurves:
+    """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
+    request = lazy_request(image, thresholds, **options)
+    values = _joined(request, LastingBetti, least=least) if least else _joined(request, Betti)
+    return BettiCurves(request.thresholds(), values, **curve_facts(request.filtration))
+
+
+def whole_component_curves(
+    image: Any, thresholds: ArrayLike, spacing: ArrayLike | None, **options: Any
+) -> ComponentCurves:
+    """Return the result of :func:`ecc_core.component_curves` for a dask array."""
+    request = lazy_request(image, thresholds, **options)
+    at, values = request.thresholds(), _joined(request, Components)
+    ndim, facts = request.filtration.ndim, curve_facts(request.filtration)
+    steps = tuple(check_spacing(1.0 if spacing is None else spacing, ndim).tolist())
+    return ComponentCurves(at, values, kept=request.kept(), spacing=steps, **facts)
+
+
+def _joined(request: Request, kind: type[Betti], **options: Any) -> Any:
+    """Return the numbers of a kind of curves as a dask array of shape batch + (rows, n)."""
+    image, mask, at = request.images, request.mask, request.thresholds()
+    dtype = image.dtype.newbyteorder("=")
+    quantity = kind(at, request.filtration, dtype, mask is not None, **options)
+    rows, lead = request.geometry.ndim + quantity.more, len(request.geometry.batch)
+    getattr(origin_of(image._meta).betti_numbers(), quantity.name)  # raises for CuPy arrays
+    batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
+    if image.size == 0:
+        return da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
+    betti = dask.delayed(quantity, traverse=False, pure=True)
+    name = "ecc-betti-" + dask.base.tokenize(image, mask, betti.key)
+    counts = image.numblocks[lead:]
+    edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
+    tasks: Graph = {}
+
+    def join(images: tuple[int, ...], box: Box) -> tuple[Any, ...]:
+        """Add the tasks of a box of blocks, and return the key of its pieces."""
+        key = (f"{name}-box", *images, *itertools.chain(*box))
+        if cut := halves(box, edges):
+            axis, low, high = cut
+            tasks[key] = (Betti.joined, betti.key, join(images, low), join(images, high), axis)
+            return key
+        place = tuple(first for first, _ in box)
+        block = (image.name, *images, *place)
+        shown = None if mask is None else (mask.name, *images, *place)
+        tasks[key] = (Betti.pieces, betti.key, block, shown, open_sides(place, counts))
+        return key
+
+    for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
+        lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
+        whole = join(images, tuple((0, n) for n in counts))
+        tasks[name, *images, 0, 0] = (Betti.numbers, betti.key, whole, lengths)
+    inputs = [image, betti] if mask is None else [image, mask, betti]
+    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
+    return da.Array(graph, name, (*batch, (rows,), (at.size,)), meta=meta)

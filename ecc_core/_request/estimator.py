@@ -11,8 +11,6 @@ All are linear in numbers of cells, or of groups of neighbouring points:
   Each direction counts for the part of the circle or sphere that is nearest to it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
@@ -36,22 +34,15 @@ DIRECTIONS = {2: (2, 4), 3: (3, 13)}
 
 @dataclass(frozen=True)
 class Cells:
-    """Groups of neighbouring points, anywhere in an image.
-
-    Attributes
-    ----------
-    groups : tuple of tuple of offsets
-        The points of each kind of group, within a unit cube.
-    every : bool
-        Whether a group enters with the last of its points, rather than with the first.
-    boxes : bool
-        Whether the groups are all boxes of one or two points along each axis, in C order: the
-        cells of V if they enter with the last point, otherwise of T.
-    """
+    """Groups of neighbouring points, anywhere in an image."""
 
     groups: tuple[tuple[Offset, ...], ...]
+    """The points of each kind of group, within a unit cube."""
     every: bool
+    """Whether a group enters with the last of its points, rather than with the first."""
     boxes: bool = False
+    """Whether the groups are all boxes of one or two points along each axis, in C order: the cells
+    of V if they enter with the last point, otherwise of T."""
 
     @property
     def extents(self) -> list[Offset]:
@@ -61,21 +52,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class Estimator:
-    """How functionals follow from numbers of cells.
-
-    Attributes
-    ----------
-    name : str
-    cells : Cells
-    weights : (measures, kinds) float64 array
-        The measures in the order of `MEASURES`; that of the Euler characteristic is zero if it is
-        not made of these cells.
-    spacing : tuple of float
-    """
+    """How functionals follow from numbers of cells."""
 
     name: str
     cells: Cells
     weights: NDArray[np.float64]
+    """(measures, kinds), the measures in the order of `MEASURES`; those of the Euler characteristic
+    are zero if it is not made of these cells."""
     spacing: tuple[float, ...]
 
     @property

@@ -1,13 +1,11 @@
 """Filtrations: the complex, the order in which points enter, and which points never enter."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +21,15 @@ They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of
 
 @dataclass(frozen=True)
 class Boundary:
-    """What lies beyond the border of an image.
-
-    Attributes
-    ----------
-    name : str
-    planes : (Planes, Planes)
-        What the curve of V and that of T have more than that of the closed image.
-    missing : int
-        Points at the end of each axis whose own cells do not count.
-    wraps : bool
-        Whether opposite sides touch.
-    """
+    """What lies beyond the border of an image."""
 
     name: str
     planes: tuple[Planes, Planes] = ((), ())
+    """What the curve of V and that of T have more than that of the closed image."""
     missing: int = 0
+    """Points at the end of each axis whose own cells do not count."""
     wraps: bool = False
+    """Whether opposite sides touch."""
 
     @property
     def is_closed(self) -> bool:
@@ -81,24 +71,12 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Direction:
-    """The term a * <u, x(p)> of a directional filtration, x(p) = (index - centre) * spacing.
+    """The term a * <u, x(p)> of a directional filtration, x(p) = (index - centre) * spacing."""
 
-    Attributes
-    ----------
-    vector : tuple of float
-        u, of unit length, one component for each spatial axis.
-    scale : float
-        a.
-    spacing : tuple of float
-        Distance between neighbouring points along each axis.
-    shape : tuple of int
-        Spatial shape of the whole image.
-    """
-
-    vector: tuple[float, ...]
-    scale: float
+    vector: tuple[float, ...]  # u, of unit length
+    scale: float  # a
     spacing: tuple[float, ...]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # spatial, of the whole image
 
     @cached_property
     def terms(self) -> list[NDArray[Any]]:
@@ -120,35 +98,26 @@ class Direction:
             shape = (count,) + (1,) * (ndim - axis - 1)
             term = terms[first : first + count].reshape(shape)
             height = term if axis == 0 else height + term
-        values: NDArray[np.float64] = part.astype(np.float64) + self.scale * height
+        added = np.asarray(self.scale * height, like=part)
+        values: NDArray[np.float64] = part.astype(np.float64) + added
         return values
 
 
 @dataclass(frozen=True)
 class Filtration:
-    """A filtration of images.
-
-    Attributes
-    ----------
-    ndim : {1, 2, 3}
-        Number of spatial axes.
-    connectivity : int
-        1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
-        are the same, and called 1.
-    superlevel : bool
-        Points enter from high to low.
-    nan : {"raise", "omit"}
-        Whether NaN is an error, or points with NaN never enter.
-    direction : Direction or None
-        The term that is added to the image.
-    boundary : Boundary
-    """
+    """A filtration of images."""
 
     ndim: int
+    """Number of spatial axes."""
     connectivity: int
+    """1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
+    are the same, and called 1."""
     superlevel: bool = False
+    """Whether points enter from high to low."""
     nan: str = "raise"
+    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
     direction: Direction | None = None
+    """The term that is added to the image."""
     boundary: Boundary = CLOSED
 
     @property
@@ -161,7 +130,7 @@ class Filtration:
         """Number of dimensions of classes: a torus has one more than an image that ends."""
         return self.ndim + self.boundary.wraps
 
-    def in_axes(self, ndim: int) -> Filtration:
+    def in_axes(self, ndim: int) -> Self:
         """Return the filtration for another number of axes, such as for planes of a volume."""
         if ndim == self.ndim:
             return self
@@ -215,13 +184,12 @@ def flag_pair(superlevel: Any) -> Sequence[Any]:
 def _filtration(
     ndim: int, connectivity: Any, superlevel: Any, nan: Any, boundary: Any
 ) -> Filtration:
-    return Filtration(
-        ndim,
-        check_connectivity(connectivity, ndim),
-        check_flag(superlevel, "superlevel"),
-        check_nan(nan),
-        boundary=check_boundary(boundary, "curves"),
-    )
+    connectivity = check_connectivity(connectivity, ndim)
+    superlevel = check_flag(superlevel, "superlevel")
+    if not isinstance(nan, str) or nan not in ("raise", "omit"):
+        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
+    boundary = check_boundary(boundary, "curves")
+    return Filtration(ndim, connectivity, superlevel, nan, boundary=boundary)
 
 
 _kept_filtration = lru_cache(maxsize=64, typed=True)(_filtration)
@@ -248,12 +216,6 @@ def check_flag(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
         return bool(value)
     raise TypeError(f"`{name}` must be True or False, got {value!r}")
-
-
-def check_nan(nan: Any) -> str:
-    if not isinstance(nan, str) or nan not in ("raise", "omit"):
-        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
-    return nan
 
 
 def check_boundary(boundary: Any, quantity: str) -> Boundary:

@@ -1,7 +1,5 @@
 """What an image, its mask and its labels must be, and which of its axes are spatial."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterator, Sequence
@@ -19,24 +17,13 @@ THIN = 4  # largest length of an axis that probably holds colours, channels or i
 
 
 class Geometry(NamedTuple):
-    """The axes of an image.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    axes : tuple of int
-        The spatial ones.
-    order : tuple of int
-        All of them, batch axes first.
-    batch, spatial : tuple of int
-        Lengths.
-    """
+    """The axes of an image."""
 
     shape: tuple[int, ...]
-    axes: tuple[int, ...]
-    order: tuple[int, ...]
-    batch: tuple[int, ...]
-    spatial: tuple[int, ...]
+    axes: tuple[int, ...]  # the spatial ones
+    order: tuple[int, ...]  # all of them, batch axes first
+    batch: tuple[int, ...]  # lengths
+    spatial: tuple[int, ...]  # lengths
 
     @property
     def ndim(self) -> int:

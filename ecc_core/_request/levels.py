@@ -1,7 +1,6 @@
 """Thresholds in the image's own values, so that no comparison needs a lossy cast."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,23 +9,16 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+@dataclass(slots=True, eq=False)
 class Levels:
-    """Distinct values of a dtype that represent thresholds.
+    """Distinct values of a dtype that represent thresholds."""
 
-    Attributes
-    ----------
-    values : (m,) array of the image's dtype, increasing
-        Point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel ``>=``).
-    entered : (n,) int64 array
-        For each threshold, the number of levels that have entered.
-    """
-
-    __slots__ = ("entered", "superlevel", "values")
-
-    def __init__(self, values: Array, entered: NDArray[np.int64], superlevel: bool) -> None:
-        self.values = values
-        self.entered = entered
-        self.superlevel = superlevel
+    values: Array
+    """(m,), increasing: point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel
+    ``>=``)."""
+    entered: NDArray[np.int64]
+    """(n,), for each threshold the number of levels that have entered."""
+    superlevel: bool
 
 
 def distinct_values(values: Array) -> Array:

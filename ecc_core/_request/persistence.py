@@ -1,7 +1,5 @@
 """Persistence: how long a class lasts, and from which persistence on it counts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

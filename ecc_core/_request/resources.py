@@ -1,7 +1,5 @@
 """Threads and devices."""
 
-from __future__ import annotations
-
 import operator
 import os
 from typing import Any
@@ -22,12 +20,6 @@ def check_positive_int(number: Any, name: str, kind: str = "a positive int") -> 
     if count < 1:
         raise ValueError(f"`{name}` must be {kind}, got {count}")
     return count
-
-
-def check_workers(workers: Any) -> int | None:
-    """Check a number of threads."""
-    kind = "a positive int or None"
-    return None if workers is None else check_positive_int(workers, "workers", kind)
 
 
 def available_cores() -> int:

@@ -1,7 +1,5 @@
 """Thresholds: an array that is used as it is, a number of even ones, or every level."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable
@@ -25,27 +23,18 @@ FEW = 50  # fewer than one threshold in this many is hardly any
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The requested thresholds.
-
-    Attributes
-    ----------
-    array : array or None
-        Increasing, without NaN.
-    count : int
-        Number of evenly spaced thresholds, if there is no array.
-    bounds : (low, high) or None
-        Their range; None for the range of the image's values.
-    exact : bool
-        Whether every level at which the curve changes is requested.
-    range_name : str
-        As messages call what they span.
-    """
+    """The requested thresholds."""
 
     array: Array | None = None
+    """Increasing, without NaN."""
     count: int = 0
+    """Number of evenly spaced thresholds, if there is no array."""
     bounds: tuple[Number, Number] | None = None
+    """Their range; None for the range of the image's values."""
     exact: bool = False
+    """Whether every level at which the curve changes is requested."""
     range_name: str = "range"
+    """As messages call what they span."""
 
     @property
     def needs_range(self) -> bool:

@@ -1,7 +1,5 @@
 """What transforms ask for: objects, weights, labels, directions and heights."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The numbers of :mod:`ecc_core.features.gaussian`: probabilities of cells, densities, fields."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -36,7 +34,15 @@ class Field:
         self._function = covariance if callable(covariance) else None
         if self._function is None:
             check_unused("with an array of covariances", spacing=spacing)
-            self._torus = _check_torus(covariance, shape, boundary)
+            self._torus = as_numbers(covariance, "covariance").astype(np.float64)
+            fits = self._torus.ndim == len(shape) and all(
+                m == n if boundary.wraps else m >= n
+                for m, n in zip(self._torus.shape, shape, strict=True)
+            )
+            if not fits:
+                what = "the shape" if boundary.wraps else "at least the shape"
+                got = self._torus.shape
+                raise ValueError(f"`covariance` must have {what} {shape}, got {got}")
         else:
             self._steps = check_spacing(spacing, len(shape))
         corners = np.array(list(product([0, 1], repeat=len(shape))))
@@ -101,12 +107,16 @@ def lattice_curve(
     factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
     centres = np.linspace(-REACH, REACH, BINS)
     weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
-    for row, points in zip(weights, _shifted_lattices(len(corners) - 1, rng), strict=True):
-        differences = special.ndtri(points) @ factor.T
+    steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[: len(corners) - 1])
+    for row in weights:
+        points = np.abs(2 * ((steps + rng.random(len(corners) - 1)) % 1) - 1)  # a shifted lattice
+        differences = special.ndtri(np.clip(points, 1e-12, 1 - 1e-12)) @ factor.T
         for axes, count in counts.items():
-            faces = _faces(corners, np.array(axes))
+            fixed = corners[:, np.array(axes) == 0]
+            faces = list(product([0, 1], repeat=fixed.shape[1]))
             for face in faces:
-                row += count / len(faces) * _shares(differences[:, face].max(axis=1))
+                largest = differences[:, (fixed == face).all(axis=1)].max(axis=1)
+                row += count / len(faces) * _shares(largest)
     found = weights.any(axis=0)  # few of the bins if neighbours are alike
     weights, centres = weights[:, found], centres[found]
     total = np.empty((SHIFTS, u.size))
@@ -124,13 +134,6 @@ def _shares(values: Floats) -> Floats:
     above = places - lower
     shares = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)
     return shares / values.size
-
-
-def _faces(corners: Any, axes: Any) -> list[Any]:
-    """The faces of a cell along some axes, as numbers of their corners."""
-    fixed = corners[:, axes == 0]
-    places = product([0, 1], repeat=fixed.shape[1])
-    return [np.flatnonzero((fixed == place).all(axis=1)) for place in places]
 
 
 def count_cells(
@@ -158,14 +161,6 @@ def _cells_within(mask: Mask, axes: tuple[int, ...]) -> int:
         low, high = (np.take(mask, range(i, mask.shape[axis] - 1 + i), axis) for i in (0, 1))
         mask = low & high
     return int(mask.sum())
-
-
-def _shifted_lattices(ndim: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Points within the unit cube, (POINTS, ndim)."""
-    steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[:ndim])
-    for _ in range(SHIFTS):
-        points = np.abs(2 * ((steps + rng.random(ndim)) % 1) - 1)
-        yield np.clip(points, 1e-12, 1 - 1e-12)
 
 
 def kinematic_curve(u: Floats, counts: Counts, spacing: Floats, moments: Floats) -> Floats:
@@ -223,16 +218,4 @@ def check_moments(moments: Any, ndim: int) -> Floats:
     symmetric = np.isfinite(array).all() and np.allclose(array, array.T)
     if not symmetric or np.linalg.eigvalsh(array)[0] < 0:
         raise ValueError("`spectral_moments` must be symmetric, finite and positive semi-definite")
-    return array
-
-
-def _check_torus(covariance: Any, shape: tuple[int, ...], boundary: Boundary) -> Floats:
-    """An array of covariances that is as large as the image."""
-    array = as_numbers(covariance, "covariance").astype(np.float64)
-    fits = array.ndim == len(shape) and all(
-        m == n if boundary.wraps else m >= n for m, n in zip(array.shape, shape, strict=True)
-    )
-    if not fits:
-        what = "the shape" if boundary.wraps else "at least the shape"
-        raise ValueError(f"`covariance` must have {what} {shape}, got {array.shape}")
     return array

@@ -10,7 +10,7 @@ import numpy as np
 from ecc_core.features._steps import Floats, check_level
 from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
 from ecc_core.results import Result
-from ecc_core.results._views import summary
+from ecc_core.results._base import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -85,10 +85,12 @@ def to_anndata(
     obs = {"label": labels}
     if element is not None:
         obs["region"] = pandas.Categorical([element] * len(labels), categories=[element])
+    one = regions._replace(labels=np.zeros(1), values=np.zeros((1, *regions.values.shape[1:])))
+    var = {k: v for k, v in columns(one).items() if k not in ("label", one._quantity)}
     table = anndata.AnnData(
         values,
         pandas.DataFrame(obs, index=_names(labels.tolist())),
-        pandas.DataFrame(_coordinates(regions), index=_names(range(values.shape[1]))),
+        pandas.DataFrame(var, index=_names(range(values.shape[1]))),
     )
     facts = {name: fact for name, fact in regions.facts.items() if fact is not None}
     plain = {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
@@ -102,12 +104,6 @@ def to_anndata(
             "instance_key": "label",
         }
     return table
-
-
-def _coordinates(regions: Any) -> dict[str, NDArray[Any]]:
-    """Return the coordinates of the values of one region, in C order."""
-    one = regions._replace(labels=np.zeros(1), values=np.zeros((1, *regions.values.shape[1:])))
-    return {k: v for k, v in columns(one).items() if k not in ("label", one._quantity)}
 
 
 def _names(numbers: Any) -> NDArray[np.object_]:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core.features._align import from_table
-from ecc_core.features._steps import Curve, Floats, as_steps
+from ecc_core.features._steps import Curve, Floats, as_steps, from_table
 from ecc_core.results import CurveResult, TransformResult, agreed_superlevel, check_agreement
-from ecc_core.results._views import axes_of
+from ecc_core.results._base import axes_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -103,7 +102,13 @@ def curve_descriptors(
     thresholds = -levels if superlevel else levels
     highest, lowest = rows.argmax(axis=1), rows.argmin(axis=1)
     each = np.arange(len(rows))
-    lobe, crossing, first_sign = _lobes(rows)
+    signs = np.sign(rows)
+    places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
+    latest = np.maximum.accumulate(places, axis=1)  # the latest threshold of non-zero value
+    carried = np.where(latest >= 0, np.take_along_axis(signs, latest, axis=1), 0)
+    crossing = np.zeros(rows.shape, dtype=np.bool_)  # where lobes begin
+    crossing[:, 1:] = carried[:, 1:] * carried[:, :-1] < 0
+    lobe, first_sign = np.cumsum(crossing, axis=1), signs[each, (signs != 0).argmax(axis=1)]
     missing = ~crossing.any(axis=1)
     first_crossing = np.where(missing, np.nan, thresholds[crossing.argmax(axis=1)])
     positive, positive_at = _peak(rows, thresholds, lobe == (first_sign < 0)[:, None])
@@ -135,18 +140,6 @@ def _check_size(size: ArrayLike, batch: tuple[int, ...]) -> Floats:
     if not ((sizes > 0) & np.isfinite(sizes)).all():
         raise ValueError(f"`size` must be positive and finite, got {size!r}")
     return np.broadcast_to(sizes, batch)
-
-
-def _lobes(rows: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """Return the number of each lobe, where lobes begin, and the sign of the first."""
-    signs = np.sign(rows)
-    places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
-    latest = np.maximum.accumulate(places, axis=1)  # the latest threshold of non-zero value
-    carried = np.where(latest >= 0, np.take_along_axis(signs, latest, axis=1), 0)
-    crossing = np.zeros(rows.shape, dtype=np.bool_)
-    crossing[:, 1:] = carried[:, 1:] * carried[:, :-1] < 0
-    first_sign = np.take_along_axis(signs, (signs != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.cumsum(crossing, axis=1), crossing, first_sign
 
 
 def _peak(rows: Floats, thresholds: Floats, within: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -202,21 +195,16 @@ def descriptor_table(
     batch = from_table(curves)
     found = curve_descriptors(batch, superlevel=superlevel, size=size)
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
-    return pandas.DataFrame(columns, index=_index_of(batch, pandas))
-
-
-def _index_of(curves: Curve, pandas: Any) -> Any:
-    """Return the index of the rows of a batch, named as in :meth:`Result.to_pandas`."""
-    if not isinstance(curves, CurveResult | TransformResult):
-        return None
-    if len(curves._axes()) == 1:  # thresholds or heights
-        return None
-    axes = {n: at if at.ndim == 1 else np.arange(len(at)) for n, at in axes_of(curves).items()}
-    axes.popitem()
-    if len(axes) > 1:
-        return pandas.MultiIndex.from_product(axes.values(), names=[*axes])
-    ((name, at),) = axes.items()
-    return pandas.Index(at, name=name)
+    index = None
+    if isinstance(batch, CurveResult | TransformResult) and len(batch._axes()) > 1:
+        axes = {n: at if at.ndim == 1 else np.arange(len(at)) for n, at in axes_of(batch).items()}
+        axes.popitem()  # thresholds or heights
+        names = [*axes]
+        if len(axes) > 1:
+            index = pandas.MultiIndex.from_product(axes.values(), names=names)
+        else:
+            index = pandas.Index(axes[names[0]], name=names[0])
+    return pandas.DataFrame(columns, index=index)
 
 
 def _named_table(

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core.features._align import Curves, Metric, align, norms
-from ecc_core.features._steps import Curve, Floats
+from ecc_core.features._steps import Curve, Curves, Floats, Metric, align, norms
 from ecc_core.results import EulerCurve
 
 __all__ = ["align_curves", "curve_distance", "distance_matrix", "feature_matrix"]
@@ -49,14 +48,10 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
         raise TypeError(f"`curves` must be a list of curves, got a {type(curves).__name__}")
     aligned = align({"curves": curves}, superlevel, None)
     levels, values = aligned.restored(*aligned.groups)
-    return EulerCurve(levels, values, **{**_shared_facts(curves), "superlevel": aligned.superlevel})
-
-
-def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
-    """Return the facts in which all curves agree, if they are results."""
-    known = [curve.facts if isinstance(curve, EulerCurve) else {} for curve in curves]
+    known: list[dict[str, Any]] = [c.facts if isinstance(c, EulerCurve) else {} for c in curves]
     first = known[0].items()
-    return {name: value for name, value in first if all(k.get(name) == value for k in known)}
+    shared = {name: value for name, value in first if all(k.get(name) == value for k in known)}
+    return EulerCurve(levels, values, **{**shared, "superlevel": aligned.superlevel})
 
 
 def curve_distance(

@@ -8,7 +8,6 @@ import numpy as np
 
 from ecc_core._optional import import_optional
 from ecc_core._request.resources import check_positive_int
-from ecc_core.features._align import Curves, Metric, align, norms
 from ecc_core.features._group_results import CurveBand, PermutationTest
 from ecc_core.features._permutations import (
     Permutations,
@@ -18,7 +17,7 @@ from ecc_core.features._permutations import (
     sign_flips,
     unit_means,
 )
-from ecc_core.features._steps import Floats, check_level
+from ecc_core.features._steps import Curves, Floats, Metric, align, check_level, norms
 
 __all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
 
@@ -238,7 +237,10 @@ def permutation_test(
     statistic, pvalue, null, difference, pvalues = _compared(
         values, permutations, scale, aligned.levels, metric
     )
-    effect = _relative(difference, _deviation(*groups))
+    degrees = sum(len(own) - 1 for own in groups)
+    squares = sum(((own - own.mean(axis=0)) ** 2).sum(axis=0) for own in groups)
+    deviation = np.sqrt(squares / degrees) if degrees else np.full(difference.shape, np.nan)
+    effect = _relative(difference, deviation)
     curves: Any = aligned.restored(difference, pvalues, effect)
     known: Any = sizes, permutations.exact, *aligned.quantity
     return PermutationTest(statistic, pvalue, null, *curves, *known)
@@ -282,13 +284,6 @@ def _size(parts: Floats) -> Floats:
         return np.abs(parts[..., 0, :])
     size: Floats = np.sqrt((parts**2).sum(axis=-2))
     return size
-
-
-def _deviation(*groups: Floats) -> Floats:
-    """Return the standard deviation within groups at each threshold, NaN for single curves."""
-    degrees = sum(len(values) - 1 for values in groups)
-    squares = sum(((values - values.mean(axis=0)) ** 2).sum(axis=0) for values in groups)
-    return np.sqrt(squares / degrees) if degrees else np.full(groups[0].shape[1:], np.nan)
 
 
 def _relative(difference: Floats, scale: Floats) -> Floats:

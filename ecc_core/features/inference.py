@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,7 +159,19 @@ def gaussian_threshold(
     if residuals is None:
         return GaussianThreshold(*solve(Field(covariance, sizes, spacing, edge).correlation))
     check_unused("with `residuals`", spacing=spacing)
-    return _jackknife(_corner_products(residuals, sizes, kept), solve)
+    products = _corner_products(residuals, sizes, kept)
+
+    def level_of(sums: Floats) -> tuple[float, float]:
+        scale = np.sqrt(sums.diagonal())
+        return solve(sums / np.outer(scale, scale))
+
+    groups = [part.sum(axis=0) for part in np.array_split(products, min(GROUPS, len(products)))]
+    total = products.sum(axis=0)
+    others = np.array([level_of(total - group)[0] for group in groups])  # a jackknife
+    found, integration = level_of(total)
+    return GaussianThreshold(
+        found, float(np.hypot(integration, math.sqrt(len(groups) - 1) * others.std()))
+    )
 
 
 def _crossing(curve: Floats, alpha: float) -> tuple[float, float]:
@@ -208,20 +220,3 @@ def _corners(values: NDArray[Any]) -> NDArray[Any]:
     ends = slice(None, -1), slice(1, None)
     index = np.indices((2,) * values.ndim).reshape(values.ndim, -1).T
     return np.stack([values[tuple(ends[i] for i in corner)] for corner in index])
-
-
-def _jackknife(
-    products: Floats, solve: Callable[[Floats], tuple[float, float]]
-) -> GaussianThreshold:
-    groups = [part.sum(axis=0) for part in np.array_split(products, min(GROUPS, len(products)))]
-    total = products.sum(axis=0)
-
-    def level(sums: Floats) -> tuple[float, float]:
-        scale = np.sqrt(sums.diagonal())
-        return solve(sums / np.outer(scale, scale))
-
-    others = np.array([level(total - group)[0] for group in groups])
-    found, integration = level(total)
-    return GaussianThreshold(
-        found, float(np.hypot(integration, math.sqrt(len(groups) - 1) * others.std()))
-    )

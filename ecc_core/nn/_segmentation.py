@@ -1,7 +1,5 @@
 """What losses and metrics of segmentations share: their settings, inputs, targets and windows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

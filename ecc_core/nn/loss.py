@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._request.resources import check_positive_int
-from ecc_core.nn import _arguments, _parameters, functional
+from ecc_core.nn import _arguments, functional
 from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities, masks_of_classes
 
 __all__ = ["EulerCurveLoss"]
@@ -128,8 +128,8 @@ class EulerCurveLoss(SegmentationLoss):
         super().__init__(window, connectivity, n_spatial, reduction, from_logits)
         count = check_positive_int(thresholds, "thresholds")
         self.register_buffer("thresholds", _levels(count), persistent=False)
-        self.sharpness = _parameters.SLOPE_OF_STEP * count if sharpness is None else sharpness
-        _parameters.log_of(self.sharpness, "sharpness")
+        self.sharpness = _arguments.SLOPE_OF_STEP * count if sharpness is None else sharpness
+        _arguments.log_of(self.sharpness, "sharpness")
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise TypeError(f"`p` must be a number, got {p!r}")
         if not p >= 1:
@@ -177,7 +177,10 @@ class EulerCurveLoss(SegmentationLoss):
             wanted = self._curves(masks, shown)
         difference = self._curves(input, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
-        errors = errors * self._scale(input.shape[input.dim() - self.n_spatial :])
+        spatial = input.shape[input.dim() - self.n_spatial :]
+        points = self.window**self.n_spatial if self.window else math.prod(spatial)
+        factor = math.pow(len(self.thresholds), -1 / self.p)
+        errors = errors * (factor / max(points, 1) if self.normalize else factor)
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
         return self._reduced(*self._weighed(errors))
@@ -214,10 +217,9 @@ class EulerCurveLoss(SegmentationLoss):
         real = target.is_floating_point() or target.dtype == torch.bool
         if classes == 1 and axis > 0 and given == without:
             target = target.unsqueeze(axis)
-            given = shape
         if classes > 1 and axis > 0 and given == (*shape[:axis], 1, *shape[axis + 1 :]):
             target = target.squeeze(axis)
-            given = tuple(target.shape)
+        given = tuple(target.shape)
         shown = None
         if self.ignore_index is not None:
             if real:
@@ -252,12 +254,6 @@ class EulerCurveLoss(SegmentationLoss):
             mask=None if mask is None else self._in_windows(mask, False),
             n_spatial=self.n_spatial,
         )
-
-    def _scale(self, spatial: torch.Size) -> float:
-        """Factor of the norm of a difference of curves."""
-        points = self.window**self.n_spatial if self.window else math.prod(spatial)
-        factor = math.pow(len(self.thresholds), -1 / self.p)
-        return factor / max(points, 1) if self.normalize else factor
 
     def extra_repr(self) -> str:
         """Describe settings."""

@@ -5,11 +5,12 @@ connectivity and the other arguments that its meaning depends on, so that nothin
 twice when it is plotted, described, compared or saved.
 """
 
-from ecc_core.results._base import Result
+from ecc_core.results._base import Result, columns
 from ecc_core.results._components import ComponentCurves, PersistentRegions
 from ecc_core.results._curves import (
     CurveResult,
     EulerCurve,
+    EulerSurface,
     LocalCurves,
     RegionCurves,
     agree,
@@ -18,13 +19,12 @@ from ecc_core.results._curves import (
     curve_facts,
     functionals_of,
     meaning,
+    surface_facts,
 )
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
 from ecc_core.results._statistics import STATISTICS
-from ecc_core.results._surface import EulerSurface, surface_facts
 from ecc_core.results._topology import BettiCurves, BettiResult, PersistencePairs, RegionBettiCurves
 from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
-from ecc_core.results._views import columns
 
 __all__ = [
     "STATISTICS",

@@ -1,17 +1,17 @@
-"""The base class of results."""
+"""The base classes of results, and their conversions to text, figures, tables and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import on_host
+from ecc_core._arrays import is_lazy, on_host
 from ecc_core._optional import import_optional
-from ecc_core.results import _views
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,8 +26,15 @@ else:
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
     OneT = TypeVar("OneT")
 
-MOST_DRAWN = 20
-"""Curves in a preview."""
+MOST_DRAWN = 20  # curves in a preview
+MOST_SHOWN = 6  # numbers of an array
+UNITS_OF = {
+    "threshold": "units",
+    "height": "units",
+    "threshold_first": "units_first",
+    "threshold_second": "units_second",
+}
+"""The fact that is the unit of a coordinate."""
 
 
 class Result(Sequence[ArrayT]):
@@ -109,7 +116,7 @@ class Result(Sequence[ArrayT]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        arrays = {name: _views.summary(getattr(self, name)) for name in self._fields}
+        arrays = {name: summary(getattr(self, name)) for name in self._fields}
         told = {**arrays, **self._known_facts()}
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in told.items())})"
 
@@ -122,7 +129,26 @@ class Result(Sequence[ArrayT]):
         return {name: repr(value) for name, value in shown.items()}
 
     def _repr_html_(self) -> str:
-        return _views.html(self, self._known_facts())
+        """Return a small figure, unless arrays are outside host memory, and a caption."""
+        import html  # here and below: libraries that only notebooks need
+
+        words = [html.escape(f"{name}={value}") for name, value in self._known_facts().items()]
+        caption = f"<code>{type(self).__name__}</code> {', '.join(words)}"
+        sizes = [f"{name} {html.escape(summary(getattr(self, name)))}" for name in self._fields]
+        picture = self._picture() if all(isinstance(part, np.ndarray) for part in self) else ""
+        return f"<div>{picture}<div>{caption}<br><small>{'<br>'.join(sizes)}</small></div></div>"
+
+    def _picture(self) -> str:
+        try:
+            drawn: Any = self._preview().plot()
+        except (ImportError, ValueError):  # no matplotlib, or nothing that can be drawn
+            return ""
+        import base64
+
+        file = BytesIO()
+        getattr(drawn, "figure", drawn).savefig(file, format="png", dpi=144)
+        data = base64.b64encode(file.getvalue()).decode()
+        return f'<img width="336" alt="{type(self).__name__}" src="data:image/png;base64,{data}">'
 
     def to_numpy(self) -> Self:
         """Return the result with NumPy arrays, copied from a device or computed by dask."""
@@ -147,7 +173,7 @@ class Result(Sequence[ArrayT]):
             If pandas is not installed.
         """
         pandas = import_optional("pandas", extra="features", purpose="to_pandas")
-        table: DataFrame = pandas.DataFrame(_views.columns(self))
+        table: DataFrame = pandas.DataFrame(columns(self))
         table.attrs.update(self.facts)
         return table
 
@@ -164,7 +190,23 @@ class Result(Sequence[ArrayT]):
         ImportError
             If xarray is not installed.
         """
-        return cast("DataArray", _views.to_xarray(self))
+        xarray = import_optional("xarray", extra="xarray", purpose="to_xarray")
+        values: Any = self.values
+        if not is_lazy(values) and not hasattr(values, "__array_function__"):
+            values = on_host(values)  # of a library that xarray does not hold
+        axes = axes_of(self)
+        facts = {name: value for name, value in self.facts.items() if value is not None}
+        coords: dict[str, Any] = {}
+        for name in self._axes():
+            array = axes[name]
+            coords |= {column: (name, part) for column, part in _parts(name, array).items()}
+            fact = UNITS_OF.get(name)
+            if fact in facts:
+                coords[name] = name, array, {"units": facts.pop(fact)}
+        labelled: DataArray = xarray.DataArray(
+            values, coords, [*axes], name=self._quantity, attrs=facts
+        )
+        return labelled
 
 
 class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
@@ -206,6 +248,55 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         known = {field.name for field in fields(self._one)}
         found: OneT = self._one(**{name: part for name, part in parts.items() if name in known})
         return found
+
+
+def summary(array: Any) -> str:
+    """Describe an array in one line: numbers if 1-D and on the host, else dtype and shape."""
+    if isinstance(array, np.ndarray) and array.ndim == 1:
+        return np.array2string(
+            array,
+            threshold=MOST_SHOWN,
+            edgeitems=2,
+            separator=", ",
+            max_line_width=1000,
+            formatter={"float_kind": "{:.6g}".format, "int_kind": str},
+        )
+    if isinstance(array, np.ndarray):
+        return f"<{array.dtype} {array.shape}>"
+    if array is None:
+        return "None"
+    kind = type(array)
+    library = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+    dtype = str(getattr(array, "dtype", "?")).rpartition(".")[2]
+    place = f" on {array.device}" if hasattr(array, "device") else ""
+    return f"<{library} {dtype} {tuple(getattr(array, 'shape', ()))}{place}>"
+
+
+def axes_of(result: Result[Any]) -> dict[str, NDArray[Any]]:
+    """Return the name and the coordinates of each axis of the values, those of a batch first."""
+    known = {name: on_host(array) for name, array in result._axes().items()}
+    batch = np.shape(result.values)[: -len(known)]
+    return {f"batch_{i}": np.arange(n) for i, n in enumerate(batch)} | known
+
+
+def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table with one row for each value, in C order."""
+    values = on_host(result.values)
+    found: dict[str, NDArray[Any]] = {}
+    for place, (name, array) in enumerate(axes_of(result).items()):
+        shape = [1] * values.ndim
+        shape[place] = len(array)
+        for column, part in _parts(name, array).items():
+            found[column] = np.broadcast_to(part.reshape(shape), values.shape).ravel()
+    return {**found, result._quantity: values.ravel(), **result._more_columns()}
+
+
+def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a coordinate; for vectors, their index and components."""
+    if array.ndim == 1:
+        return {name: array}
+    components = {f"{name}_{i}": component for i, component in enumerate(array.T)}
+    return {name: np.arange(len(array)), **components}
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Results of curves over thresholds, and whether they can be compared with each other."""
+"""Results of curves and surfaces over thresholds, and whether curves can be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting import plot_curve
+from ecc_core.plotting import plot_curve, plot_surface
 from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result, as_floats, plain
 
@@ -221,6 +221,66 @@ class LocalCurves(CurveResult[ArrayT]):
     units: str | None = None
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class EulerSurface(Result[ArrayT]):
+    """The thresholds of two images, and the Euler characteristic at each pair of them.
+
+    Unpacks into its three arrays.
+
+    Attributes
+    ----------
+    thresholds_first : (n,) array
+        Increasing.
+    thresholds_second : (m,) array
+        Increasing.
+    values : (..., n, m) int64 array
+        ``values[..., i, j]`` belongs to the intersection of the sublevel (or superlevel) sets at
+        ``thresholds_first[i]`` and ``thresholds_second[j]``. Batch axes lead.
+    connectivity : int or None
+        As for :func:`ecc_core.euler_surface`. None if unknown.
+    superlevel : (bool, bool)
+        Whether the sets are those of points above the threshold, for the first and for the second
+        image.
+    ndim : int or None
+        Number of spatial axes of the images. None if unknown.
+    units_first, units_second : str or None
+        Units of the thresholds, for the labels of axes: those of DataArrays of xarray. Elsewhere
+        set them with :func:`dataclasses.replace`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> ecc.euler_surface(np.eye(3), np.arange(9).reshape(3, 3), [0, 1], [2, 5, 8])
+    EulerSurface(thresholds_first=[0, 1], thresholds_second=[2, 5, 8], values=<int64 (2, 3)>, \
+connectivity=2)
+    """
+
+    thresholds_first: ArrayT
+    thresholds_second: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: tuple[bool, bool] = (False, False)
+    ndim: int | None = None
+    units_first: str | None = None
+    units_second: str | None = None
+    _fields: ClassVar = ("thresholds_first", "thresholds_second", "values")
+
+    def __post_init__(self) -> None:
+        plain(self, superlevel=lambda flags: tuple(map(bool, flags)))
+
+    def _axes(self) -> dict[str, Any]:
+        return {
+            "threshold_first": self.thresholds_first,
+            "threshold_second": self.thresholds_second,
+        }
+
+    def _preview(self) -> Self:
+        values = self.values
+        return replace(self, values=values.reshape((-1, *values.shape[-2:]))[0])
+
+    plot = plot_surface
+
+
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:
     """Return whether a curve is that of superlevel sets, from the curve or as given for a pair."""
     if not isinstance(curve, CurveResult):
@@ -294,3 +354,13 @@ def curve_facts(filtration: Filtration) -> dict[str, Any]:
         facts["direction_scale"] = filtration.direction.scale
         facts["spacing"] = filtration.direction.spacing
     return facts
+
+
+def surface_facts(filtrations: tuple[Filtration, Filtration]) -> dict[str, Any]:
+    """Facts of the surface of two filtrations."""
+    first, second = filtrations
+    return {
+        "ndim": first.ndim,
+        "connectivity": int(first.connectivity),
+        "superlevel": (first.superlevel, second.superlevel),
+    }

@@ -1,7 +1,5 @@
 """What is computed of the sets of an image or of its labelled regions, for commands and docks."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ecc_core.results._components import ComponentCurves

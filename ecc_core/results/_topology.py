@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -286,7 +285,10 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if asked.exact:
             at = distinct_values(np.concatenate([host.births[kept], ends[kept]]))
         else:
-            at = asked.over(partial(_finite_range, host.births, ends), ())
+            finite = np.concatenate([host.births, ends])
+            finite = finite[np.isfinite(finite)]
+            bounds = (finite.min(), finite.max()) if finite.size else (None, None)
+            at = asked.over(lambda: bounds, ())
         grid = round_to_levels(at, ends.dtype, self.superlevel)
         values = np.zeros((len(rows), at.size), np.int64)
         for k, span in rows.items():
@@ -348,10 +350,3 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if self.dimension is not None:
             return diagram
         return [diagram[rows] for rows in self._rows().values()]
-
-
-def _finite_range(births: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, Any]:
-    """Return the smallest and the largest finite value, or None for each."""
-    values = np.concatenate([births, ends])
-    values = values[np.isfinite(values)]
-    return (values.min(), values.max()) if values.size else (None, None)

@@ -11,8 +11,8 @@ from plain import Box, curves
 from plain.adapter import Adapter
 
 import ecc_core as ecc
-from ecc_core._arrays import plans
-from ecc_core._arrays.numpy import NumPy
+from ecc_core._arrays import request as requests
+from ecc_core._arrays.adapters import NumPy
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
 LEVELS = np.array([0, 1, 2])
@@ -47,9 +47,9 @@ def planned(monkeypatch):
     monkeypatch.setattr(curves, "plan", plan, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype))
     monkeypatch.setattr(NumPy, "layout", lambda *_: None)  # what is compared with is made in full
-    plans._plan.cache_clear()
+    requests._plan.cache_clear()
     yield ran
-    plans._plan.cache_clear()
+    requests._plan.cache_clear()
 
 
 def assert_same(thresholds, image=IMAGE, **options):
@@ -67,7 +67,7 @@ def test_results_are_the_same(planned):
         assert_same(levels, image, connectivity=1)
     assert_same(levels.astype(np.float32))
     assert len(planned) == 11
-    assert plans._plan.cache_info().misses == 7
+    assert requests._plan.cache_info().misses == 7
     levels[:] = 1, 2, 3  # other thresholds in the same memory
     assert_same(levels)
 
@@ -85,7 +85,7 @@ def test_default_thresholds_numbers_and_regions(planned):
             np.testing.assert_array_equal(np.asarray(array), expected)
         assert found.facts == known.facts
     assert planned == [(3, 3)] * 6
-    assert plans._plan.cache_info().misses == 3
+    assert requests._plan.cache_info().misses == 3
 
 
 def test_calls_that_are_made_in_full(planned):
@@ -149,7 +149,7 @@ def test_small_images_of_numpy(shape, dtype):
                 known = reference.euler_curve(view, found.thresholds)
                 np.testing.assert_array_equal(found.values, known)
                 results.append(found)
-    assert plans._plan.cache_info().hits
+    assert requests._plan.cache_info().hits
     for one, two in itertools.pairwise(results):
         assert not np.shares_memory(one.values, two.values)
         if one.thresholds.size != 3:

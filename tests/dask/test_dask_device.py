@@ -14,10 +14,10 @@ from dask.array.dispatch import concatenate_lookup, numel_lookup
 
 import ecc_core as ecc
 from ecc_core import _arrays, _backends
-from ecc_core._arrays.numpy import NumPy
-from ecc_core._blocks import regions
+from ecc_core._arrays.adapters import NumPy
 from ecc_core._blocks.quantities import Curve
-from ecc_core._blocks.window import Work, sums_of_groups
+from ecc_core._blocks.window import sums_of_groups
+from ecc_core._blocks.work import Work, add_tables
 from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
 
@@ -158,7 +158,7 @@ def test_stacks(image, labelled):
     groups = work.groups(1, side=9)
     sums = [values for _, values in sums_of_groups(work, groups, range(len(groups)), workers=1)]
     assert {type(values) for values in sums} == {np.ndarray}
-    total = regions.add_tables(sums)[0, 1:] if labelled else sum(sums)
+    total = add_tables(sums)[0, 1:] if labelled else sum(sums)
     shown = np.where(image > 2, image, 9) if labelled else image
     expected = _backends.backend("cpu").curve(
         shown[None], LEVELS, Filtration(3, 3), mask=(shown < 9)[None], workers=1

@@ -1,6 +1,7 @@
 """Surfaces: each value is the Euler number of an intersection, whatever the arrays."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -213,8 +214,10 @@ def test_wrong_dask_arguments():
     lazy = da.ones((3, 4), chunks=2)
     with pytest.raises(ValueError, match="`range_first` must be given with `thresholds_first` 64"):
         ecc.euler_surface(lazy, ONES)
-    with pytest.raises(ValueError, match="`first` and `second` must have the same shape"):
-        ecc.euler_surface(np.ones((3, 5)), lazy, [1], [1])
+    for first, second in ((np.ones((3, 5)), lazy), (lazy, np.ones((3, 5)))):
+        shapes = re.escape(f"got {first.shape} and {second.shape}")
+        with pytest.raises(ValueError, match=f"`first` and `second` .* same shape, {shapes}"):
+            ecc.euler_surface(first, second, [1], [1])
     with pytest.raises(ValueError, match="`workers` must be None for a dask array"):
         ecc.euler_surface(lazy, lazy, [1], [1], workers=2)
 

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ecc_core._torch.transform import positions, scaled
-from ecc_core.nn import _exact, _parameters
-from ecc_core.nn.layers._base import Hard, Range
-from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
+from ecc_core.nn import _arguments, _exact
+from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
 
 __all__ = ["EulerCurveLayer"]
 
@@ -163,7 +162,7 @@ class EulerCurveLayer(CalibratedLayer):
             if count == 0:
                 raise ValueError("`directions` must be None or at least one, got 0")
             start = 1.0 if direction_scale is None else direction_scale
-            scale = _parameters.log_of(start, "direction_scale")
+            scale = _arguments.log_of(start, "direction_scale")
             self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
         self._add_statistics(count)
 
@@ -175,17 +174,14 @@ class EulerCurveLayer(CalibratedLayer):
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
         self._calibrate_if_needed(image)
-        curves = self._curves(image, mask)
-        points = math.prod(image.shape[image.dim() - self.n_spatial :])
-        return self._normalized(curves, points)
-
-    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         if not self.directed:
-            return self._curve(image, mask)
-        if self._adds_directions(image):
-            return self._curve(*self._directed(image, mask))
-        pairs = zip(self.directions, self.direction_scale, strict=True)
-        return torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
+            curves = self._curve(image, mask)
+        elif self._adds_directions(image):
+            curves = self._curve(*self._directed(image, mask))
+        else:
+            pairs = zip(self.directions, self.direction_scale, strict=True)
+            curves = torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
+        return self._normalized(curves, math.prod(image.shape[image.dim() - self.n_spatial :]))
 
     def _adds_directions(self, image: Any) -> bool:
         """Whether to add the directions to the images and compute all curves in one call."""

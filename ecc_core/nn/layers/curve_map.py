@@ -14,8 +14,7 @@ from ecc_core._request.resources import check_positive_int
 from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments
 from ecc_core.nn._segmentation import windows
-from ecc_core.nn.layers._base import Range
-from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
+from ecc_core.nn.layers._base import CalibratedLayer, Normalize, Range
 
 __all__ = ["EulerCurveMap"]
 

@@ -11,8 +11,8 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
-from ecc_core.nn import _parameters
 from ecc_core.nn.functional import soft_euler_curve
+from ecc_core.nn.layers._base import increasing
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_increasing_levels(soft, dtype, count):
     """By one warp, with gaps beyond 20, where a softplus is the identity."""
     free = torch.linspace(-30, 40, count, dtype=dtype)[torch.randperm(count)].requires_grad_()
     step = torch.tensor(0.3, dtype=dtype)
-    wanted = _parameters.increasing(free, step)
+    wanted = increasing(free, step)
     upstream = torch.linspace(-1, 2, count, dtype=dtype)
     (slopes,) = torch.autograd.grad(wanted, free, upstream)
     torch.testing.assert_close(soft.soft.increasing(free.detach(), step), wanted)
