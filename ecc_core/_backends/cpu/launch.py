@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.regions.launch import region_curves
+from ecc_core._backends.cpu.levels import sum_levels, value_range
+from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
@@ -25,8 +26,6 @@ from ecc_core._backends.cpu.scans.stacks import (
     spatial_order,
     write_coefficients,
 )
-from ecc_core._backends.cpu.sinks.exact import sum_levels
-from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import DirectionalSource, Source
 from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans

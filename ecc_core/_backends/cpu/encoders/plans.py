@@ -14,8 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
-from ecc_core._backends.cpu.encoders.cells import cell_loader, entry_keys
-from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_scale
+from ecc_core._backends.cpu.encoders.loaders import (
+    EvenScale,
+    cell_loader,
+    entry_keys,
+    even_loader,
+    even_scale,
+)
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys, unsigned
 from ecc_core._request.levels import Levels, round_to_levels
 

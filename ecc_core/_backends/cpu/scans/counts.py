@@ -14,9 +14,8 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import part_of
-from ecc_core._backends.cpu.llvm import count_bits
+from ecc_core._backends.cpu.llvm import WORD_LANES, count_bits, small_keys
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, valid_bits
-from ecc_core._backends.cpu.vector_bits import WORD_LANES, small_keys
 
 LAST = np.uint64(63)
 

@@ -15,14 +15,14 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
-from ecc_core._backends.cpu.scans.vector_coefficients import (
+from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
     append_coefficients,
     append_compressed,
     coefficients,
     expand_coefficients,
+    write_planes,
 )
-from ecc_core._backends.cpu.scans.vector_planes import write_planes
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
