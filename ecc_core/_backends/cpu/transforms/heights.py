@@ -108,14 +108,6 @@ def _guess(
 
 
 @subroutine(error_model="numpy")
-def _settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
-    """Find the bins, with certainty."""
-    for i in range(x.size):
-        height = (directions[d, 0] * z[i] + directions[d, 1] * y[i]) + directions[d, 2] * x[i]
-        bins[i] = _place(height, grid)
-
-
-@subroutine(error_model="numpy")
 def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size
@@ -143,7 +135,9 @@ def add_points(
         xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
         for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
-                _settle(xs, ys, zs, directions, d, grid, bins)
+                for i in range(xs.size):  # with certainty
+                    row = directions[d, 0] * zs[i] + directions[d, 1] * ys[i]
+                    bins[i] = _place(row + directions[d, 2] * xs[i], grid)
             _scatter(bins, ws, histograms, d)
 
 

@@ -225,27 +225,6 @@ def _share_directions(
     return by_orthant.order
 
 
-def _bits(mask: NDArray[np.bool_], frame: Frame) -> tuple[Any, ...]:
-    """Return a mask, or for the T-construction its complement, as planes of bits.
-
-    These are the points, pairs of set points along the last axis, by the later and the earlier of
-    the two, and the numbers of slices, rows and words a row.
-    """
-    outside = ALL if frame.cubes else NONE
-    words = (frame.shape[2] + 2 + 63) // 64
-    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
-    bits = np.full(math.prod(padded), outside)
-    back, forward = np.empty_like(bits), np.empty_like(bits)
-    pixels = mask.view(np.uint8).reshape(frame.shape)
-    if not pixels.flags.c_contiguous:
-        laid_out = np.empty(frame.shape, np.uint8)
-        copy_box(pixels, laid_out.reshape(-1))
-        pixels = laid_out
-    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
-    link(bits, words, back, forward)
-    return bits, (back, forward), padded
-
-
 def mask_transform(
     mask: NDArray[np.bool_],
     directions: Floats,
@@ -259,11 +238,24 @@ def mask_transform(
     `workers` None for as many threads as there are cores.
     """
     frame = place_points(mask.shape, spacing, connectivity)
-    bits = _bits(mask, frame)
+    # Points, for the T-construction of the complement, as planes of bits
+    outside = ALL if frame.cubes else NONE
+    words = (frame.shape[2] + 2 + 63) // 64
+    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
+    bits = np.full(math.prod(padded), outside)
+    back, forward = np.empty_like(bits), np.empty_like(bits)
+    pixels = mask.view(np.uint8).reshape(frame.shape)
+    if not pixels.flags.c_contiguous:
+        laid_out = np.empty(frame.shape, np.uint8)
+        copy_box(pixels, laid_out.reshape(-1))
+        pixels = laid_out
+    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
+    link(bits, words, back, forward)
+    planes = bits, (back, forward), padded
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
     def count(part: slice, *given: Any) -> None:
-        count_mask(bits, *given, histograms[part])
+        count_mask(planes, *given, histograms[part])
 
     workers = workers_for(workers, mask.size * len(directions) // SPARSE)
     order = _share_directions(frame, directions, heights, workers, count)

@@ -234,16 +234,6 @@ def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> 
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
 
-def _number(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct labels, increasing, and the place of each label among them."""
-    largest = int(found.max(initial=0))
-    if largest > 8 * found.size:
-        return np.unique(found, return_inverse=True)
-    seen = np.zeros(largest + 1, dtype=np.bool_)
-    seen[found] = True
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
-
-
 def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Regions:
     """Find the critical points of all regions of an int32 or int64 label image."""
     missing = 3 - labels.ndim
@@ -251,7 +241,13 @@ def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Re
     table = coefficient_table(labels.ndim, connectivity)
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
     corners = _corners(labels, axes, critical)
-    present, region = _number(corners[3])
+    found, largest = corners[3], int(corners[3].max(initial=0))
+    if largest > 8 * found.size:
+        present, region = np.unique(found, return_inverse=True)
+    else:
+        seen = np.zeros(largest + 1, dtype=np.bool_)
+        seen[found] = True
+        present, region = np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
     boxes = np.empty((present.size, 3, 2), dtype=np.int64)
     boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
     counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
