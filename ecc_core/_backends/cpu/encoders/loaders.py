@@ -6,7 +6,7 @@ See the kernels ``bin_evenly`` and ``bin_by_cells``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ class EvenScale(NamedTuple):
 
 def even_loader(
     levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int
-) -> Callable[..., tuple[bool, bool]]:
+) -> Callable[..., Any]:
     """Return a loader for evenly spaced levels.
 
     Ranks from `least` on become keys up to `top`.
@@ -64,9 +64,8 @@ def even_loader(
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
-    def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_evenly(box, order, *target, numbers, bins, checked, ends)
-        return nan, (nan and ends[0]) or (seen and ends[1])
+    def load(box: Any, *target: Any) -> Any:
+        return kernels.bin_evenly(box, order, *target, numbers, bins, checked, ends)
 
     return load
 
@@ -102,7 +101,15 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
     at, after, final = order.astype(np.float64), beyond.astype(np.float64), order == beyond
     best = None
     with np.errstate(all="ignore"):
-        for slope in _slopes(at, after, thresholds, levels.superlevel):
+        if at.size == 1:
+            slopes = [1 / (after[0] - at[0])]
+        else:  # that of the thresholds before rounding, then that of the levels
+            slopes = [(at.size - 1) / (at[-1] - at[0])]
+            if thresholds.size == at.size:
+                low, high = thresholds[[0, -1]].astype(np.float64)
+                width = low - high if levels.superlevel else high - low
+                slopes.insert(0, (at.size - 1) / width)
+        for slope in slopes:
             if not np.isfinite(slope) or slope == 0:
                 continue
             offset, turn, reach, exact = kernels.fit_scale(at, after, final, slope)
@@ -121,18 +128,6 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
             if exact:
                 break
     return best
-
-
-def _slopes(at: Array, after: Array, thresholds: Array, superlevel: bool) -> Iterator[float]:
-    """Yield the slope of the thresholds before rounding, then that of the levels."""
-    count = at.size
-    if count == 1:
-        yield 1 / (after[0] - at[0])
-        return
-    if thresholds.size == count:
-        low, high = thresholds[[0, -1]].astype(np.float64)
-        yield (count - 1) / (low - high if superlevel else high - low)
-    yield (count - 1) / (at[-1] - at[0])
 
 
 def _next(values: Array, up: bool) -> Array:
@@ -189,9 +184,8 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
-    def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
-        return nan, (nan and ends[0]) or (seen and ends[1])
+    def load(box: Any, *target: Any) -> Any:
+        return kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
 
     return load
 
@@ -210,7 +204,7 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
         least = min(max(LEAST_CELLS, 2 << values.size.bit_length()), MOST_CELLS)
         counts = (1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length()))
         choices = [_place(wide, origin, span, count) for count in counts]
-    slope, cell, count = min(choices, key=lambda choice: _cost(choice[1], choice[2]))
+    _, slope, cell, count = min(choices, key=lambda choice: choice[0])
     held = np.bincount(cell, minlength=count + 1)
     before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
     # The highest bit marks crowded cells. A key of -1 is that of a value beyond all levels.
@@ -234,19 +228,21 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     return grid, entries, only, held.astype(np.int32), bounds
 
 
-def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArray[np.int64], int]:
-    """Return the slope of a grid of `count` cells, and the cell of each level."""
+def _place(
+    wide: Array, origin: Any, span: Any, count: int
+) -> tuple[float, Any, NDArray[np.int64], int]:
+    """Return the cost and slope of a grid, the cell of each level, and the given number of cells.
+
+    The cost is the expected one of a value, in ns, if values are distributed as the levels are.
+    """
     number = wide.dtype.type
     slope = number(count * REACH) / span if 0 < span < np.inf else number(0)
     slope = slope if np.isfinite(slope) else number(0)
     place = (wide - origin) * slope
     place = np.where(place > 0, place, number(0))
     place = np.where(place < count - 1, place, number(count - 1))
-    return slope, place.astype(np.int64), count
-
-
-def _cost(cell: NDArray[np.int64], count: int) -> float:
-    """Return the expected cost of a value, in ns, if values are distributed as the levels are."""
+    cell = place.astype(np.int64)
     held = np.bincount(cell, minlength=count)
-    crowded = held[held > 1].sum() / max(cell.size, 1)
-    return SEARCH_COST * float(crowded) + LARGE_COST * max(0, (count // LARGE_TABLE).bit_length())
+    crowded = float(held[held > 1].sum() / max(cell.size, 1))
+    cost = SEARCH_COST * crowded + LARGE_COST * max(0, (count // LARGE_TABLE).bit_length())
+    return cost, slope, cell, count
