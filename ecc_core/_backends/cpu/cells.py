@@ -18,7 +18,7 @@ from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
-from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, clear_halo, load_box
+from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.estimator import Cells
@@ -165,11 +165,10 @@ def cell_counts(
     plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)
     order, _ = spatial_order(image[0])
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
-    for part, view, hidden in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
-        shown = None if hidden is None else Source(hidden, "mask")
-        counter = _Counter(Source(view), shown, cubes, filtration.ndim, filtration.boundary)
+    for part, view, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
+        counter = _Counter(Source(view), shown, filtration, cubes)
         counter.groups, counter.spans, counter.sign = groups, spans, 1
-        add_histograms(counter, plans, filtration.nan, workers, result[part])
+        add_histograms(counter, plans, workers, result[part])
     return result
 
 
@@ -207,7 +206,7 @@ class _Counter(Scanner):
         """Add a staged block to (images or 1, kinds, bins) histograms."""
         layout, keys = staged.layout, staged.keys
         if self.cubes:
-            clear_halo(keys, layout.geometry, layout.low, layout.high, int(self.ndim == 3))
+            fill_halo(keys, layout.geometry, layout.low, layout.high, int(self.ndim == 3), 0)
         start, stop = np.array(staged.block)
         spans = np.empty_like(self.spans)
         spans[..., 0] = np.where(start > 0, 0, self.spans[..., 0])
@@ -230,40 +229,7 @@ def region_cell_counts(
         ids = np.unique(labels)
         ids = ids[ids != 0]
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
-    plan, points, strides, numbering = _load(image, thresholds, filtration, labels)
-    ids, (rows,) = merge_ids([numbering])
-    groups, _ = _tables(cells, filtration, image.shape, [])
-    kinds, bins, size = len(groups), plan.top + 1, points[0].size
-    offsets = groups[..., :3] @ np.array([*strides, 1])
-
-    def work(queue: Iterator[tuple[int, int]]) -> Values:
-        histograms = np.zeros((ids.size, kinds, bins), np.int64)
-        keys, labels = points
-        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, labels.dtype)
-        for span in queue:
-            tables = offsets, groups[:, 0, 3]
-            count_groups(points, tables, span, cells.every, memory, histograms)
-        return histograms
-
-    last = size - int(offsets.max())
-    parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
-    total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
-    for other in others:
-        total += other
-    result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
-    curves = result.reshape(-1, thresholds.size)
-    cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
-    return ids.astype(labels.dtype), result[rows]
-
-
-def _load(
-    image: Array, thresholds: Array, filtration: Filtration, labels: Array
-) -> tuple[Plan, tuple[Array, Array], tuple[int, int], Numbering]:
-    """Encode an image without a batch axis, with points in no region between its rows.
-
-    Returns keys and numbers of regions, and the strides of slices and rows. Points in no region
-    never enter.
-    """
+    # The image is encoded with points in no region, which never enter, between its rows.
     dtype = image.dtype.newbyteorder("=")
     options: Any = {"masked": True, "points": image.size}
     plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
@@ -280,5 +246,27 @@ def _load(
     if nan and filtration.nan == "raise":
         raise ValueError(NAN_MESSAGE)
     numbering = Numbering(regions.token.dtype)
-    numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), start, strides)
-    return plan, (keys, numbers), strides, numbering
+    place = start, strides
+    numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), *place)
+    ids, (rows,) = merge_ids([numbering])
+    groups, _ = _tables(cells, filtration, image.shape, [])
+    kinds, bins = len(groups), plan.top + 1
+    offsets = groups[..., :3] @ np.array([*strides, 1])
+
+    def work(queue: Iterator[tuple[int, int]]) -> Values:
+        histograms = np.zeros((ids.size, kinds, bins), np.int64)
+        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, numbers.dtype)
+        points, tables = (keys, numbers), (offsets, groups[:, 0, 3])
+        for span in queue:
+            count_groups(points, tables, span, cells.every, memory, histograms)
+        return histograms
+
+    last = size - int(offsets.max())
+    parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
+    total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
+    for other in others:
+        total += other
+    result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
+    curves = result.reshape(-1, thresholds.size)
+    cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
+    return ids.astype(labels.dtype), result[rows]

@@ -8,7 +8,6 @@ each axis. ``docs/design/surface.md`` derives the formulas.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,9 +22,9 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.scans.blocks import load_box, tiles
 from ecc_core._backends.cpu.scans.planes import HAS_COMPRESS, compress
-from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import nan_message
 
@@ -70,15 +69,6 @@ class _Codes:
         larger = self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
         return self.builder.bitcast(larger, ir.VectorType(self.element, self.lanes))
 
-    def minimum(self, a: Any, b: Any) -> Any:
-        return self.builder.select(self.less(a, b), a, b)
-
-    def equal(self, a: Any, b: Any) -> Any:
-        return self.builder.icmp_unsigned("==", a, b)
-
-    def less(self, a: Any, b: Any) -> Any:
-        return self.builder.icmp_unsigned("<", a, b)
-
     def without(self, a: Any, b: Any) -> Any:
         return self.builder.and_(a, self.builder.not_(b))
 
@@ -105,7 +95,8 @@ class _Codes:
         """Remove pairs of cells with and without an axis whose values are equal."""
         for cell in [cell for cell in left if not cell & axis and cell | axis in left]:
             both = self.builder.and_(left[cell], left[cell | axis])
-            same = self.builder.and_(both, self.equal(values[cell], values[cell | axis]))
+            equal = self.builder.icmp_unsigned("==", values[cell], values[cell | axis])
+            same = self.builder.and_(both, equal)
             left[cell] = self.without(left[cell], same)
             left[cell | axis] = self.without(left[cell | axis], same)
 
@@ -157,31 +148,25 @@ def _add_cubes(codes: _Codes) -> None:
         for axis in codes.axes:
             for cell in corners:
                 if cell & axis:
-                    least[cell] = codes.minimum(least[cell], least[cell ^ axis])
-        _add_corner(
-            codes, corner, seconds[corner], {c: least[c] for c in corners if c & corner == corner}
-        )
-
-
-def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) -> None:
-    """Append the entries of one corner: its steps, and their joins with the steps before.
-
-    A corner that is a step for a cell is also a step for all smaller cells.
-    """
-    builder, row = codes.builder, codes.row_of_bins(codes.corners[corner])
-    free = [axis for axis in codes.axes if not corner & axis]
-    steps, joins = {}, {}
-    for cell, rank in least.items():
-        steps[cell] = builder.and_(codes.valid, codes.less(second, rank))
-        if cell:  # the cube itself has a single step and no join
-            joins[cell] = codes.without(steps[cell], codes.equal(rank, codes.low))
-    for axis in free:
-        codes.cancel(joins, least, axis)
-    for cell in [cell for cell in least if not (free and cell & free[0])]:
-        left = codes.without(steps[cell], steps[cell | free[0]]) if free else steps[cell]
-        codes.append(_sign(cell), builder.add(row, second), left)
-    for cell, left in joins.items():
-        codes.append(-_sign(cell), builder.add(row, least[cell]), left)
+                    pair = least[cell], least[cell ^ axis]
+                    least[cell] = builder.select(builder.icmp_unsigned("<", *pair), *pair)
+        second, row = seconds[corner], codes.row_of_bins(codes.corners[corner])
+        free = [axis for axis in codes.axes if not corner & axis]
+        own = [cell for cell in corners if cell & corner == corner]
+        # A corner that is a step for a cell is also a step for all smaller cells.
+        less = {c: builder.icmp_unsigned("<", second, least[c]) for c in own}
+        steps = {c: builder.and_(codes.valid, less[c]) for c in own}
+        # The cube itself has a single step and no join.
+        some = {c: builder.icmp_unsigned("!=", least[c], codes.low) for c in own}
+        joins = {c: builder.and_(steps[c], some[c]) for c in own if c}
+        for axis in free:
+            codes.cancel(joins, least, axis)
+        for cell in own:
+            if not (free and cell & free[0]):
+                left = codes.without(steps[cell], steps[cell | free[0]]) if free else steps[cell]
+                codes.append(_sign(cell), builder.add(row, second), left)
+        for cell, left in joins.items():
+            codes.append(-_sign(cell), builder.add(row, least[cell]), left)
 
 
 def _events(add: Callable[[_Codes], None]) -> Any:
@@ -312,9 +297,8 @@ def surface(
 
     def each(queue: Iterator[int]) -> None:
         for i in queue:
-            shown = None if mask is None else mask[i]
-            pair = _Pair(first[i], second[i], shown, plans, filtrations[0])
-            result[i] = pair.surface(alone)
+            pair, shown = (first[i], second[i]), None if mask is None else mask[i]
+            result[i] = _surface(pair, shown, plans, filtrations[0], alone)
 
     together = 1 if len(first) == 1 else worker_count(workers, first.size, bins)
     alone = workers if together == 1 else 1
@@ -339,88 +323,63 @@ def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) ->
     return Block(block.start, (z, y, x)), (at, steps), (width, height, depth)
 
 
-class _Pair:
-    """Two images of shape (slices, rows, columns), and the plans to encode them."""
+def _surface(
+    images: tuple[Array, Array],
+    mask: Array | None,
+    plans: list[Plan],
+    filtration: Filtration,
+    workers: int | None,
+) -> Values:
+    """Return the surface of a pair of images, (n, m)."""
+    first = images[0]
+    order, _ = memory_order(first)
+    if first.shape[order[-1]] < SHORT:
+        order.sort(key=lambda axis: first.shape[axis])
+    lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
+    sources = [Source(image.transpose(order)[lead]) for image in images]
+    shown = None if mask is None else Source(mask.transpose(order)[lead], "mask")
+    shape, ndim, cubes = sources[0].shape, max(filtration.ndim, 2), filtration.cubes
+    key_size = max(plan.key_dtype.itemsize for plan in plans)
+    code = np.dtype(f"u{2 * key_size}")
+    tops = [plan.top for plan in plans]
+    bins = (tops[1] + 1, tops[0] * (tops[1] + 1) + tops[1])
+    never = code.type(tops[0] << 8 * key_size | tops[1])
+    room = EVENT_BYTES // code.itemsize
 
-    def __init__(
-        self,
-        first: Array,
-        second: Array,
-        mask: Array | None,
-        plans: list[Plan],
-        filtration: Filtration,
-    ) -> None:
-        order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
-        if first.shape[order[-1]] < SHORT:
-            order.sort(key=lambda axis: first.shape[axis])
-        lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
-        self.sources = [Source(image.transpose(order)[lead]) for image in (first, second)]
-        self.mask = None if mask is None else Source(mask.transpose(order)[lead], "mask")
-        self.plans, self.filtration = plans, filtration
-        self.ndim = max(filtration.ndim, 2)
-        self.key_size = max(plan.key_dtype.itemsize for plan in plans)
-
-    def surface(self, workers: int | None) -> Values:
-        """Return the surface, (n, m)."""
-        shape = self.sources[0].shape
-        bins = tuple(plan.top + 1 for plan in self.plans)
-        count = worker_count(workers, math.prod(shape), math.prod(bins))
-        counted = share(_cut(shape), self._histogram, count)
-        total = sum(counted[1:], start=counted[0]).reshape(bins)
-        reached = np.zeros(tuple(n + 1 for n in bins), np.int64)
-        np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
-        values = reached[np.ix_(*(plan.entered for plan in self.plans))]
-        return -values if self.filtration.cubes and self.ndim == 3 else values
-
-    def _histogram(self, queue: Iterator[Block]) -> Values:
+    def count_cells(queue: Iterator[Block]) -> Values:
         """Return the signed histogram of the cells of some blocks."""
-        code = np.dtype(f"u{2 * self.key_size}")
-        second = self.plans[1].top + 1
-        bins = (second, self.plans[0].top * second + self.plans[1].top)
         total = np.zeros(bins[1] + 1, np.int64)
         counts, counted = np.zeros((2, total.size), np.uint32), 0
-        never = code.type(self.plans[0].top << 8 * self.key_size | self.plans[1].top)
-        room = EVENT_BYTES // code.itemsize
         lists = scratch.take("plus events", room, code), scratch.take("minus events", room, code)
-        cubes = True if self.filtration.cubes else None
         for block in queue:
             if counted > MOST_COUNTED:
                 total += counts[0].astype(np.int64) - counts[1]
                 counts[:], counted = 0, 0
-            shape, whole = self.sources[0].shape, self.filtration.cubes
-            box, place, extents = _place(block, shape, whole, self.ndim)
+            box, (at, steps), extents = _place(block, shape, cubes, ndim)
             slices, rows, columns = box.shape
             pitch = -(-columns // SPARE) * SPARE
-            keys = [
-                self._keys(i, box, slices * rows * pitch, (rows * pitch, pitch)) for i in (0, 1)
-            ]
-            steps = place[1]
-            size = (extents[2] + (self.ndim == 3)) * steps[2]
+            keys, size = [], slices * rows * pitch + SPARE
+            for plan, source, name in zip(plans, sources, ("first", "second"), strict=True):
+                keys.append(scratch.take(f"{name} keys", size, plan.key_dtype))
+                nan, _ = load_box(plan, source, shown, box, keys[-1], 0, (rows * pitch, pitch))
+                if nan and filtration.nan == "raise":
+                    raise ValueError(nan_message(name))
+            size = (extents[2] + (ndim == 3)) * steps[2]
             codes = scratch.take("codes", size + SPARE, code)
-            pack_codes(*keys, pitch, box.shape, codes, place, never)
-            add_cells(codes, extents, steps[: self.ndim], bins, cubes, lists, counts)
+            pack_codes(*keys, pitch, box.shape, codes, (at, steps), never)
+            add_cells(codes, extents, steps[:ndim], bins, cubes or None, lists, counts)
             counted += size
         total += counts[0].astype(np.int64) - counts[1]
         return total
 
-    def _keys(self, which: int, box: Block, size: int, steps: tuple[int, int]) -> Array:
-        """Return the keys of a box of one image, with the given strides of slices and rows."""
-        plan = self.plans[which]
-        keys = scratch.take(f"keys {which}", size + SPARE, plan.key_dtype)
-        nan, _ = load_box(plan, self.sources[which], self.mask, box, keys, 0, steps)
-        if nan and self.filtration.nan == "raise":
-            raise ValueError(nan_message(("first", "second")[which]))
-        return keys
-
-
-def _cut(shape: tuple[int, int, int]) -> list[Block]:
-    """Return blocks smaller than those of curves, as a point takes more memory."""
-    slices, rows, columns = shape
-    width = min(columns, MOST_COLUMNS)
-    height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
-    depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
-    places = (range(0, n, step) for n, step in zip(shape, (depth, height, width), strict=True))
-    return [
-        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
-        for z, y, x in itertools.product(*places)
-    ]
+    depth, height, width = shape  # blocks are smaller than those of curves: points take more memory
+    width = min(width, MOST_COLUMNS)
+    height = min(height, max(MOST_ROWS, BLOCK_POINTS // (width * depth)))
+    depth = min(depth, max(1, BLOCK_POINTS // (width * height)))
+    count = worker_count(workers, first.size, bins[1] + 1)
+    counted = share(tiles(shape, (depth, height, width)), count_cells, count)
+    reached = np.zeros([top + 2 for top in tops], np.int64)
+    total = np.sum(counted, axis=0).reshape([top + 1 for top in tops])
+    np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
+    values = reached[np.ix_(*(plan.entered for plan in plans))]
+    return -values if cubes and ndim == 3 else values

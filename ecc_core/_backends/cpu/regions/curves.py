@@ -8,8 +8,10 @@ the region; in the T-construction, points outside own none.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import at_least, count_trailing_zeros, equal, small_keys
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
-from ecc_core._backends.cpu.scans.blocks import cut, lay_out
+from ecc_core._backends.cpu.scans.blocks import FRONT, cut, lay_out
 from ecc_core._backends.cpu.scans.kernels import ALL, EVENT_FLUSH, EVENT_ROOM, NONE, ONE
 from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
@@ -35,7 +37,6 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-FRONT = 64  # elements before a staged block: the neighbours of its first point
 FEW_LEVELS = 128  # for which looking up 8-bit values pays
 MOST_BINS = 1 << 23  # of all threads together, if one of them does not need more
 CURVES_AT_ONCE = 1 << 10
@@ -264,25 +265,21 @@ def region_curves(
     count = worker_count(workers, image.size, 1)
     caller = threading.get_ident()
 
-    def work(queue: Iterator[Block]) -> _Scanner:
-        scanner = _Scanner(*sources, plan, cubes, spatial, len(blocks))
-        for block in queue:
-            scanner.add(block)
-            # Of regions that are scattered over the image each thread would hold all histograms.
-            if scanner.bins > MOST_BINS // count and threading.get_ident() != caller:
-                break
-        return scanner
+    def work(queue: Iterator[Block]) -> tuple[Numbering, Array]:
+        # Of regions that are scattered over the image each thread would hold all histograms.
+        most = math.inf if threading.get_ident() == caller else MOST_BINS // count
+        return _count(queue, *sources, plan, filtration, len(blocks), most)
 
-    scanners = share(blocks, work, count)
-    ids, rows = merge_ids([scanner.numbering for scanner in scanners])
+    numberings, histograms = zip(*share(blocks, work, count), strict=True)
+    ids, rows = merge_ids(numberings)
     result = np.zeros((ids.size, thresholds.size), np.int64)
     sign = -1 if cubes and spatial == 3 else 1
 
     def sum_up(queue: Iterator[int]) -> None:
         for first in queue:
             part = slice(first, first + CURVES_AT_ONCE)
-            for scanner, own in zip(scanners, rows, strict=True):
-                cumulate(scanner.histograms, own[part], cubes, sign, plan.entered, result[part])
+            for histogram, own in zip(histograms, rows, strict=True):
+                cumulate(histogram, own[part], cubes, sign, plan.entered, result[part])
 
     if result.size:
         parts = range(0, ids.size, CURVES_AT_ONCE)
@@ -290,71 +287,66 @@ def region_curves(
     return ids.astype(label_dtype), result
 
 
-class _Scanner:
-    """The regions that one thread meets: their numbers, histograms, and scratch memory."""
+def _count(
+    queue: Iterator[Block],
+    image: Source,
+    labels: Source,
+    plan: Plan,
+    filtration: Filtration,
+    total: int,
+    most: float,
+) -> tuple[Numbering, Array]:
+    """Return the numbers of the regions of some of `total` blocks, and their histograms.
 
-    def __init__(
-        self, image: Source, labels: Source, plan: Plan, cubes: bool, ndim: int, blocks: int
-    ) -> None:
-        self.image, self.labels, self.plan, self.cubes = image, labels, plan, cubes
-        self.ndim = max(ndim, 2)
-        self.blocks = blocks
-        self.numbering = Numbering(labels.token.dtype)
-        # Narrow counts take less of the cache; a coefficient is at most 7.
-        counts = np.int32 if image.array.size < 1 << 28 else np.int64
-        self.histograms = np.zeros((0, plan.top + 1), counts)
-        self._directions = len(DIRECTIONS) if ndim == 3 else 4
-        self._owned = np.empty(2 * self._directions, np.uint64) if ndim == 3 else None
-
-    @property
-    def bins(self) -> int:
-        """Bins in use."""
-        return self.numbering.count * (self.plan.top + 1)
-
-    def _make_room(self) -> None:
-        """A histogram for each number. Zeros that are not used yet take no memory."""
-        held, bins = self.histograms.shape
-        needed = self.numbering.count
-        if needed <= held:
-            return
-        expected = min(needed * self.blocks, MOST_BINS // bins) if held == 0 else 2 * held
-        histograms = np.zeros((max(needed, expected), bins), self.histograms.dtype)
-        histograms[:held] = self.histograms
-        self.histograms = histograms
-
-    def add(self, block: Block) -> None:
-        """Add a block to the histograms of its regions."""
-        layout = lay_out(block, self.image.shape, self.ndim, spare_words=2)
-        size = layout.size + 2 * FRONT
-        keys = scratch.take("keys", size, self.plan.key_dtype)
+    The block with which there are more than `most` bins is the last one.
+    """
+    volume, bins = filtration.ndim == 3, plan.top + 1
+    directions = len(DIRECTIONS) if volume else 4
+    owned = np.empty(2 * directions, np.uint64) if volume else None
+    numbering = Numbering(labels.token.dtype)
+    # Narrow counts take less of the cache; a coefficient is at most 7.
+    counts = np.int32 if image.array.size < 1 << 28 else np.int64
+    histograms = np.zeros((0, bins), counts)
+    for block in queue:
+        layout = lay_out(block, image.shape, 3 if volume else 2, spare_words=2)
+        size, step = layout.size + 2 * FRONT, layout.steps[0]
+        keys = scratch.take("keys", size, plan.key_dtype)
         place = layout.at + FRONT, layout.steps
-        read, values = self.image.box(layout.box)
-        nan, _ = self.plan.load(read, keys, place)
-
-        def background(dtype: np.dtype[Any]) -> Array:
-            regions = scratch.take("regions", size, dtype)
-            step = layout.steps[0]
-            # In 2-D the slices before and behind the only one are not read.
-            start, stop = (FRONT + step - 1, FRONT + 2 * step + 1) if self.ndim == 2 else (0, size)
-            regions[start:stop] = 0
-            return regions
-
-        regions, shown = self.numbering.stage(self.labels, layout.box, background, *place)
+        read, values = image.box(layout.box)
+        nan, _ = plan.load(read, keys, place)
+        # In 2-D the slices before and behind the only one are not read.
+        cleared = slice(0, size) if volume else slice(FRONT + step - 1, FRONT + 2 * step + 1)
+        background = partial(_background, size, cleared)
+        regions, shown = numbering.stage(labels, layout.box, background, *place)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
-        self._make_room()
+        held, needed = len(histograms), numbering.count
+        if needed > held:  # zeros that are not used yet take no memory
+            expected = min(needed * total, MOST_BINS // bins) if held == 0 else 2 * held
+            known, histograms = histograms, np.zeros((max(needed, expected), bins), counts)
+            histograms[:held] = known
         _, rows, columns, lead, _, _ = layout.geometry
         words = lead + -(-columns // 64) + 1
         scan_regions(
             keys[FRONT:],
             regions[FRONT:],
             layout.geometry,
-            self._directions,
-            self.cubes,
-            scratch.take("planes", 4 * self._directions * words * (rows + 2), np.uint64),
-            self._owned,
-            scratch.take("event keys", EVENT_ROOM, self.plan.key_dtype),
+            directions,
+            filtration.cubes,
+            scratch.take("planes", 4 * directions * words * (rows + 2), np.uint64),
+            owned,
+            scratch.take("event keys", EVENT_ROOM, plan.key_dtype),
             scratch.take("event regions", EVENT_ROOM, regions.dtype),
             scratch.take("event coefficients", EVENT_ROOM, np.int8),
-            self.histograms,
+            histograms,
         )
+        if needed * bins > most:
+            break
+    return numbering, histograms
+
+
+def _background(size: int, cleared: slice, dtype: np.dtype[Any]) -> Array:
+    """Return numbers of regions, which are 0 where they are read."""
+    regions = scratch.take("regions", size, dtype)
+    regions[cleared] = 0
+    return regions

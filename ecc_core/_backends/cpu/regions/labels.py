@@ -162,9 +162,6 @@ def merge_ids(
 
     That is -1 for labels which it does not have.
     """
-    if len(numberings) == 1:
-        rows = np.argsort(numberings[0].ids)
-        return numberings[0].ids[rows], [rows]
     every = np.concatenate([numbering.ids for numbering in numberings])
     ids, places = np.unique(every, return_inverse=True)
     found, start = [], 0
