@@ -250,7 +250,6 @@ class Scanner:
             words = lead + -(-columns // 64)
             kinds = 14 if self.ndim == 3 else 3
             queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
-            _kept.layout = wanted
             _kept.arrays = (
                 scratch.take("keys", layout.size + FRONT, plan.key_dtype)[FRONT:],
                 scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
@@ -260,6 +259,7 @@ class Scanner:
                 scratch.take("event keys", kernels.EVENT_ROOM, plan.key_dtype),
                 scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
             )
+            _kept.layout = wanted  # once there was memory for all
         keys, *spare = _kept.arrays
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
