@@ -23,7 +23,7 @@ from skimage import data
 from skimage.filters import threshold_otsu
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.transforms.launch import find_regions
+from ecc_core._backends.cpu.transforms.regions import find_regions
 
 DIRECTIONS, HEIGHTS = 64, 256
 COUNTS = [2**k for k in range(11)]

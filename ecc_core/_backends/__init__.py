@@ -247,8 +247,8 @@ register(
     transforms="ecc_core._backends.cpu.transforms.launch",
     shards="ecc_core._backends.cpu.shards",
     betti_numbers="ecc_core._backends.cpu.betti",
-    surfaces="ecc_core._backends.cpu.surface.launch",
-    cell_counts="ecc_core._backends.cpu.minkowski.launch",
+    surfaces="ecc_core._backends.cpu.surface",
+    cell_counts="ecc_core._backends.cpu.cells",
     soft_curves="ecc_core._torch.cpu",
 )
 register(

@@ -91,10 +91,16 @@ def bordered_curve(
     for sign, part in planes:
         groups.setdefault(part[0].ndim - 1, []).append((sign, part))
     total: Any = 0
-    for ndim, terms in groups.items():
-        values = _curves_together(
-            curve, [part for _, part in terms], thresholds, closed(filtration, ndim), **options
+    for ndim, terms in groups.items():  # from one batch for boxes with equally many axes
+        shapes = [box[0].shape[1:] for _, box in terms]
+        largest = [max(lengths) for lengths in zip(*shapes, strict=True)]
+        boxes, *shown = (
+            np.concatenate([stretch(part, largest) for part in parts])
+            for parts in zip(*(box for _, box in terms), strict=True)
         )
+        options["mask"] = shown[0] if shown else None
+        values = curve(boxes, thresholds, closed(filtration, ndim), **options)
+        values = values.reshape((len(terms), -1, values.shape[-1]))
         for (sign, _), value in zip(terms, values, strict=True):
             total = total + sign * value
     return total
@@ -125,25 +131,6 @@ def bordered_exact_curve(
     else:
         changed[1:], changed[:1] = values[1:] != values[:-1], values[:1] != 0
     return levels[changed], values[changed]
-
-
-def _curves_together(
-    curve: Callable[..., Any],
-    boxes: list[Box],
-    thresholds: Any,
-    filtration: Filtration,
-    **options: Any,
-) -> Any:
-    """Return the curves of boxes with equally many axes, from one batch: (boxes, images, n)."""
-    shapes = [box[0].shape[1:] for box in boxes]
-    largest = [max(lengths) for lengths in zip(*shapes, strict=True)]
-    image, *mask = (
-        np.concatenate([stretch(box[part], largest) for box in boxes])
-        for part in range(len(boxes[0]))
-    )
-    options["mask"] = mask[0] if mask else None
-    values = curve(image, thresholds, filtration, **options)
-    return values.reshape((len(boxes), -1, values.shape[-1]))
 
 
 def stretch(array: Any, shape: list[int]) -> Any:

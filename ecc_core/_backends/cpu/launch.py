@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
-from ecc_core._backends.cpu.regions.launch import region_curves
+from ecc_core._backends.cpu.levels import sum_levels, value_range
+from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
@@ -25,8 +26,6 @@ from ecc_core._backends.cpu.scans.stacks import (
     spatial_order,
     write_coefficients,
 )
-from ecc_core._backends.cpu.sinks.exact import sum_levels
-from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import DirectionalSource, Source
 from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans
@@ -54,7 +53,13 @@ def curve(
     if image.size == 0 or thresholds.size == 0:
         return result
     boundary = filtration.boundary
-    if not boundary.is_closed and not _scanned_with_border(image, filtration):
+    # Scans deal with a border that is not closed if whole rows are in one block of a periodic
+    # image, and if no axis of a half-open window has to be flipped.
+    if boundary.wraps:
+        scanned = filtration.ndim > 1 and max(image.shape[1:]) <= MAX_COLUMNS
+    else:
+        scanned = boundary.is_closed or (filtration.ndim > 1 and min(image.strides[1:]) >= 0)
+    if not scanned:
         options: Any = {"mask": mask, "workers": workers}
         result += curve(image, thresholds, replace(filtration, boundary=CLOSED), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
@@ -64,11 +69,9 @@ def curve(
     more: Any = {"masked": mask is not None, "points": image[0].size, "counts": boundary.is_closed}
     plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **more)
     order, flips = ([], []) if direction else spatial_order(image[0])
-    for part, view, hidden in parts_of(image, mask, order, flips, plans[-1].key_dtype.itemsize):
+    for part, view, shown in parts_of(image, mask, order, flips, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
-        shown = None if hidden is None else Source(hidden, "mask")
-        scanner = Scanner(source, shown, cubes, filtration.ndim, boundary)
-        add_histograms(scanner, plans, filtration.nan, workers, result[part])
+        add_histograms(Scanner(source, shown, filtration, cubes), plans, workers, result[part])
     return result
 
 
@@ -82,15 +85,14 @@ def plan(
     closed = filtration.direction is None and filtration.boundary.is_closed
     if labels is not None or images.size == 0 or not closed:
         return None
-    shape, ndim, cubes = images.shape[1:], filtration.ndim, filtration.cubes
-    options: Any = filtration.superlevel, cubes
-    more: Any = {"masked": False, "points": images.size, "counts": True}
-    make = partial(curve_plans, images.dtype.newbyteorder("="))
+    shape, dtype = images.shape[1:], images.dtype.newbyteorder("=")
+    superlevel, cubes = filtration.superlevel, filtration.cubes
+    options: Any = {"masked": False, "points": images.size, "counts": True}
     at = levels.over(lambda: (0, 1), shape)
-    plans = make(at, *options, **more)
+    plans = curve_plans(dtype, at, superlevel, cubes, **options)
     order = *spatial_order(images[0]), plans[-1].key_dtype.itemsize
     view = next(parts_of(images, None, *order))[1]
-    if at.size == 0 or len(cut(view.shape, order[-1], ndim)) > 1:
+    if at.size == 0 or len(cut(view.shape, order[-1], filtration.ndim)) > 1:
         return None
 
     def run(image: Any) -> Any:
@@ -98,11 +100,10 @@ def plan(
         find = partial(value_range, batch, filtration)
         if levels.needs_range:
             now = levels.over(find, shape)
-            known = make(now, *options, **more)
+            known = curve_plans(dtype, now, superlevel, cubes, **options)
         result = np.zeros((1, now.size), np.int64)
         view = next(parts_of(batch, None, *order))[1]
-        scanner = Scanner(Source(view), None, cubes, ndim)
-        add_histograms(scanner, known, filtration.nan, ALONE, result)
+        add_histograms(Scanner(Source(view), None, filtration, cubes), known, ALONE, result)
         if kind == "number":
             return int(result.item())
         levels.warn_if_missed(now, result, find, "image")
@@ -121,19 +122,6 @@ def number(
 ) -> int:
     """Euler characteristic of the only image of a batch at one level, (1,)."""
     return int(curve(image, level, filtration, mask=mask, workers=workers).item())
-
-
-def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
-    """Whether scans deal with the border of an image that is not closed.
-
-    They do if whole rows are in one block of a periodic image, and if no axis of a half-open window
-    has to be flipped.
-    """
-    if filtration.ndim == 1:
-        return False
-    if filtration.boundary.wraps:
-        return bool(max(image.shape[1:]) <= MAX_COLUMNS)
-    return bool(filtration.boundary.missing and min(image.strides[1:]) >= 0)
 
 
 def coefficients(
@@ -159,8 +147,8 @@ def coefficients(
     for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
         source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i), "mask")
-        scanner = Scanner(source, shown, cubes, spatial)
-        write_coefficients(scanner, plan, filtration.nan, workers, lay(out, i))
+        scanner = Scanner(source, shown, filtration, cubes)
+        write_coefficients(scanner, plan, workers, lay(out, i))
     if cubes and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
@@ -183,7 +171,9 @@ def exact_curve(
         filtration = replace(filtration, direction=None)
     dtype = image.dtype.newbyteorder("=")
     if dtype.itemsize == 1 or (dtype.itemsize == 2 and image.size >= DIRECT_16_BIT):
-        levels = _all_values(dtype)
+        every = np.arange(2 if dtype == np.bool_ else 1 << 8 * dtype.itemsize, dtype=np.uint32)
+        levels = every.astype(f"u{dtype.itemsize}").view(dtype)
+        levels = distinct_values(levels[~np.isnan(levels)])
         values = curve(image, levels, filtration, mask=mask, workers=workers)[0]
         jumps = np.diff(values[::-1], prepend=0)[::-1] if superlevel else np.diff(values, prepend=0)
         return levels[jumps != 0], values[jumps != 0]
@@ -192,12 +182,3 @@ def exact_curve(
     if superlevel:
         return levels, np.cumsum(jumps[::-1])[::-1]
     return levels, np.cumsum(jumps)
-
-
-def _all_values(dtype: np.dtype[Any]) -> Array:
-    """Every value of a dtype of at most 16 bits, increasing."""
-    if dtype.kind == "b":
-        return np.array([False, True])
-    bits = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32)
-    values = bits.astype(f"u{dtype.itemsize}").view(dtype)
-    return distinct_values(values[~np.isnan(values)])

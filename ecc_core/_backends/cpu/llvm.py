@@ -1,4 +1,9 @@
-"""LLVM IR for vectors, and the scalar intrinsics that numba lacks."""
+"""LLVM IR for vectors, and the intrinsics that numba lacks.
+
+Among them are words of 64 bits that tell how 64 keys compare, and stores of 64 equal numbers. numba
+does not make words of loops over comparisons, and loops over runs of labels are mispredicted at
+their ends: 64 numbers at once take half the time, and less than one store after the other.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+WORD_LANES = 64
 
 I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
 
@@ -87,7 +94,11 @@ def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
     def decorate(emit: Callable[..., Any]) -> Any:
         @wraps(emit)
         def define(typingctx: Any, *kinds: Any) -> Any:
-            taken = [_taken(kind) for kind in kinds]
+            # Integers are taken as those of 64 bits.
+            taken = [
+                types.intp if isinstance(kind, types.Integer) and kind != types.uint64 else kind
+                for kind in map(types.unliteral, kinds)
+            ]
             returned = result if isinstance(result, types.Type) else result(*taken)
 
             def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -107,12 +118,6 @@ def operation(result: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
         return intrinsic(define)
 
     return decorate
-
-
-def _taken(kind: Any) -> Any:
-    """Return the type as which an operation takes an argument."""
-    kind = types.unliteral(kind)
-    return types.intp if isinstance(kind, types.Integer) and kind != types.uint64 else kind
 
 
 def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -153,9 +158,39 @@ def fused_multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
 @operation()
 def prefetch(builder: Any, address: Any) -> None:
     """Ask for the cache line at an address, which need not be one that may be read."""
-    ask_for_line(builder, builder.inttoptr(address, cgutils.voidptr_t))
-
-
-def ask_for_line(builder: Any, pointer: Any) -> None:
+    pointer = builder.inttoptr(address, cgutils.voidptr_t)
     read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
     call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
+
+
+def _repeated(builder: Any, value: Any, element: Any) -> Any:
+    """Return 64 times the lowest bits of a value."""
+    narrow = value if element.width == value.type.width else builder.trunc(value, element)
+    return each(builder, narrow, WORD_LANES)
+
+
+@operation(types.uint64)
+def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
+    """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
+    limit = _repeated(builder, bound, keys.element)
+    small = builder.icmp_unsigned("<=", keys.load(at, WORD_LANES), limit)
+    return builder.bitcast(small, I64)
+
+
+def _comparison(relation: str) -> Any:
+    @operation(types.uint64)
+    def compare(builder: Any, keys: Any, at: Any, there: Any) -> Any:
+        """Return a word whose bit i tells how ``keys[at + i]`` compares with one from `there`."""
+        pair = keys.load(at, WORD_LANES), keys.load(there, WORD_LANES)
+        return builder.bitcast(builder.icmp_unsigned(relation, *pair), I64)
+
+    return compare
+
+
+at_least, equal = _comparison(">="), _comparison("==")
+
+
+@operation()
+def fill_vector(builder: Any, row: Any, first: Any, value: Any) -> None:
+    """Set 64 elements, from ``row[first]`` on, to an unsigned value."""
+    row.store(_repeated(builder, value, row.element), first)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
@@ -43,20 +45,6 @@ def ranges(count: int, parts: int) -> list[tuple[int, int]]:
     return [(first, last) for first, last in pairwise(edges) if first < last]
 
 
-def _submit(
-    work: Callable[[Iterator[Item]], Result], queue: Iterator[Item], helpers: int
-) -> list[Future[Result]]:
-    """Call `work` in so many threads of the pool, which grows when more are asked for."""
-    global _pool, _size
-    with _lock:
-        if _pool is None or _size < helpers:
-            if _pool is not None:
-                _pool.shutdown(wait=False)  # what is submitted is done all the same
-            _size = helpers
-            _pool = ThreadPoolExecutor(_size, thread_name_prefix="ecc")
-        return [_pool.submit(work, queue) for _ in range(helpers)]
-
-
 def _forget() -> None:
     """A forked child has none of its parent's threads."""
     global _pool, _lock
@@ -67,22 +55,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-class _Queue(Iterator[Item]):
-    """Hand out each item once, to whichever thread asks first."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = iter(items)
-        self._lock = threading.Lock()
-
-    def __next__(self) -> Item:
-        with self._lock:
-            return next(self._items)
-
-    def stop(self) -> None:
-        with self._lock:
-            self._items = iter(())
-
-
 def share(
     items: Sequence[Item], work: Callable[[Iterator[Item]], Result], workers: int
 ) -> list[Result]:
@@ -91,17 +63,30 @@ def share(
     The caller never waits for a free thread, so calls from several threads cannot block each
     other. The first error, or an interrupt, stops the others at their next item.
     """
+    global _pool, _size
     helpers = min(workers, len(items)) - 1
     if helpers < 1:
         return [work(iter(items))]
-    queue = _Queue(items)
-    futures = _submit(work, queue, helpers)
+    left = deque(items)
+
+    def queue() -> Iterator[Item]:
+        with suppress(IndexError):
+            while True:
+                yield left.popleft()
+
+    with _lock:
+        if _pool is None or _size < helpers:  # the pool grows when more threads are asked for
+            if _pool is not None:
+                _pool.shutdown(wait=False)  # what is submitted is done all the same
+            _size = helpers
+            _pool = ThreadPoolExecutor(_size, thread_name_prefix="ecc")
+        futures = [_pool.submit(work, queue()) for _ in range(helpers)]
     try:
-        results = [work(queue)]
+        results = [work(queue())]
         started = [future for future in futures if not future.cancel()]
         return results + [future.result() for future in started]
     except BaseException:
-        queue.stop()
+        left.clear()
         for future in futures:
             if not future.cancel():
                 future.exception()

@@ -80,23 +80,6 @@ def _element(builder: Any, address: Any, token: Any) -> Any:
     return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
-def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """Swap the off-diagonal quarters of the tile, then those of its quarters, and so on."""
-    rows = list(rows)
-    size = TILE // 2
-    while size:
-        upper = [k if not k & size else TILE + k - size for k in range(TILE)]
-        lower = [k + size if not k & size else TILE + k for k in range(TILE)]
-        for i in range(TILE):
-            if not i & size:
-                pair = rows[i], rows[i + size]
-                for at, picked in ((i, upper), (i + size, lower)):
-                    places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), picked)
-                    rows[at] = builder.shuffle_vector(*pair, places)
-        size //= 2
-    return rows
-
-
 @operation()
 def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pitch: Any) -> None:
     """Copy 16 by 16 elements: ``out[at + i * pitch + j]`` becomes element i of row j.
@@ -108,7 +91,18 @@ def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pi
     for j in range(TILE):
         here = builder.add(address, builder.mul(step, I64(j)))
         rows.append(builder.load(builder.inttoptr(here, vector), align=out.element.width // 8))
-    for i, row in enumerate(_transposed(builder, rows)):
+    size = TILE // 2
+    while size:  # swap the off-diagonal quarters of the tile, then those of its quarters, and so on
+        upper = [k if not k & size else TILE + k - size for k in range(TILE)]
+        lower = [k + size if not k & size else TILE + k for k in range(TILE)]
+        for i in range(TILE):
+            if not i & size:
+                pair = rows[i], rows[i + size]
+                for place, picked in ((i, upper), (i + size, lower)):
+                    places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), picked)
+                    rows[place] = builder.shuffle_vector(*pair, places)
+        size //= 2
+    for i, row in enumerate(rows):
         out.store(row, builder.add(at, builder.mul(pitch, I64(i))))
 
 
@@ -213,16 +207,9 @@ class Source:
             self._plain and (dx == size or array.shape[2] <= 1) and dz % size == dy % size == 0
         )
         self._address = array.ctypes.data if self.direct else 0
-
-    @property
-    def copied_size(self) -> int:
-        """Bytes of a point that a box copies."""
-        return 0 if self.direct else self.array.itemsize
-
-    @property
-    def interleaved(self) -> bool:
-        """Whether slices lie closer together than columns."""
-        return 0 < abs(self.array.strides[0]) < abs(self.array.strides[2]) and self.shape[0] > 1
+        self.copied_size = 0 if self.direct else size  # bytes of a point that a box copies
+        # Whether slices lie closer together than columns
+        self.interleaved = 0 < abs(dz) < abs(dx) and array.shape[0] > 1
 
     def box(self, block: Block) -> tuple[Box, Array]:
         """The points of a block as loaders read them, and the array that must live till then."""
@@ -252,11 +239,7 @@ class DirectionalSource(Source):
         self.direction = direction
         missing = [np.zeros(n) for n in array.shape[: 3 - len(direction.terms)]]
         self.terms = [*missing, *direction.terms]
-        self.values = np.empty(0)
-
-    @property
-    def copied_size(self) -> int:
-        return self.values.itemsize
+        self.copied_size = np.dtype(np.float64).itemsize
 
     def box(self, block: Block) -> tuple[Box, Array]:
         given, part = super().box(block)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fake_cupy import guarded, ndarray
 
-from ecc_core._backends.cpu.minkowski import launch
+from ecc_core._backends.cpu import cells as launch
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import filtration_of
 

@@ -5,7 +5,7 @@ import pytest
 from fake_cupy import guarded
 from skimage.measure import euler_number
 
-from ecc_core._backends.cpu.surface.launch import surface
+from ecc_core._backends.cpu.surface import surface
 from ecc_core._request.filtration import filtrations_of
 
 # Dtypes, shapes and thresholds: codes of 8, 16 and 32 bits, bins in shared and in global memory.

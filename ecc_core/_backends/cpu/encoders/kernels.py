@@ -149,8 +149,8 @@ def bin_evenly(
     is in units of ``2**-digits``: whole places are then found by integers. If `regular`, level j is
     ``j * step + start``, rounded to the levels' dtype, which takes less time than to load it. The
     key of rank r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a
-    NaN, and whether a value had the rank `unfit`. `ends` tells whether the first row with a NaN is
-    the last one, and whether the first one with the rank `unfit` is.
+    NaN, and whether a key did not fit: `ends` tells whether that of a NaN does not, and whether
+    that of the rank `unfit` does not. The row where the first one is found is the last one.
     """
     slices, rows, columns = box[2]
     seen, nan = np.uint64(0), np.uint64(0)
@@ -175,8 +175,8 @@ def bin_evenly(
                 seen |= more
                 nan |= bad
             if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
-                return nan != 0, seen != 0
-    return nan != 0, seen != 0
+                return nan != 0, True
+    return nan != 0, False
 
 
 @kernel()
@@ -294,8 +294,8 @@ def bin_by_cells(
     The `table` is (entries, only, held, bounds, base). For each cell `entries` has the key of what
     lies before its bounds, or marked their number if it holds several, `only` the bound if it holds
     one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a NaN, and
-    whether a key, exclusive or `turn`, was beyond `limit`. `ends` tells whether the first row with
-    a NaN is the last one, and whether the first one with such a key is.
+    whether a key did not fit: `ends` tells whether that of a NaN does not, and whether one that,
+    exclusive or `turn`, is beyond `limit` does not. The row of the first such key is the last one.
     """
     slices, rows, columns = box[2]
     entries, only, held, bounds, base = table
@@ -318,8 +318,8 @@ def bin_by_cells(
                 out = carray(pointer(target.ctypes.data + first * keys.itemsize), size, keys.dtype)
                 _rank_cells(cells, ordered, entries, only, held, bounds, base, out)
             if (nan and ends[0]) or (seen and ends[1]):
-                return nan, seen
-    return nan, seen
+                return nan, True
+    return nan, False
 
 
 @kernel()

@@ -14,8 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
-from ecc_core._backends.cpu.encoders.cells import cell_loader, entry_keys
-from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_scale
+from ecc_core._backends.cpu.encoders.loaders import (
+    EvenScale,
+    cell_loader,
+    entry_keys,
+    even_loader,
+    even_scale,
+)
 from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys, unsigned
 from ecc_core._request.levels import Levels, round_to_levels
 
@@ -62,12 +67,9 @@ def curve_plans(
     `counts`: the caller counts the set of a single level.
     """
     options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT, counts)
-    if thresholds.nbytes > KEPT_BYTES:
-        return _plans(thresholds, *options)
-    data: Any = thresholds.tobytes()
-    return _kept_plans(
-        thresholds.dtype, data if len(data) <= HASHED_BYTES else _Bytes(data), *options
-    )
+    data = thresholds.tobytes()
+    make = _plans if len(data) <= KEPT_BYTES else _plans.__wrapped__
+    return make(thresholds.dtype, data if len(data) <= HASHED_BYTES else _Bytes(data), *options)
 
 
 class _Bytes:
@@ -89,13 +91,9 @@ class _Bytes:
 
 
 @lru_cache(maxsize=16)
-def _kept_plans(kind: np.dtype[Any], data: bytes | _Bytes, *options: Any) -> list[Plan]:
-    """Return plans, which are kept: small images often come one by one with equal thresholds."""
-    return _plans(np.frombuffer(bytes(data), kind), *options)
-
-
 def _plans(
-    thresholds: Array,
+    kind: np.dtype[Any],
+    data: bytes | _Bytes,
     dtype: np.dtype[Any],
     superlevel: bool,
     cubes: bool,
@@ -103,6 +101,8 @@ def _plans(
     large: bool,
     counts: bool,
 ) -> list[Plan]:
+    """Return plans, which are kept: small images often come one by one with equal thresholds."""
+    thresholds = np.frombuffer(bytes(data), kind)
     levels = round_to_levels(thresholds, dtype, superlevel)
     count = levels.values.size
     if dtype.itemsize <= 2:
@@ -111,23 +111,18 @@ def _plans(
     else:
         scale = even_scale(levels, thresholds)
         plans = [_binned(levels, cubes, scale, top=count)]
-    if count == 1 and counts:
-        return [_of_one_level(plans[-1], cubes)]
+    if count == 1 and counts:  # one bin for the points on each side of the level
+        plan = plans[-1]
+        reached = int(plan.entered.max(initial=0))
+        bound = plan.top - reached if cubes else reached - 1
+        if 0 <= bound < plan.top:  # there are keys on both sides for the points around the image
+            plans = [plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)]
     if count == 256 and dtype.itemsize > 2:
         # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
         plans.insert(0, _binned(levels, cubes, scale, top=count - 1, least=1))
         if not masked:
             plans.insert(0, _binned(levels, cubes, scale, top=count - 1))
     return plans
-
-
-def _of_one_level(plan: Plan, cubes: bool) -> Plan:
-    """Return the plan with one bin for the points on each side of its only level."""
-    reached = int(plan.entered.max(initial=0))
-    bound = plan.top - reached if cubes else reached - 1
-    if bound < 0:
-        return plan
-    return plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)
 
 
 def _never(cubes: bool, top: int) -> int:
@@ -140,10 +135,7 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     top = int(np.iinfo(kind).max)
     ordinals = ordered_keys(levels.values).astype(np.int64)
     # reached[k]: values that have entered once k levels are reached
-    if levels.superlevel:
-        reached = np.concatenate([[0], top + 1 - ordinals[::-1]])
-    else:
-        reached = np.concatenate([[0], ordinals + 1])
+    reached = np.append(0, top + 1 - ordinals[::-1] if levels.superlevel else ordinals + 1)
     descending = levels.superlevel != cubes
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
     token, zero = np.empty(0, kind), kind.type(0)
@@ -170,10 +162,8 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     keys = np.arange(top + 1, dtype=np.min_scalar_type(top))
     if levels.superlevel != cubes:
         keys = keys[::-1]
-    if levels.superlevel:
-        keys = np.repeat(keys, np.diff(at, prepend=0, append=places.size))[places]
-    else:
-        keys = np.repeat(keys, np.diff(at, prepend=-1, append=places.size - 1))[places]
+    before = 0 if levels.superlevel else -1
+    keys = np.repeat(keys, np.diff(at, prepend=before, append=places.size + before))[places]
     kind = unsigned(dtype)
     token, infinity = np.empty(0, kind), kind.type(np.iinfo(kind).max)
     if dtype.kind == "f":

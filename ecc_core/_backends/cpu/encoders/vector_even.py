@@ -19,91 +19,29 @@ BIN_LANES = 16
 _F64, _I32 = ir.DoubleType(), ir.IntType(32)
 
 
-class _Lanes:
-    """The steps that find the ranks of a vector of values."""
+def _levels(builder: Any, before: Any, kind: Any, stored: Any, regular: Any, line: Any) -> Any:
+    """Return the levels with the indices `before`, as a vector of type `kind`.
 
-    def __init__(self, builder: Any, values: Any, lanes: int) -> None:
-        self.builder, self.dtype, self.lanes = builder, values.dtype, lanes
-        self.numbers = ir.VectorType(_F64, lanes)
-        self.nobody = ir.Constant(ir.VectorType(llvm.I1, lanes), [0] * lanes)
-
-    def each(self, scalar: Any) -> Any:
-        return llvm.each(self.builder, scalar, self.lanes)
-
-    def values_at(self, values: Any, at: Any) -> tuple[Any, Any, Any]:
-        """Return the values, the same as float64, and which of them are NaN."""
-        builder, value = self.builder, values.load(at, self.lanes)
-        if isinstance(values.element, ir.IntType):
-            convert = builder.sitofp if self.dtype.signed else builder.uitofp
-            return value, convert(value, self.numbers), self.nobody
-        nan = builder.fcmp_unordered("uno", value, value)
-        return value, value if values.element == _F64 else builder.fpext(value, self.numbers), nan
-
-    def confined(self, place: Any, least: Any, most: Any) -> Any:
-        """Return places confined to `least` and `most`, and `least` for NaN."""
-        builder = self.builder
-        place = builder.select(builder.fcmp_ordered(">", place, least), place, least)
-        return builder.select(builder.fcmp_ordered("<", place, most), place, most)
-
-    def is_near(self, place: Any, one: Any, reach: Any) -> Any:
-        """Return whether any place, a multiple of ``1 / one``, is within `reach` of a whole one."""
-        builder = self.builder
-        rest = builder.and_(
-            builder.add(place, reach), builder.sub(one, llvm.splat(_I32, self.lanes, 1))
-        )
-        near = builder.icmp_unsigned("<=", rest, builder.add(reach, reach))
-        word = builder.bitcast(near, ir.IntType(self.lanes))
-        return builder.icmp_unsigned("!=", word, word.type(0))
-
-    def compared(self, before: Any, value: Any, level: Any, downwards: Any) -> Any:
-        """Return ranks: the number of levels `before`, plus 1 where the value is beyond `level`."""
-        builder, dtype = self.builder, self.dtype
-        if dtype.__class__ is types.Float:
-            compare = builder.fcmp_ordered
-        else:
-            compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
-        down = builder.trunc(downwards, ir.VectorType(llvm.I1, self.lanes))
-        past = builder.select(down, compare("<", value, level), compare(">", value, level))
-        return builder.add(before, builder.zext(past, before.type))
-
-    def levels(self, before: Any, kind: Any, stored: Any, regular: Any, line: Any) -> Any:
-        """Return the levels with the indices `before`, as a vector of type `kind`.
-
-        If they are `regular`, those on a `line`, rounded, and otherwise the `stored` ones.
-        """
-        builder = self.builder
-        slot = cgutils.alloca_once(builder, kind)
-        with builder.if_else(builder.icmp_signed("!=", regular, regular.type(0))) as (yes, no):
-            with yes:
-                start, step = line
-                number = builder.sitofp(before, self.numbers)
-                level = builder.fadd(builder.fmul(number, step), start)
-                if isinstance(kind.element, ir.IntType):  # never regular
-                    level = builder.fptosi(level, kind)
-                elif kind != self.numbers:
-                    level = builder.fptrunc(level, kind)
-                builder.store(level, slot)
-            with no:
-                level = ir.Constant(kind, ir.Undefined)
-                for i in range(self.lanes):
-                    one = stored.one(builder.extract_element(before, _I32(i)))
-                    level = builder.insert_element(level, builder.load(one), _I32(i))
-                builder.store(level, slot)
-        return builder.load(slot)
-
-    def set_keys(self, keys: Any, at: Any, result: Any) -> None:
-        key, wide = keys.element, result.type.element
-        vector = ir.VectorType(key, self.lanes)
-        if key.width < wide.width:
-            result = self.builder.trunc(result, vector)
-        elif key.width > wide.width:
-            result = self.builder.sext(result, vector)
-        keys.store(result, at)
-
-    def flags(self, *bits: Any) -> list[Any]:
-        """Return vectors of bits as words."""
-        words = [self.builder.bitcast(b, ir.IntType(self.lanes)) for b in bits]
-        return [self.builder.zext(word, llvm.I64) for word in words]
+    If they are `regular`, those on a `line`, rounded, and otherwise the `stored` ones.
+    """
+    numbers = ir.VectorType(_F64, kind.count)
+    slot = cgutils.alloca_once(builder, kind)
+    with builder.if_else(builder.icmp_signed("!=", regular, regular.type(0))) as (yes, no):
+        with yes:
+            start, step = line
+            level = builder.fadd(builder.fmul(builder.sitofp(before, numbers), step), start)
+            if isinstance(kind.element, ir.IntType):  # never regular
+                level = builder.fptosi(level, kind)
+            elif kind != numbers:
+                level = builder.fptrunc(level, kind)
+            builder.store(level, slot)
+        with no:
+            level = ir.Constant(kind, ir.Undefined)
+            for i in range(kind.count):
+                one = stored.one(builder.extract_element(before, _I32(i)))
+                level = builder.insert_element(level, builder.load(one), _I32(i))
+            builder.store(level, slot)
+    return builder.load(slot)
 
 
 def _bin(lanes: int, checked: bool) -> Any:
@@ -116,40 +54,60 @@ def _bin(lanes: int, checked: bool) -> Any:
     def bin_lanes(
         builder: Any, values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any
     ) -> Any:
-        lane = _Lanes(builder, values, lanes)
-        slope, offset, turn, *line = (lane.each(number) for number in scale)
+        slope, offset, turn, *line = (llvm.each(builder, number, lanes) for number in scale)
         first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
-            lane.each(builder.trunc(number, _I32)) for number in bins[:9]
+            llvm.each(builder, builder.trunc(number, _I32), lanes) for number in bins[:9]
         )
-        given, value, nan = lane.values_at(values, at)
-        place = llvm.call(builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset])
+        numbers, dtype, unit = ir.VectorType(_F64, lanes), values.dtype, llvm.splat(_I32, lanes, 1)
+        given = value = values.load(at, lanes)
+        if isinstance(dtype, types.Float):
+            compare = builder.fcmp_ordered
+            nan = builder.fcmp_unordered("uno", value, value)
+            if values.element != _F64:
+                value = builder.fpext(value, numbers)
+        else:
+            compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
+            nan = ir.Constant(ir.VectorType(llvm.I1, lanes), [0] * lanes)
+            value = (builder.sitofp if dtype.signed else builder.uitofp)(value, numbers)
+        down = builder.trunc(downwards, nan.type)
+        place = llvm.call(builder, f"llvm.fma.v{lanes}f64", numbers, [value, slope, offset])
         if checked:
-            one = builder.shl(llvm.splat(_I32, lanes, 1), digits)
-            half = builder.lshr(one, llvm.splat(_I32, lanes, 1))
+            one = builder.shl(unit, digits)
+            half = builder.lshr(one, unit)
             least, most = half, builder.add(builder.shl(count, digits), half)
         else:
             least, most = llvm.splat(_I32, lanes, 0), count
-        ends = (builder.sitofp(end, lane.numbers) for end in (least, most))
-        below = builder.fptosi(lane.confined(place, *ends), count.type)
+        low, high = (builder.sitofp(end, numbers) for end in (least, most))
+        place = builder.select(builder.fcmp_ordered(">", place, low), place, low)  # and NaN
+        place = builder.select(builder.fcmp_ordered("<", place, high), place, high)
+        below = builder.fptosi(place, count.type)
         if checked:
-            place = below
-            slot = cgutils.alloca_once_value(builder, builder.lshr(place, digits))
-            with builder.if_then(lane.is_near(place, one, reach), likely=False):
-                nearest = builder.lshr(builder.add(place, half), digits)
+            # Is any place, a multiple of 1 / one, within reach of a whole one?
+            rest = builder.and_(builder.add(below, reach), builder.sub(one, unit))
+            near = builder.icmp_unsigned("<=", rest, builder.add(reach, reach))
+            near = builder.bitcast(near, ir.IntType(lanes))
+            slot = cgutils.alloca_once_value(builder, builder.lshr(below, digits))
+            some = builder.icmp_unsigned("!=", near, near.type(0))
+            with builder.if_then(some, likely=False):
+                nearest = builder.lshr(builder.add(below, half), digits)
                 nearest = builder.select(builder.icmp_signed("<", nearest, count), nearest, count)
-                before = builder.sub(nearest, llvm.splat(_I32, lanes, 1))
-                regular = bins[9]
-                level = lane.levels(before, given.type, levels, regular, line)
-                builder.store(lane.compared(before, given, level, downwards), slot)
+                before = builder.sub(nearest, unit)
+                level = _levels(builder, before, given.type, levels, bins[9], line)
+                past = builder.select(down, compare("<", given, level), compare(">", given, level))
+                builder.store(builder.add(before, builder.zext(past, before.type)), slot)
             below = builder.load(slot)
-        past = builder.fcmp_ordered(">", value, turn)
-        past = builder.xor(past, builder.trunc(downwards, past.type))
+        past = builder.xor(builder.fcmp_ordered(">", value, turn), down)
         more = builder.icmp_signed(">", below, turned)
         least = builder.select(past, turned, below)
         rank = builder.select(nan, of_nan, builder.select(more, below, least))
         seen = builder.icmp_signed("==", rank, unfit)
-        lane.set_keys(keys, at, builder.add(first, builder.xor(rank, direction)))
-        return lane.flags(seen, nan)
+        key = builder.add(first, builder.xor(rank, direction))
+        if keys.element.width != 32:
+            convert = builder.trunc if keys.element.width < 32 else builder.sext
+            key = convert(key, ir.VectorType(keys.element, lanes))
+        keys.store(key, at)
+        words = (builder.bitcast(bits, ir.IntType(lanes)) for bits in (seen, nan))
+        return [builder.zext(word, llvm.I64) for word in words]
 
     return bin_lanes
 

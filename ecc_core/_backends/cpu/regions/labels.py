@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
-from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import (
+    WORD_LANES,
+    count_bits,
+    count_trailing_zeros,
+    equal,
+    fill_vector,
+)
 from ecc_core._backends.cpu.sources import Block, Source
-from ecc_core._backends.cpu.vector_bits import WORD_LANES, equal, fill_vector
 
 Array = NDArray[Any]
 
@@ -157,9 +162,6 @@ def merge_ids(
 
     That is -1 for labels which it does not have.
     """
-    if len(numberings) == 1:
-        rows = np.argsort(numberings[0].ids)
-        return numberings[0].ids[rows], [rows]
     every = np.concatenate([numbering.ids for numbering in numberings])
     ids, places = np.unique(every, return_inverse=True)
     found, start = [], 0

@@ -1,7 +1,18 @@
-"""Cut an image into blocks, and encode and scan them one by one."""
+"""Cut an image into blocks, and encode and scan them one by one.
+
+At borders that are not closed, halos of blocks spare scans corrections, as scans take their points
+for points of the image. Of a periodic image these are the points on the opposite side. A half-open
+window has the cells of the closed one but those of the last points along each axis: behind these
+the halo has the least key of all. The cells between a last point and its halo then enter with the
+last point, and cancel its own.
+
+Along rows a periodic image has a halo on the high side only: another word of bits before every row
+would take too long. Scans begin with the last word of a row for what passes on to the first.
+"""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.encoders.kernels import hide_points
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import hide_points, part_of
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.scans import counts, kernels
-from ecc_core._backends.cpu.scans.borders import clear_halo, wrap_rows, wrapped_boxes
+from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
-from ecc_core._request.filtration import CLOSED, Boundary
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -49,6 +61,12 @@ def cut(
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
         depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
     height, depth = _evenly(rows, height), _evenly(slices, depth)
+    return tiles(shape, (depth, height, width))
+
+
+def tiles(shape: tuple[int, int, int], steps: tuple[int, int, int]) -> tuple[Block, ...]:
+    """Return blocks that cover a shape in steps."""
+    (slices, rows, columns), (depth, height, width) = shape, steps
     return tuple(
         Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
         for z in range(0, slices, depth)
@@ -110,26 +128,82 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
 
 
 def load_box(
-    plan: Plan,
-    source: Source,
-    mask: Source | None,
-    box: Block,
-    keys: Array,
-    at: int,
-    steps: tuple[int, int],
+    plan: Plan, source: Source, mask: Source | None, box: Block, keys: Array, *place: Any
 ) -> tuple[bool, bool]:
-    """Load the keys of a box, the first to ``keys[at]``, with the given strides of slices and rows.
+    """Load the keys of a box to a place: that of the first one, and the strides of slices and rows.
 
     Returns whether there was a NaN, and whether a key did not fit.
     """
     # Encoders read by address: the arrays must live until they are done.
     read, values = source.box(box)
-    nan, unfit = plan.load(read, keys, (at, steps))
+    nan, unfit = plan.load(read, keys, place)
     if mask is not None:
         read, shown = mask.box(box)
-        hide_points(read, mask.token, keys, (at, steps), np.uint64(plan.never))
+        hide_points(read, mask.token, keys, place, np.uint64(plan.never))
         nan = nan and bool((np.isnan(values) & (shown != 0)).any())
     return nan, unfit
+
+
+@kernel()
+def fill_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any, key: Any) -> None:
+    """Write a key behind borders; `halo` slices of keys lie around a volume."""
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    for z in range(1 - halo, slices + 1 + halo):
+        start = z * slice_stride
+        for y in range(rows + 2):
+            row = part_of(keys, start + y * pitch + 64 * lead - 1, columns + 2)
+            if low[2]:
+                row[0] = key
+            if high[2]:
+                row[columns + 1] = key
+        if low[1]:
+            keys[start : start + pitch] = key
+        if high[1]:
+            end = start + (rows + 1) * pitch
+            keys[end : end + pitch] = key
+    if halo and low[0]:
+        keys[:slice_stride] = key
+    if halo and high[0]:
+        keys[(slices + 1) * slice_stride : (slices + 2) * slice_stride] = key
+
+
+@kernel()
+def wrap_rows(keys: Any, geometry: Any, halo: Any) -> None:
+    """Write the first key of each row behind its last one."""
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    for z in range(1 - halo, slices + 1 + halo):
+        for y in range(rows + 2):
+            start = z * slice_stride + y * pitch + 64 * lead
+            keys[start + columns] = keys[start]
+
+
+@lru_cache(maxsize=64)
+def wrapped_boxes(
+    block: Block, layout: Layout, shape: tuple[int, int, int], ndim: int
+) -> tuple[tuple[Block, int], ...]:
+    """Return boxes on the opposite sides of a periodic image, and where their first keys go."""
+    box, pieces = layout.box, []
+    for axis, step in enumerate(layout.steps):
+        start, stop, length = block.start[axis], block.stop[axis], shape[axis]
+        found = [(box.start[axis], box.stop[axis], 0)]
+        if axis or ndim == 3:
+            first = box.start[axis]
+            if start == 0:
+                found.append((length - 1, length, -step))
+            if stop == length:
+                found.append((0, 1, (stop - first) * step))
+        pieces.append(found)
+    x, x_stop = box.start[2], box.stop[2]
+    across = [(x, x_stop, 0)]
+    if block.start[2] > 0 and block.stop[2] == shape[2]:  # else rows are wrapped in place
+        across.append((0, 1, shape[2] - x))
+    boxes = [
+        (Block((z, y, x), (z_stop, y_stop, x_stop)), layout.at + far + near + beside)
+        for (z, z_stop, far), (y, y_stop, near), (x, x_stop, beside) in itertools.product(
+            *pieces, across
+        )
+    ]
+    return tuple(boxes[1:])
 
 
 class _Kept(threading.local):
@@ -143,73 +217,64 @@ _kept = _Kept()
 
 
 class Staged(NamedTuple):
-    """The keys of a block, the scratch arrays of its scan, and what was met on loading them."""
+    """The keys of a block, the scratch arrays of its scan, and whether a key did not fit.
+
+    The keys are behind `FRONT` elements that may be read as well.
+    """
 
     block: Block
     layout: Layout
-    arrays: tuple[Array, ...]
-    nan: bool
+    keys: Array
+    spare: list[Array]
     unfit: bool
-
-    @property
-    def keys(self) -> Array:
-        """The keys, behind `FRONT` elements that may be read as well."""
-        return self.arrays[0]
 
 
 class Scanner:
     """The scan of one block after another, in scratch memory of the thread."""
 
     def __init__(
-        self,
-        source: Source,
-        mask: Source | None,
-        cubes: bool,
-        ndim: int,
-        boundary: Boundary = CLOSED,
+        self, source: Source, mask: Source | None, filtration: Filtration, cubes: bool
     ) -> None:
-        self.source, self.mask = source, mask
+        self.source, self.mask, self.nan = source, mask, filtration.nan
         self.descending = cubes  # the order of keys
-        self.cubes = cubes and boundary.is_closed  # other borders are those of vertices
-        self.ndim, self.boundary = max(ndim, 2), boundary
-        self.sign = -1 if cubes and ndim == 3 else 1  # of the coefficients
+        self.ndim, self.boundary = max(filtration.ndim, 2), filtration.boundary
+        self.cubes = cubes and self.boundary.is_closed  # other borders are those of vertices
+        self.sign = -1 if cubes and self.ndim == 3 else 1  # of the coefficients
 
     def stage(self, plan: Plan, block: Block) -> Staged:
         """Load the keys of a block and of its halo."""
         layout = lay_out(block, self.source.shape, self.ndim)
         wanted = layout.geometry, plan.key_dtype, self.ndim
         if _kept.layout != wanted:
-            _kept.layout, _kept.arrays = wanted, self._allocate(layout, plan.key_dtype)
-        arrays = _kept.arrays
-        keys = arrays[0]
+            _, rows, columns, lead, _, _ = layout.geometry
+            words = lead + -(-columns // 64)
+            kinds = 14 if self.ndim == 3 else 3
+            queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
+            _kept.arrays = (
+                scratch.take("keys", layout.size + FRONT, plan.key_dtype)[FRONT:],
+                scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
+                scratch.take("word", 5 * kernels.ROWS, WORD),
+                scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
+                queue.reshape(6, kernels.QUEUE_ROOM),
+                scratch.take("event keys", kernels.EVENT_ROOM, plan.key_dtype),
+                scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
+            )
+            _kept.layout = wanted  # once there was memory for all
+        keys, *spare = _kept.arrays
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         halo = int(self.ndim == 3)
         if self.boundary.missing:
-            clear_halo(keys, layout.geometry, NOWHERE, layout.high, halo)
+            fill_halo(keys, layout.geometry, NOWHERE, layout.high, halo, 0)
         elif self.boundary.wraps:
-            box, at = layout.box, layout.at
-            for other, place in wrapped_boxes(block, box, source.shape, self.ndim, steps, at):
+            for other, place in wrapped_boxes(block, layout, source.shape, self.ndim):
                 found = load_box(plan, source, mask, other, keys, place, steps)
                 nan, unfit = nan or found[0], unfit or found[1]
             if layout.low[2] and layout.high[2]:
                 wrap_rows(keys, layout.geometry, halo)
-        return Staged(block, layout, arrays, nan, unfit)
-
-    def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> tuple[Array, ...]:
-        _, rows, columns, lead, _, _ = layout.geometry
-        words = lead + -(-columns // 64)
-        kinds = 14 if self.ndim == 3 else 3
-        queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
-        return (
-            scratch.take("keys", layout.size + FRONT, key_dtype)[FRONT:],
-            scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
-            scratch.take("word", 5 * kernels.ROWS, WORD),
-            scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
-            queue.reshape(6, kernels.QUEUE_ROOM),
-            scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
-            scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
-        )
+        if nan and self.nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        return Staged(block, layout, keys, spare, unfit)
 
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, bins) histograms.
@@ -220,13 +285,14 @@ class Scanner:
         if plan.bound is None:
             self.scan(staged, histograms)
             return
-        layout, take = staged.layout, scratch.take
+        layout, take, volume = staged.layout, scratch.take, self.ndim == 3
+        sides = layout.low, layout.high
+        fill_halo(staged.keys, layout.geometry, *sides, int(volume), plan.never)
         bits = take("bits", layout.size // 64 + 1, WORD)
-        counts.mark(staged.keys, plan.bound, bits)
+        kernels.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
         spare = take("valid bits", words, WORD), take("shared bits", words, WORD)
-        sides, volume = (layout.low, layout.high), self.ndim == 3
-        counts.count_sets(bits, layout.geometry, sides, self.cubes, volume, spare, histograms)
+        kernels.count_sets(bits, layout.geometry, sides, self.cubes, volume, spare, histograms)
 
     def scan(
         self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0
@@ -239,8 +305,8 @@ class Scanner:
         # Where a scan meets a closed border; a half-open window has those on its low sides.
         low = NOWHERE if self.boundary.wraps else layout.low
         high = layout.high if self.boundary.is_closed else NOWHERE
-        keys, *others = staged.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.source.shape
         place = first, height * width, width
-        scan(keys, layout.geometry, low, high, self.cubes, *others, histograms, out, place)
+        given = layout.geometry, low, high, self.cubes, *staged.spare
+        scan(staged.keys, *given, histograms, out, place)

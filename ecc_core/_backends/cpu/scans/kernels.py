@@ -5,6 +5,12 @@ points (see ``encoders/kernels.py``). Kernels always compute the sublevel curve 
 V-construction of the keys; what differs in the T-construction is the order of the keys, which the
 loader reverses, and what happens at the borders of the image: the points inside own the cells to
 the points outside if points are `cubes` (T). If they are vertices (V), there are no such cells.
+
+A scan finds the coefficient of every point. For the set at a single level it is enough to count
+cells: an edge has two of its points in the set, a square four, and 64 points are compared with
+their neighbours by a shift and an *and* of words. In the T-construction the cells of the complement
+are counted, in an image framed by points that do not belong to the set. This takes a quarter of the
+time of a scan.
 """
 
 from __future__ import annotations
@@ -14,19 +20,27 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
-from ecc_core._backends.cpu.scans.vector_coefficients import (
+from ecc_core._backends.cpu.encoders.kernels import part_of
+from ecc_core._backends.cpu.llvm import (
+    WORD_LANES,
+    copy_within,
+    count_bits,
+    count_trailing_zeros,
+    small_keys,
+)
+from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
     append_coefficients,
     append_compressed,
     coefficients,
     expand_coefficients,
+    write_planes,
 )
-from ecc_core._backends.cpu.scans.vector_planes import write_planes
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
 NONE = np.uint64(0)
+LAST = np.uint64(63)
 ROWS = 8
 NONZERO = 4 * ROWS
 QUEUE_FLUSH = 512
@@ -158,11 +172,8 @@ def _compare_slice(
         for word in range(words):
             at = start + 64 * word
             out = here + word * column_stride
-            if volume:
-                starts = (at, at + slice_stride)
-                write_planes(keys, starts, pitch, rows + 1, planes, out, kind_stride)
-            else:
-                write_planes(keys, (at,), pitch, rows + 1, planes, out, kind_stride)
+            starts = (at, at + slice_stride) if volume else (at,)
+            write_planes(keys, starts, pitch, rows + 1, planes, out, kind_stride)
     if z >= 0:
         if volume and z == slices - 1 and high[0]:
             planes[between : between + 4 * kind_stride] = inside
@@ -232,15 +243,10 @@ def _scan(volume: bool) -> Any:
                     ends = ends and (not volume or z == slices - 1)
                     point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                     into = (queue, queued, valid, own, point, pitch)
-                    if volume:
-                        starts = (here + at, between + at, before + at)
-                        some, queued = coefficients(
-                            planes, starts, kind_stride, carry, 3 * row, edge, block, into
-                        )
-                    else:
-                        some, queued = coefficients(
-                            planes, (at,), kind_stride, carry, 3 * row, edge, block, into
-                        )
+                    starts = (here + at, between + at, before + at) if volume else (at,)
+                    some, queued = coefficients(
+                        planes, starts, kind_stride, carry, 3 * row, edge, block, into
+                    )
                     if out is not None:
                         queued, x = 0, 64 * (word - lead)
                         if x >= 0:
@@ -261,3 +267,73 @@ def _scan(volume: bool) -> Any:
 
 
 scan_2d, scan_3d = _scan(volume=False), _scan(volume=True)
+
+
+@kernel()
+def mark(keys: Any, bound: Any, bits: Any) -> None:
+    """Set a bit for each key that is at most `bound`; clear the others."""
+    for word in range(keys.size // WORD_LANES):
+        bits[word] = small_keys(keys, WORD_LANES * word, bound)
+
+
+@kernel()
+def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
+    """Return vertices less edges along x of rows, less those of what neighbouring rows share."""
+    total = 0
+    for i in range(words):
+        row, after = here[i], here[i + 1]
+        both, both_after = row & below[i], after & below[i + 1]
+        total += count_bits(row & ~(row >> ONE | after << LAST) & valid[i])
+        total -= count_bits(both & ~(both >> ONE | both_after << LAST) & valid[i])
+    return total
+
+
+@subroutine()
+def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
+    """Return the result of `_count` for the point before each row alone, which is in the set."""
+    total: Any = 0
+    for i in range(0, words, row_step):
+        total += np.int64(~here[i] & ONE) - np.int64(~(here[i] & below[i]) & ONE)
+    return total
+
+
+@kernel()
+def count_sets(
+    bits: Any, geometry: Any, sides: Any, cubes: Any, volume: Any, scratch: Any, histograms: Any
+) -> None:
+    """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
+
+    With `cubes` bin 0 is not used. `bits` are a word for 64 staged keys; those around the image are
+    set for `cubes` and otherwise not. `geometry`, the low and high `sides` and `cubes` are those of
+    the scan, and `volume` tells whether the slices are those of one volume. `scratch` are two
+    arrays for the words of a slice, and `histograms` has shape (slices or 1, 2).
+    """
+    (low, high), (valid, shared) = sides, scratch
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    row_step, slice_step = pitch // 64, slice_stride // 64
+    words = lead + (columns + 63) // 64
+    for y in range(rows + 1):
+        for word in range(row_step):
+            own = valid_bits(word, words, lead, columns) if word < words else NONE
+            valid[y * row_step + word] = own
+    framed = cubes and low[2]
+    corner = np.int64(not cubes and high[1] and high[2] and (high[0] or not volume))
+    before = 0 if cubes and low[1] else 1  # the rows from which squares hang
+    size, count = (rows + 1 - before) * row_step, (rows + 2 - before) * row_step + 1
+    for z in range(0 if volume and cubes and low[0] else 1, slices + 1):
+        start = z * slice_step + before * row_step
+        here, below = part_of(bits, start, count), part_of(bits, start + row_step, size + 1)
+        total = _count(here, below, valid, size)
+        if framed:
+            total += _count_before(here, below, size, row_step)
+        if volume:
+            behind = part_of(bits, start + slice_step, count)
+            for i in range(count):
+                shared[i] = here[i] & behind[i]
+            below = part_of(shared, row_step, size + 1)
+            total -= _count(shared, below, valid, size)
+            if framed:
+                total -= _count_before(shared, below, size, row_step)
+        histogram = histograms[(z - 1) % histograms.shape[0]]
+        histogram[0] += total
+        histogram[1] += (corner if not volume or z == slices else 0) - total

@@ -1,20 +1,20 @@
-"""Volumes, and stacks of images of one shape, block by block: histograms and coefficients."""
+"""Volumes, and stacks of images of one shape, block by block: curves and coefficients."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
-from ecc_core._backends.cpu.sinks.cumulate import cumulate
 from ecc_core._backends.cpu.sources import Block, Source, memory_order
-from ecc_core.errors import NAN_MESSAGE
 
 Values = NDArray[np.int64]
 
@@ -26,8 +26,8 @@ NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 def parts_of(
     image: Array, mask: Array | None, order: list[int], flips: Sequence[slice], key_size: int
-) -> Iterator[tuple[slice, Array, Array | None]]:
-    """Views of (slices, rows, columns) to compute at once, with their place in the batch.
+) -> Iterator[tuple[slice, Array, Source | None]]:
+    """Views of (slices, rows, columns) to compute at once, their place in the batch, and masks.
 
     Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
     axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
@@ -43,13 +43,13 @@ def parts_of(
     shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
     if spatial == 3:
         for i in range(count):
-            yield slice(i, i + 1), view[i], None if shown is None else shown[i]
+            yield slice(i, i + 1), view[i], None if shown is None else Source(shown[i], "mask")
         return
     whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
     step = count if whole or Source(view).interleaved else 1
     for i in range(0, count, step):
         part = slice(i, i + step)
-        yield part, view[part], None if shown is None else shown[part]
+        yield part, view[part], None if shown is None else Source(shown[part], "mask")
 
 
 def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
@@ -69,9 +69,34 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     return [axis + 1 for axis in order], list(flips)
 
 
-def add_histograms(
-    scanner: Scanner, plans: list[Plan], nan: str, workers: int | None, out: Values
+@kernel()
+def cumulate(
+    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
 ) -> None:
+    """Add to each curve the sums of the histogram in its row, times `sign`.
+
+    Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter
+    from the largest to the smallest. Curves have the `rows` that are given, none where they are -1,
+    or their own if `rows` is None.
+    """
+    bins = histograms.shape[1]
+    reached = np.zeros(bins + 1, np.int64)
+    places = bins - entered if descending else entered
+    for i in range(len(curves)):
+        row = i if rows is None else rows[i]
+        if row < 0:
+            continue
+        histogram, curve = histograms[np.uint64(row)], curves[i]
+        total = 0
+        for key in range(bins):
+            total += histogram[key]
+            reached[key + 1] = total
+        start, factor = (sign * total, -sign) if descending else (0, sign)
+        for k in range(places.size):
+            curve[k] += start + factor * reached[np.uint64(places[k])]
+
+
+def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out: Values) -> None:
     """Add the curves of a volume, or of the images of a stack, to `out`.
 
     The first axis of `out` is that of the images, a volume being one, and the last one that of the
@@ -85,11 +110,23 @@ def add_histograms(
     lock = threading.Lock()
 
     def work(queue: Iterator[Block]) -> None:
+        # Blocks that may still not fit each plan before it is given up
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
         histograms: list[Values | None] = [None] * len(plans)
         for block in queue:
             own = out if alone else out[block.start[0] : block.stop[0]]
-            _add_block(scanner, plans, trials, block, nan, histograms, own.shape[:-1])
+            for number, plan in enumerate(plans):  # the first one that all keys fit
+                if trials[number] == 0:
+                    continue
+                staged = scanner.stage(plan, block)
+                if not staged.unfit:
+                    break
+                trials[number] -= 1
+            histogram = histograms[number]
+            if histogram is None:
+                histogram = np.zeros((*own.shape[:-1], plan.top + 1), np.int64)
+                histograms[number] = histogram
+            scanner.add(plan, staged, histogram)
             if not alone:
                 add(histograms, own)
                 histograms = [None] * len(plans)
@@ -111,36 +148,8 @@ def add_histograms(
     share(blocks, work, worker_count(workers, math.prod(source.shape), size))
 
 
-def _add_block(
-    scanner: Scanner,
-    plans: list[Plan],
-    trials: list[int],
-    block: Block,
-    nan: str,
-    histograms: list[Values | None],
-    curves: tuple[int, ...],
-) -> None:
-    """Add a block to the histograms of the first plan that its keys fit.
-
-    `trials` are the numbers of blocks that may still not fit each plan before it is given up.
-    """
-    for number, plan in enumerate(plans):
-        if trials[number] == 0:
-            continue
-        staged = scanner.stage(plan, block)
-        if staged.nan and nan == "raise":
-            raise ValueError(NAN_MESSAGE)
-        if not staged.unfit:
-            break
-        trials[number] -= 1
-    histogram = histograms[number]
-    if histogram is None:
-        histogram = histograms[number] = np.zeros((*curves, plan.top + 1), np.int64)
-    scanner.add(plan, staged, histogram)
-
-
 def write_coefficients(
-    scanner: Scanner, plan: Plan, nan: str, workers: int | None, out: NDArray[np.int8]
+    scanner: Scanner, plan: Plan, workers: int | None, out: NDArray[np.int8]
 ) -> None:
     """Write the coefficients of a volume, or of the images of a stack, to `out`."""
     shape = scanner.source.shape
@@ -149,8 +158,6 @@ def write_coefficients(
     def write(queue: Iterator[Block]) -> None:
         for block in queue:
             staged = scanner.stage(plan, block)
-            if staged.nan and nan == "raise":
-                raise ValueError(NAN_MESSAGE)
             z, y, x = block.start
             scanner.scan(staged, NO_HISTOGRAM, flat, (z * shape[1] + y) * shape[2] + x)
 

@@ -18,16 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.pool import thread_count
+from ecc_core._orthants import ORTHANTS
+from ecc_core._request.resources import available_cores
+
+Floats = NDArray[np.float64]
 
 BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
 TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
 MOST_CELLS = 2**20
+SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
+SMALL = 2**20  # points times directions below which a second thread costs more than it saves
+
+
+def workers_for(workers: int | None, work: int) -> int:
+    """Return the number of threads for so many points times directions."""
+    return thread_count(workers, available_cores() if work > SMALL else 1)
 
 
 class Grid(NamedTuple):
     """Sorted levels and what it takes to guess where a height lies among them."""
 
-    levels: NDArray[np.float64]
+    levels: Floats
     origin: float
     scale: float
     """Cells a unit of height; ``(height - origin) * scale`` is the place on the grid."""
@@ -36,7 +48,7 @@ class Grid(NamedTuple):
     spaced, then the cells end at the levels."""
 
 
-def make_grid(levels: NDArray[np.float64], reach: float, *, scaled: bool = False) -> Grid:
+def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
     """Return the grid of sorted levels for heights of at most `reach`, in magnitude.
 
     A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
@@ -96,14 +108,6 @@ def _guess(
 
 
 @subroutine(error_model="numpy")
-def _settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
-    """Find the bins, with certainty."""
-    for i in range(x.size):
-        height = (directions[d, 0] * z[i] + directions[d, 1] * y[i]) + directions[d, 2] * x[i]
-        bins[i] = _place(height, grid)
-
-
-@subroutine(error_model="numpy")
 def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size
@@ -131,7 +135,9 @@ def add_points(
         xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
         for d in range(part[0], part[1]):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
-                _settle(xs, ys, zs, directions, d, grid, bins)
+                for i in range(xs.size):  # with certainty
+                    row = directions[d, 0] * zs[i] + directions[d, 1] * ys[i]
+                    bins[i] = _place(row + directions[d, 2] * xs[i], grid)
             _scatter(bins, ws, histograms, d)
 
 

@@ -1,7 +1,12 @@
-"""Memory and threads of the transform on the CPU.
+"""Transforms of masks and of weights: memory, threads, and the critical points of a mask.
 
 Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
 length 1. Directions are sorted by orthant, and threads share them.
+
+One kernel serves both constructions of masks (see :mod:`ecc_core._orthants`): the V- on the mask,
+the T- on its complement. It lists critical points, once an orthant, for the histograms of their
+heights. Points are bits, padded by one on both sides of every axis that the image has, in words of
+64 points, row after row. Outside of the image all bits are `outside`.
 """
 
 from __future__ import annotations
@@ -9,42 +14,180 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import ranges, share, thread_count
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros, small_keys
+from ecc_core._backends.cpu.pool import ranges, share
 from ecc_core._backends.cpu.sources import copy_box
-from ecc_core._backends.cpu.transforms.heights import accumulate, make_grid
-from ecc_core._backends.cpu.transforms.mask import ALL, NONE, count_mask, link, pack
-from ecc_core._backends.cpu.transforms.regions import (
-    count_regions,
-    list_corners,
-    measure_regions,
-    sort_points,
+from ecc_core._backends.cpu.transforms.heights import (
+    BLOCK,
+    SIGNS,
+    Floats,
+    Grid,
+    accumulate,
+    add_points,
+    make_grid,
+    workers_for,
 )
+from ecc_core._backends.cpu.transforms.regions import find_regions, region_transforms
 from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, place_weights
-from ecc_core._orthants import (
-    ORTHANTS,
-    Axes,
-    Directions,
-    Frame,
-    coefficient_table,
-    place_points,
-    sort_directions,
-)
-from ecc_core._request.filtration import uses_cubes
-from ecc_core._request.resources import available_cores
+from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 from ecc_core._request.transform import MOST_WEIGHT
 
-Floats = NDArray[np.float64]
+__all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "weighted_transform"]
 
-CORNERS = 2**18  # room for the corners of a few rows of a label image
-CHUNK = 64  # regions that a thread takes at a time
-SIGNS = 1 - 2 * (np.arange(ORTHANTS)[:, None] >> np.array([2, 1, 0]) & 1)  # (slices, rows, columns)
-SMALL = 2**20  # points times directions below which a second thread costs more than it saves
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+NONE, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(63)
+TILE = 512  # words at a time: their planes stay in the first-level cache
+FLUSH = 4096  # points to collect before they are projected on the directions
+ROOM = FLUSH + 64
 SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
+
+
+@kernel(error_model="numpy")
+def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
+    """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
+
+    The padding is there already.
+    """
+    slices, rows, columns = pixels.shape
+    _, padded_rows, words = padded
+    before_slices, before_rows = (padded[0] - slices) >> 1, (padded_rows - rows) >> 1
+    flat = pixels.reshape(-1)
+    whole = columns >> 6
+    for z in range(slices):
+        for y in range(rows):
+            source = (z * rows + y) * columns
+            target = ((z + before_slices) * padded_rows + y + before_rows) * words
+            carry = NONE
+            for i in range(whole):
+                word = ~small_keys(flat, source + 64 * i, NONE)
+                bits[target + i] = ((word << ONE) | carry) ^ outside
+                carry = word >> TOP
+            word = NONE
+            for x in range(64 * whole, columns):
+                if flat[source + x] != 0:
+                    word |= ONE << np.uint64(x & 63)
+            bits[target + whole] = ((word << ONE) | carry) ^ outside
+
+
+@kernel(error_model="numpy")
+def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
+    """Write the planes of the pairs of set points along the last axis, by either of the two.
+
+    What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
+    """
+    for start in range(0, bits.size, words):
+        carry = NONE
+        for i in range(start, start + words):
+            word = bits[i]
+            following = bits[i + 1] if i + 1 < start + words else NONE
+            back[i] = word & ((word << ONE) | carry)
+            forward[i] = word & ((word >> ONE) | (following << TOP))
+            carry = word >> TOP
+
+
+@kernel(error_model="numpy")
+def _active_words(
+    bits: Any, edges: Any, tile: Any, end: Any, offsets: Any, present: Any, planes: Any, active: Any
+) -> Any:
+    """List the words of ``tile:end`` with critical points, and how many there are.
+
+    `offsets` are the distances to the words of the neighbours in the next slice and row, and
+    `present` is all ones for the axes that the image has. Writes to `planes`, for each word, which
+    coefficients are not zero, negative, and -2. The coefficient of a point is 1 - (edges) +
+    (squares) - (cube) of the cells that span to set neighbours alone, which is 1 - (Euler
+    characteristic of a complex on 3 vertices), so it lies in -2..1.
+    """
+    count, (depth, row), (has_depth, has_row) = end - tile, offsets, present
+    nonzero, negative, double = planes[:count], planes[TILE : TILE + count], planes[2 * TILE :]
+    points, points_row = bits[tile:end], bits[tile + row : end + row]
+    points_depth = bits[tile + depth : end + depth]
+    points_both = bits[tile + row + depth : end + row + depth]
+    links, links_row = edges[tile:end], edges[tile + row : end + row]
+    links_depth = edges[tile + depth : end + depth]
+    links_both = edges[tile + row + depth : end + row + depth]
+    for i in range(count):
+        here, x = points[i], links[i]
+        y, xy = here & points_row[i] & has_row, x & links_row[i] & has_row
+        z, xz = here & points_depth[i] & has_depth, x & links_depth[i] & has_depth
+        yz = y & z & points_both[i]
+        cube = xy & xz & links_both[i]
+        positive = (here & ~(x | y | z)) | (xy & xz & yz & ~cube)
+        odd = here ^ x ^ y ^ z ^ xy ^ xz ^ yz ^ cube
+        two = x & y & z & ~(xy | xz | yz)
+        negative[i] = (odd & ~positive) | two
+        nonzero[i] = positive | negative[i]
+        double[i] = two
+    found = np.int64(0)
+    for i in range(count):  # without branches, which nothing could predict
+        active[found] = tile + i
+        found += np.int64(nonzero[i] != 0)
+    return found
+
+
+@kernel(error_model="numpy")
+def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: Any) -> Any:
+    """Append the critical points of a word; `here` is its (slice, row, column) position."""
+    x, y, z, weights = points
+    depth, height, column = here
+    nonzero, negative, double = planes[at], planes[at + TILE], planes[at + 2 * TILE]
+    while nonzero != NONE:
+        bit = count_trailing_zeros(nonzero)
+        nonzero &= nonzero - ONE
+        x[count], y[count], z[count] = widths[column + bit], height, depth
+        minus_one = np.int64((negative >> np.uint64(bit)) & ONE)
+        minus_two = np.int64((double >> np.uint64(bit)) & ONE)
+        weights[count] = 1 - 2 * minus_one - minus_two
+        count += 1
+    return count
+
+
+@kernel(error_model="numpy")
+def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -> None:
+    """Add the critical points of each orthant to the histograms of its directions.
+
+    `bits` are the points, the two results of :func:`link`, and the shape in words. `given` are the
+    axes that the image has, steps and shifts of orthants, and the coordinates of the points (V) or
+    corners (T) along the three axes. `chosen` are directions and their orthants: those of orthant i
+    are ``starts[i]:starts[i + 1]``.
+    """
+    (points_set, links, (_, rows, words)), (directions, starts) = bits, chosen
+    axes, frames, (depths, heights, widths) = given
+    present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
+    points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
+    bins = np.empty(BLOCK, dtype=np.uint32)
+    planes = np.empty(3 * TILE, dtype=np.uint64)
+    active = np.empty(TILE + 1, dtype=np.int64)
+    for orthant in range(ORTHANTS):
+        part = (starts[orthant], starts[orthant + 1])
+        if part[0] == part[1]:
+            continue
+        steps, shifts = frames[orthant, 0], frames[orthant, 1]
+        offsets = (steps[0] * rows * words, steps[1] * words)
+        edges = links[1] if steps[2] > 0 else links[0]
+        count = 0
+        for slice_ in range(depths.size):
+            begin = ((slice_ + shifts[0]) * rows + shifts[1]) * words
+            end = begin + heights.size * words
+            for tile in range(begin, end, TILE):
+                stop = min(tile + TILE, end)
+                found = _active_words(
+                    points_set, edges, tile, stop, offsets, present, planes, active
+                )
+                for i in range(found):
+                    place = active[i] - begin
+                    row = np.int64(np.uint32(place) // np.uint32(words))
+                    here = (depths[slice_], heights[row], 64 * (place - row * words) - shifts[2])
+                    count = _collect(planes, active[i] - tile, here, widths, points, count)
+                    if count >= FLUSH:
+                        add_points(points, count, directions, part, grid, bins, histograms)
+                        count = 0
+        add_points(points, count, directions, part, grid, bins, histograms)
 
 
 def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
@@ -53,65 +196,33 @@ def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
 
 
 def _share_directions(
-    directions: Directions, workers: int, count: Callable[[slice, tuple[Any, ...]], None]
-) -> None:
-    """Call `count` on parts of the directions, and these with where each orthant starts."""
+    frame: Frame,
+    directions: Floats,
+    heights: Floats,
+    workers: int,
+    count: Callable[[slice, tuple[Any, ...], tuple[Any, ...], Grid], None],
+) -> NDArray[np.intp]:
+    """Call `count` on parts of the directions, sorted by orthant, and return their order.
 
-    def work(parts: Iterator[tuple[int, int]]) -> None:
-        for part in (slice(*ends) for ends in parts):
-            count(part, (directions.vectors[part], _starts(directions.orthant[part])))
-
-    share(ranges(len(directions.orthant), workers), work, workers)
-
-
-def _starts(orthants: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.searchsorted(orthants, np.arange(ORTHANTS + 1)).astype(np.int64)
-
-
-def _given(frame: Frame) -> tuple[Any, ...]:
-    """Return the axes of an image, two vectors for each orthant, and the coordinates of points.
-
-    The vectors are the steps to the neighbours that cells span to (T: on the complement), and the
-    padded index of the first position.
+    It takes a part, what is given of the image, the directions and where each orthant starts, and
+    the grid of heights. Given are the axes, two vectors for each orthant, and the coordinates of
+    points. The vectors are the steps to the neighbours that cells span to (T: on the complement),
+    and the padded index of the first position.
     """
+    by_orthant = sort_directions(directions)
+    grid = make_grid(heights, frame.reach)
     steps = SIGNS * frame.axes * (1 if frame.cubes else -1)
     # The cube that stands for a corner lies before it along s, the first one in the padding.
     shifts = np.where(SIGNS > 0, not frame.cubes, 1) * frame.axes
-    return frame.axes, np.stack([steps, shifts], axis=1), frame.positions
+    given = frame.axes, np.stack([steps, shifts], axis=1), frame.positions
 
+    def work(parts: Iterator[tuple[int, int]]) -> None:
+        for part in (slice(*ends) for ends in parts):
+            starts = np.searchsorted(by_orthant.orthant[part], np.arange(ORTHANTS + 1))
+            count(part, given, (by_orthant.vectors[part], starts), grid)
 
-def _workers(workers: int | None, work: int) -> int:
-    return thread_count(workers, available_cores() if work > SMALL else 1)
-
-
-def _collect(
-    directions: Directions, histograms: NDArray[Any], heights: int, frame: Frame
-) -> NDArray[Any]:
-    """Return the curves in the caller's order, with the sign that the construction needs."""
-    values = np.empty((len(histograms), heights), dtype=histograms.dtype)
-    accumulate(histograms, directions.order, frame.sign, values)
-    return values
-
-
-def _bits(mask: NDArray[np.bool_], frame: Frame) -> tuple[Any, ...]:
-    """Return a mask, or for the T-construction its complement, as planes of bits.
-
-    These are the points, pairs of set points along the last axis, by the later and the earlier of
-    the two, and the numbers of slices, rows and words a row.
-    """
-    outside = ALL if frame.cubes else NONE
-    words = (frame.shape[2] + 2 + 63) // 64
-    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
-    bits = np.full(math.prod(padded), outside)
-    back, forward = np.empty_like(bits), np.empty_like(bits)
-    pixels = mask.view(np.uint8).reshape(frame.shape)
-    if not pixels.flags.c_contiguous:
-        laid_out = np.empty(frame.shape, np.uint8)
-        copy_box(pixels, laid_out.reshape(-1))
-        pixels = laid_out
-    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
-    link(bits, words, back, forward)
-    return bits, (back, forward), padded
+    share(ranges(len(directions), workers), work, workers)
+    return by_orthant.order
 
 
 def mask_transform(
@@ -127,16 +238,30 @@ def mask_transform(
     `workers` None for as many threads as there are cores.
     """
     frame = place_points(mask.shape, spacing, connectivity)
-    by_orthant = sort_directions(directions)
-    grid = make_grid(heights, frame.reach)
-    bits, given = _bits(mask, frame), _given(frame)
+    # Points, for the T-construction of the complement, as planes of bits
+    outside = ALL if frame.cubes else NONE
+    words = (frame.shape[2] + 2 + 63) // 64
+    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
+    bits = np.full(math.prod(padded), outside)
+    back, forward = np.empty_like(bits), np.empty_like(bits)
+    pixels = mask.view(np.uint8).reshape(frame.shape)
+    if not pixels.flags.c_contiguous:
+        laid_out = np.empty(frame.shape, np.uint8)
+        copy_box(pixels, laid_out.reshape(-1))
+        pixels = laid_out
+    pack(np.require(pixels, requirements=("W",)), padded, outside, bits)
+    link(bits, words, back, forward)
+    planes = bits, (back, forward), padded
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
-    def count(part: slice, chosen: tuple[Any, ...]) -> None:
-        count_mask(bits, given, chosen, grid, histograms[part])
+    def count(part: slice, *given: Any) -> None:
+        count_mask(planes, *given, histograms[part])
 
-    _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
-    return _collect(by_orthant, histograms, heights.size, frame)
+    workers = workers_for(workers, mask.size * len(directions) // SPARSE)
+    order = _share_directions(frame, directions, heights, workers, count)
+    values = np.empty((len(directions), heights.size), dtype=np.int64)
+    accumulate(histograms, order, frame.sign, values)
+    return values
 
 
 def weighted_transform(
@@ -152,8 +277,6 @@ def weighted_transform(
     Points of weight 0 are no part of the complex.
     """
     frame = place_points(weights.shape, spacing, connectivity)
-    by_orthant = sort_directions(directions)
-    grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
     sides = tuple(zip(frame.axes, frame.shape, strict=True))
     outside = -absent if frame.cubes else absent
@@ -164,102 +287,13 @@ def weighted_transform(
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
-    def count(part: slice, chosen: tuple[Any, ...]) -> None:
-        given = values, absent, *_given(frame), float(spacing[-1])
-        count_weights(given, chosen, grid, histograms[part], curves[part])
+    def count(part: slice, given: tuple[Any, ...], *chosen: Any) -> None:
+        given = values, absent, *given, float(spacing[-1])
+        count_weights(given, *chosen, histograms[part], curves[part])
 
-    _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
-    values = _collect(by_orthant, histograms, heights.size, frame)
-    values[by_orthant.order] += frame.sign * curves[:, : heights.size]
-    return values
-
-
-class Regions(NamedTuple):
-    """The critical points of labelled regions, each centred in its bounding box."""
-
-    labels: NDArray[np.int64]
-    """Labels of the regions, increasing."""
-    radii: Floats
-    """Half the diagonal of each bounding box of closed pixels."""
-    points: tuple[NDArray[Any], ...]
-    """Coordinates (x, y, z) and weights, sorted by orthant and region."""
-    offsets: NDArray[np.int64]
-    """(orthants, regions + 1): where the points of each region start."""
-
-
-def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> NDArray[Any]:
-    """Return the corners of all labels."""
-    image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
-    lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
-    columns = image.shape[2]
-    rows, marks = np.zeros((4, columns + 2), labels.dtype), np.zeros((columns + 8) // 8, np.uint64)
-    scratch = rows, marks.view(np.uint8), marks, np.empty(8, labels.dtype)
-    room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
-    line, chunks = 0, []
-    while line < lines:
-        line, count = list_corners(image, axes, critical, line, scratch, room)
-        chunks.append(room[:, :count].copy())
-    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
-
-
-def _number(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct labels, increasing, and the place of each label among them."""
-    largest = int(found.max(initial=0))
-    if largest > 8 * found.size:
-        return np.unique(found, return_inverse=True)
-    seen = np.zeros(largest + 1, dtype=np.bool_)
-    seen[found] = True
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
-
-
-def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Regions:
-    """Find the critical points of all regions of an int32 or int64 label image."""
-    missing = 3 - labels.ndim
-    axes = (0,) * missing + (1,) * labels.ndim
-    table = coefficient_table(labels.ndim, connectivity)
-    critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
-    corners = _corners(labels, axes, critical)
-    present, region = _number(corners[3])
-    boxes = np.empty((present.size, 3, 2), dtype=np.int64)
-    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-    counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
-    measure_regions(corners, region, critical, boxes, counts)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    offsets = ends[present.size * np.arange(ORTHANTS)[:, None] + np.arange(present.size + 1)]
-    points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
-    steps = np.zeros(3)
-    steps[missing:] = spacing
-    far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
-    tables = table, critical, far
-    sort_points(corners, region, boxes, steps, tables, offsets[:, :-1].copy(), points)
-    sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
-    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
-
-
-def region_transforms(
-    regions: Regions,
-    directions: Floats,
-    heights: Floats,
-    scales: Floats | None,
-    workers: int | None = 1,
-) -> NDArray[np.int64]:
-    """Return the transforms (regions, directions, heights), int64.
-
-    The levels of a region are the heights times its scale.
-    """
-    by_orthant = sort_directions(directions)
-    chosen = by_orthant.vectors, by_orthant.order, _starts(by_orthant.orthant)
-    count = len(regions.labels)
-    factors = np.ones(count) if scales is None else scales
-    reach = float((3 * regions.radii / factors).max(initial=0.0))
-    grid = make_grid(heights, reach, scaled=scales is not None)
-    values = np.empty((count, len(directions), heights.size), dtype=np.int64)
-
-    def work(chunks: Iterator[int]) -> None:
-        for first in chunks:
-            part, given = (first, min(first + CHUNK, count)), (regions.points, regions.offsets)
-            count_regions(*given, chosen, grid, factors, part, values)
-
-    critical = len(regions.points[0]) // ORTHANTS
-    share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))
-    return values
+    workers = workers_for(workers, weights.size * len(directions))
+    order = _share_directions(frame, directions, heights, workers, count)
+    result = np.empty((len(directions), heights.size), dtype=weights.dtype)
+    accumulate(histograms, order, frame.sign, result)
+    result[order] += frame.sign * curves[:, : heights.size]
+    return result

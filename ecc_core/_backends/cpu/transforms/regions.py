@@ -10,16 +10,31 @@ the corners also tell its bounding box.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.transforms.heights import BLOCK, Grid, accumulate, add_points
-from ecc_core._orthants import ORTHANTS
+from ecc_core._backends.cpu.pool import share
+from ecc_core._backends.cpu.transforms.heights import (
+    BLOCK,
+    SIGNS,
+    Floats,
+    Grid,
+    accumulate,
+    add_points,
+    make_grid,
+    workers_for,
+)
+from ecc_core._orthants import ORTHANTS, Axes, coefficient_table, sort_directions
+from ecc_core._request.filtration import uses_cubes
 
 NONE, ONE = np.uint64(0), np.uint64(1)
+CORNERS = 2**18  # room for the corners of a few rows of a label image
+CHUNK = 64  # regions that a thread takes at a time
 
 
 @subroutine(error_model="numpy")
@@ -189,3 +204,91 @@ def count_regions(
             add_points(found, end - begin, directions, (first, last), own, bins, histograms)
             accumulate(histograms[first:last], order[first:last], 1, values[region])
             histograms[first:last] = 0
+
+
+class Regions(NamedTuple):
+    """The critical points of labelled regions, each centred in its bounding box."""
+
+    labels: NDArray[np.int64]
+    """Labels of the regions, increasing."""
+    radii: Floats
+    """Half the diagonal of each bounding box of closed pixels."""
+    points: tuple[NDArray[Any], ...]
+    """Coordinates (x, y, z) and weights, sorted by orthant and region."""
+    offsets: NDArray[np.int64]
+    """(orthants, regions + 1): where the points of each region start."""
+
+
+def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> NDArray[Any]:
+    """Return the corners of all labels."""
+    image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
+    lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
+    columns = image.shape[2]
+    rows, marks = np.zeros((4, columns + 2), labels.dtype), np.zeros((columns + 8) // 8, np.uint64)
+    scratch = rows, marks.view(np.uint8), marks, np.empty(8, labels.dtype)
+    room = np.empty((5, max(8 * (columns + 1), CORNERS)), dtype=labels.dtype)
+    line, chunks = 0, []
+    while line < lines:
+        line, count = list_corners(image, axes, critical, line, scratch, room)
+        chunks.append(room[:, :count].copy())
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+
+
+def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Regions:
+    """Find the critical points of all regions of an int32 or int64 label image."""
+    missing = 3 - labels.ndim
+    axes = (0,) * missing + (1,) * labels.ndim
+    table = coefficient_table(labels.ndim, connectivity)
+    critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
+    corners = _corners(labels, axes, critical)
+    found, largest = corners[3], int(corners[3].max(initial=0))
+    if largest > 8 * found.size:
+        present, region = np.unique(found, return_inverse=True)
+    else:
+        seen = np.zeros(largest + 1, dtype=np.bool_)
+        seen[found] = True
+        present, region = np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
+    boxes = np.empty((present.size, 3, 2), dtype=np.int64)
+    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
+    measure_regions(corners, region, critical, boxes, counts)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    offsets = ends[present.size * np.arange(ORTHANTS)[:, None] + np.arange(present.size + 1)]
+    points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
+    steps = np.zeros(3)
+    steps[missing:] = spacing
+    far = np.ones_like(SIGNS) if uses_cubes(connectivity) else 1 + SIGNS
+    tables = table, critical, far
+    sort_points(corners, region, boxes, steps, tables, offsets[:, :-1].copy(), points)
+    sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
+    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
+
+
+def region_transforms(
+    regions: Regions,
+    directions: Floats,
+    heights: Floats,
+    scales: Floats | None,
+    workers: int | None = 1,
+) -> NDArray[np.int64]:
+    """Return the transforms (regions, directions, heights), int64.
+
+    The levels of a region are the heights times its scale.
+    """
+    by_orthant = sort_directions(directions)
+    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
+    chosen = by_orthant.vectors, by_orthant.order, starts
+    count = len(regions.labels)
+    factors = np.ones(count) if scales is None else scales
+    reach = float((3 * regions.radii / factors).max(initial=0.0))
+    grid = make_grid(heights, reach, scaled=scales is not None)
+    values = np.empty((count, len(directions), heights.size), dtype=np.int64)
+
+    def work(chunks: Iterator[int]) -> None:
+        for first in chunks:
+            part, given = (first, min(first + CHUNK, count)), (regions.points, regions.offsets)
+            count_regions(*given, chosen, grid, factors, part, values)
+
+    critical = len(regions.points[0]) // ORTHANTS
+    share(range(0, count, CHUNK), work, workers_for(workers, critical * len(directions)))
+    return values

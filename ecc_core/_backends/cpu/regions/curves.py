@@ -1,29 +1,45 @@
-"""Scan a staged block of keys and labels: the coefficients of each region by itself.
+"""Curves of all labelled regions of an image in one pass.
 
-A point owns a cell if its key is the largest of the cell. In the V-construction of one region, a
-point owns no cell that extends beyond the region; in the T-construction, points outside own none.
+A scan finds the coefficients of each region by itself. A point owns a cell if its key is the
+largest of the cell. In the V-construction of one region, a point owns no cell that extends beyond
+the region; in the T-construction, points outside own none.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
+import threading
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH
-from ecc_core._backends.cpu.scans.vector_coefficients import (
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.llvm import at_least, count_trailing_zeros, equal, small_keys
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
+from ecc_core._backends.cpu.scans.blocks import FRONT, cut, lay_out
+from ecc_core._backends.cpu.scans.kernels import ALL, EVENT_FLUSH, EVENT_ROOM, NONE, ONE
+from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
     append_coefficients,
     append_compressed,
 )
-from ecc_core._backends.cpu.vector_bits import at_least, equal, small_keys
+from ecc_core._backends.cpu.scans.stacks import cumulate
+from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
 
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-ONE = np.uint64(1)
-NONE = np.uint64(0)
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+FEW_LEVELS = 128  # for which looking up 8-bit values pays
+MOST_BINS = 1 << 23  # of all threads together, if one of them does not need more
+CURVES_AT_ONCE = 1 << 10
 TOP = np.uint64(63)
 
 # Offsets (z, y, x) to the neighbours that come later in C order; first the 4 of the same slice.
@@ -222,3 +238,115 @@ def scan_regions(
                 elif wanted:
                     _scatter((a, b, c, d), wanted, point, keys, labels, histograms)
     _drain(event_keys, event_labels, event_coefficients, count, histograms)
+
+
+def region_curves(
+    image: Array,
+    labels: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """Ids of the regions, increasing, and their curves, (ids, n) int64."""
+    spatial, cubes = filtration.ndim, filtration.cubes
+    dtype, label_dtype = (array.dtype.newbyteorder("=") for array in (image, labels))
+    if image.size == 0:
+        return np.empty(0, label_dtype), np.zeros((0, thresholds.size), np.int64)
+    order, flips = memory_order(image)  # a region's curve does not depend on them
+    lead = (None,) * (3 - spatial)
+    image, labels = (array.transpose(order)[flips][lead] for array in (image, labels))
+    sources = Source(image), Source(labels, "labels")
+    # One plan that fits all keys. Tables keep the histograms of many regions small.
+    few = thresholds.size < FEW_LEVELS
+    options: Any = {"masked": few, "points": 0}
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)[-1]
+    blocks = cut(image.shape, 4, max(spatial, 2))
+    count = worker_count(workers, image.size, 1)
+    caller = threading.get_ident()
+
+    def work(queue: Iterator[Block]) -> tuple[Numbering, Array]:
+        # Of regions that are scattered over the image each thread would hold all histograms.
+        most = math.inf if threading.get_ident() == caller else MOST_BINS // count
+        return _count(queue, *sources, plan, filtration, len(blocks), most)
+
+    numberings, histograms = zip(*share(blocks, work, count), strict=True)
+    ids, rows = merge_ids(numberings)
+    result = np.zeros((ids.size, thresholds.size), np.int64)
+    sign = -1 if cubes and spatial == 3 else 1
+
+    def sum_up(queue: Iterator[int]) -> None:
+        for first in queue:
+            part = slice(first, first + CURVES_AT_ONCE)
+            for histogram, own in zip(histograms, rows, strict=True):
+                cumulate(histogram, own[part], cubes, sign, plan.entered, result[part])
+
+    if result.size:
+        parts = range(0, ids.size, CURVES_AT_ONCE)
+        share(parts, sum_up, worker_count(workers, result.size, 1))
+    return ids.astype(label_dtype), result
+
+
+def _count(
+    queue: Iterator[Block],
+    image: Source,
+    labels: Source,
+    plan: Plan,
+    filtration: Filtration,
+    total: int,
+    most: float,
+) -> tuple[Numbering, Array]:
+    """Return the numbers of the regions of some of `total` blocks, and their histograms.
+
+    The block with which there are more than `most` bins is the last one.
+    """
+    volume, bins = filtration.ndim == 3, plan.top + 1
+    directions = len(DIRECTIONS) if volume else 4
+    owned = np.empty(2 * directions, np.uint64) if volume else None
+    numbering = Numbering(labels.token.dtype)
+    # Narrow counts take less of the cache; a coefficient is at most 7.
+    counts = np.int32 if image.array.size < 1 << 28 else np.int64
+    histograms = np.zeros((0, bins), counts)
+    for block in queue:
+        layout = lay_out(block, image.shape, 3 if volume else 2, spare_words=2)
+        size, step = layout.size + 2 * FRONT, layout.steps[0]
+        keys = scratch.take("keys", size, plan.key_dtype)
+        place = layout.at + FRONT, layout.steps
+        read, values = image.box(layout.box)
+        nan, _ = plan.load(read, keys, place)
+        # In 2-D the slices before and behind the only one are not read.
+        cleared = slice(0, size) if volume else slice(FRONT + step - 1, FRONT + 2 * step + 1)
+        background = partial(_background, size, cleared)
+        regions, shown = numbering.stage(labels, layout.box, background, *place)
+        if nan and np.isnan(values[shown != 0]).any():
+            raise ValueError(NAN_MESSAGE)
+        held, needed = len(histograms), numbering.count
+        if needed > held:  # zeros that are not used yet take no memory
+            expected = min(needed * total, MOST_BINS // bins) if held == 0 else 2 * held
+            known, histograms = histograms, np.zeros((max(needed, expected), bins), counts)
+            histograms[:held] = known
+        _, rows, columns, lead, _, _ = layout.geometry
+        words = lead + -(-columns // 64) + 1
+        scan_regions(
+            keys[FRONT:],
+            regions[FRONT:],
+            layout.geometry,
+            directions,
+            filtration.cubes,
+            scratch.take("planes", 4 * directions * words * (rows + 2), np.uint64),
+            owned,
+            scratch.take("event keys", EVENT_ROOM, plan.key_dtype),
+            scratch.take("event regions", EVENT_ROOM, regions.dtype),
+            scratch.take("event coefficients", EVENT_ROOM, np.int8),
+            histograms,
+        )
+        if needed * bins > most:
+            break
+    return numbering, histograms
+
+
+def _background(size: int, cleared: slice, dtype: np.dtype[Any]) -> Array:
+    """Return numbers of regions, which are 0 where they are read."""
+    regions = scratch.take("regions", size, dtype)
+    regions[cleared] = 0
+    return regions

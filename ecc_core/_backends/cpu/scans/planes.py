@@ -1,4 +1,8 @@
-"""Coefficients from planes of comparisons: carry-save sums of planes, queues of non-zero rows.
+"""Bit planes of comparisons, coefficients as their carry-save sums, and queues of non-zero rows.
+
+A plane has one bit for each of 64 points, one word for a row of them. A point's key is compared
+with that of its neighbour along one axis; the larger one owns the cell between them, and ties go to
+the lower index. ``docs/design/cpu.md`` derives the formulas.
 
 numba does not vectorise these loops by itself, so they are portable LLVM vector IR; vectors are 64
 lanes wide, and LLVM splits them on narrower machines.
@@ -11,25 +15,72 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 from numba import config, types
+from numba.core import cgutils
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.scans.vector_planes import LANES
+from ecc_core._backends.cpu.llvm import WORD_LANES as LANES
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7
 REGISTER = 512  # bits
 
-
-def _has_compress() -> bool:
-    """Return whether the target compresses bytes in registers. Elsewhere LLVM's code is slow."""
-    if config.CPU_FEATURES is not None:
-        return "+avx512vbmi2" in config.CPU_FEATURES
-    if config.CPU_NAME not in (None, "host"):
-        return False
-    return bool(llvmlite.binding.get_host_cpu_features().get("avx512vbmi2", False))
+# Whether the target compresses bytes in registers; elsewhere LLVM's code is slow
+if config.CPU_FEATURES is not None:
+    HAS_COMPRESS = "+avx512vbmi2" in config.CPU_FEATURES
+else:
+    features = llvmlite.binding.get_host_cpu_features()
+    HAS_COMPRESS = config.CPU_NAME in (None, "host") and features.get("avx512vbmi2", False)
 
 
-HAS_COMPRESS = _has_compress()
+@llvm.operation()
+def write_planes(
+    builder: Any, keys: Any, starts: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
+) -> None:
+    """Write the planes of comparisons of `rows` rows of one 64-point column.
+
+    `starts` are the places of the first row in a slice and, in 3-D, in the next one. Writes the
+    planes of row r at ``planes[out + r + kind * stride]``; the kinds are 0: x >= below, 1: max(x,
+    right) >= the same below, 2: x >= right, and in 3-D 3: x, 4: max over x, 5: max over y, 6: max
+    over xy, each >= the same a slice on.
+    """
+    vector = ir.VectorType(keys.element, LANES)
+    kept = [[cgutils.alloca_once(builder, vector) for _ in range(3)] for _ in starts]
+
+    def maximum(a: Any, b: Any) -> Any:
+        return builder.select(builder.icmp_unsigned(">", a, b), a, b)
+
+    def load(row: Any) -> list[Any]:
+        """Return the keys of a row, those of their neighbours along x, and their maxima."""
+        loaded = []
+        for start in starts:
+            offset = builder.add(start, builder.mul(row, pitch))
+            here = keys.load(offset, LANES)
+            right = keys.load(builder.add(offset, llvm.I64(1)), LANES)
+            loaded.append((here, right, maximum(here, right)))
+        return loaded
+
+    def keep(loaded: list[Any]) -> None:  # for the next turn
+        for slots, values in zip(kept, loaded, strict=True):
+            for slot, value in zip(slots, values, strict=True):
+                builder.store(value, slot)
+
+    keep(load(llvm.I64(0)))
+    with cgutils.for_range(builder, rows) as loop:
+        current = [[builder.load(slot) for slot in slots] for slots in kept]
+        coming = load(builder.add(loop.index, llvm.I64(1)))
+        (here, right, across), (below, _, below_across) = current[0], coming[0]
+        pairs = [(here, below), (across, below_across), (here, right)]
+        if len(starts) > 1:
+            (there, _, there_across), (under, _, under_across) = current[1], coming[1]
+            pairs += [(here, there), (across, there_across)]
+            pairs.append((maximum(here, below), maximum(there, under)))
+            pairs.append((maximum(across, below_across), maximum(there_across, under_across)))
+        base = builder.add(out, loop.index)
+        for kind, pair in enumerate(pairs):
+            plane = builder.bitcast(builder.icmp_unsigned(">=", *pair), llvm.I64)
+            offset = builder.add(base, builder.mul(stride, llvm.I64(kind)))
+            builder.store(plane, planes.one(offset))
+        keep(coming)
 
 
 class Logic:
@@ -37,16 +88,7 @@ class Logic:
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
-        self.ones = llvm.splat(llvm.I64, ROWS, -1)
-
-    def inv(self, a: Any) -> Any:
-        return self.builder.xor(a, self.ones)
-
-    def both(self, a: Any, b: Any) -> Any:
-        return self.builder.and_(a, b)
-
-    def either(self, a: Any, b: Any) -> Any:
-        return self.builder.or_(a, b)
+        self.inv, self.both, self.either = builder.not_, builder.and_, builder.or_
 
     def odd(self, *planes: Any) -> Any:
         result = planes[0]
@@ -88,7 +130,8 @@ class Logic:
         ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients`.
         """
         row, between, before = starts
-        to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))  # cells it owns
+        # Cells between rows that the row owns
+        to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))
         pairs = kind + 2  # the same maximised over y
         gained = self.total(
             self.inv(plane(between, kind)),
@@ -187,13 +230,13 @@ def coefficients(
         along, across = (logic.along_two_axes(plane, starts, k) for k in (0, 1))
     # The last axis: c = along - owns * across - (1 - owns before) * across before.
     owns = plane(row, 2)
-    of_next = logic.masked(across, logic.inv(owns))
+    of_next = logic.masked(across, builder.not_(owns))
     incoming = logic.shifted(of_next, carry, at, along, llvm.each(builder, edge, ROWS))
     total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)
     total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
     nonzero = total[0]
     for bits in total[1:]:
-        nonzero = logic.either(nonzero, bits)
+        nonzero = builder.or_(nonzero, bits)
     words = [*total, nonzero]
     for i, word in enumerate(words):
         out.store(word, llvm.I64(ROWS * i))

@@ -1,0 +1,272 @@
+"""Numbers of cells of each kind, of images and of labelled regions, at all thresholds.
+
+Cells and other groups of neighbouring points enter with the last of their points, which has the
+largest key. So the keys of all groups of a kind are the maxima of rows, one row for each point of
+the kind, and are counted afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.encoders.kernels import part_of
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
+from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
+from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
+from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._request.estimator import Cells
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+MOST_POINTS = 8  # of a group
+WORD = 64  # elements that loaders may write behind a row
+PLACES = 1 << 12  # that are compared at once
+TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
+POINTS_A_BIN = 16  # from which on four histograms pay
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+
+
+@subroutine()
+def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest: Any) -> None:
+    """Write the keys of groups of one kind, the first points of which follow each other."""
+    for point in range(group[0, 3]):
+        offset = group[point, 0] * strides[0] + group[point, 1] * strides[1] + group[point, 2]
+        others = part_of(keys, at + offset, size)
+        if point == 0:
+            for i in range(size):
+                latest[i] = others[i]
+        else:
+            for i in range(size):
+                latest[i] = max(latest[i], others[i])
+
+
+@kernel()
+def _count(
+    keys: Any, rows: Any, columns: Any, pitch: Any, first: Any, second: Any, third: Any, fourth: Any
+) -> None:
+    """Count the keys of some rows in four histograms in turn.
+
+    Equal keys often follow each other, and additions to a bin wait for each other.
+    """
+    whole = columns - columns % 4
+    for row in range(rows):
+        start = row * pitch
+        for i in range(np.uint64(start), np.uint64(start + whole), np.uint64(4)):
+            first[keys[i]] += 1
+            second[keys[i + ONE]] += 1
+            third[keys[i + TWO]] += 1
+            fourth[keys[i + THREE]] += 1
+        for i in range(np.uint64(start + whole), np.uint64(start + columns)):
+            first[keys[i]] += 1
+
+
+@kernel()
+def count_cells(
+    keys: Any, geometry: Any, groups: Any, spans: Any, latest: Any, histograms: Any
+) -> None:
+    """Add the groups of a block of staged keys to histograms (slices or 1, kinds, bins).
+
+    The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
+    along z, y and x, and for the first one the number of points, and `spans` (kinds, 3, 2) ranges
+    of the lowest corners, relative to the first point of the block. `latest` is scratch memory for
+    `TOGETHER` keys, or those of a row, and a vector.
+    """
+    _, _, _, lead, pitch, slice_stride = geometry
+    images, kinds, bins = histograms.shape
+    own = slice_stride + pitch + 64 * lead
+    step = max(1, TOGETHER // pitch)
+    for kind in range(kinds):
+        (z_start, z_stop), (y_start, y_stop), (x_start, x_stop) = spans[kind]
+        columns = x_stop - x_start
+        for image in range(images):
+            if images > 1:
+                z_start, z_stop = image, image + 1
+            found = histograms[image, kind]
+            points = (z_stop - z_start) * (y_stop - y_start) * columns
+            split = points > POINTS_A_BIN * bins
+            counts = np.zeros((4, bins), np.int64) if split else found.reshape((1, bins))
+            a, b, c, d = counts[0], counts[split * 1], counts[split * 2], counts[split * 3]
+            for z in range(z_start, z_stop):
+                for y in range(y_start, y_stop, step):
+                    rows = min(step, y_stop - y)
+                    at = own + z * slice_stride + y * pitch + x_start
+                    size = (rows - 1) * pitch + columns
+                    _find_latest(keys, groups[kind], at, size, (slice_stride, pitch), latest)
+                    _count(latest, rows, columns, pitch, a, b, c, d)
+            if split:
+                for key in range(bins):
+                    found[key] += counts[:, key].sum()
+
+
+@kernel()
+def count_groups(
+    points: Any, tables: Any, span: Any, every: Any, scratch: Any, histograms: Any
+) -> None:
+    """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
+
+    Points have keys, which are ranks, and the smallest enter first, and numbers of regions, from 1,
+    or 0 for points in no region, which surround the image. `tables` are the distances of the points
+    of a group from its lowest corner (kinds, points), and how many there are (kinds,). If `every`,
+    a group enters with the last of its points, if all are in one region. Otherwise it enters with
+    its first point in each region, which counts for the first of these points. `scratch` is for
+    keys and numbers of regions, 0 where none is counted.
+    """
+    (keys, labels), (groups, sizes), (latest, kept) = points, tables, scratch
+    count = span[1] - span[0]
+    for kind in range(groups.shape[0]):
+        for first in range(1 if every else sizes[kind]):
+            start = span[0] + groups[kind, first]
+            own, key = labels[start : start + count], keys[start : start + count]
+            for i in range(count):
+                latest[i], kept[i] = key[i], own[i]
+            for other in range(sizes[kind]):
+                start = span[0] + groups[kind, other]
+                region, key = labels[start : start + count], keys[start : start + count]
+                if every:
+                    for i in range(count):
+                        kept[i] = kept[i] if region[i] == own[i] else kept.dtype.type(0)
+                        latest[i] = max(latest[i], key[i])
+                else:
+                    for i in range(count):
+                        same = region[i] == own[i]
+                        kept[i] = kept.dtype.type(0) if same and other < first else kept[i]
+                        latest[i] = min(latest[i], key[i]) if same else latest[i]
+            for i in range(count):
+                if kept[i]:
+                    histograms[kept[i] - 1, kind, latest[i]] += 1
+
+
+def cell_counts(
+    image: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> Values:
+    """Return the numbers of cells of sets at sorted thresholds, (images, kinds, n) int64."""
+    result = np.zeros((image.shape[0], len(cells.groups), thresholds.size), np.int64)
+    if image.size == 0 or thresholds.size == 0:
+        return result
+    dtype = image.dtype.newbyteorder("=")
+    cubes = not cells.every  # cells enter with their first point: the last one in reversed order
+    options: Any = {"masked": mask is not None, "points": image[0].size}
+    plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)
+    order, _ = spatial_order(image[0])
+    groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
+    for part, view, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
+        counter = _Counter(Source(view), shown, filtration, cubes)
+        counter.groups, counter.spans, counter.sign = groups, spans, 1
+        add_histograms(counter, plans, workers, result[part])
+    return result
+
+
+def _tables(
+    cells: Cells, filtration: Filtration, shape: tuple[int, ...], order: list[int]
+) -> tuple[Values, Values]:
+    """Return the groups (kinds, points, 4) and the ranges of their lowest corners (kinds, 3, 2).
+
+    Groups are offsets along slices, rows and columns, the image's axes in an `order`, and the
+    number of points. Along axes that the image does not have ranges are those of one point.
+    """
+    ndim, kinds = len(shape), len(cells.groups)
+    own = slice(3 - ndim, 3)
+    groups = np.zeros((kinds, MOST_POINTS, 4), np.int64)
+    for kind, group in enumerate(cells.groups):
+        groups[kind, : len(group), own] = np.array(group)[:, order or slice(None)]
+        groups[kind, :, 3] = len(group)
+    spans = np.tile(np.array([0, 1]), (kinds, 3, 1))
+    # Groups that enter with their first point may extend one point beyond a closed border.
+    ends = np.zeros((kinds, ndim, 2), np.int64)
+    ends[..., 1] = np.array(shape) - filtration.boundary.missing
+    if filtration.boundary.is_closed:
+        ends[..., int(cells.every)] -= np.array(cells.extents)
+    spans[:, own] = ends[:, order or slice(None)]
+    return groups, spans
+
+
+class _Counter(Scanner):
+    """Counts of the cells of one block after another."""
+
+    groups: Values
+    spans: Values
+
+    def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
+        """Add a staged block to (images or 1, kinds, bins) histograms."""
+        layout, keys = staged.layout, staged.keys
+        if self.cubes:
+            fill_halo(keys, layout.geometry, layout.low, layout.high, int(self.ndim == 3), 0)
+        start, stop = np.array(staged.block)
+        spans = np.empty_like(self.spans)
+        spans[..., 0] = np.where(start > 0, 0, self.spans[..., 0])
+        spans[..., 1] = np.minimum(self.spans[..., 1], stop) - start
+        latest = scratch.take("latest", max(TOGETHER, layout.steps[1]), keys.dtype)
+        count_cells(keys, layout.geometry, self.groups, spans, latest, histograms)
+
+
+def region_cell_counts(
+    image: Array,
+    labels: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """Return the increasing ids of regions, and their numbers of cells, (ids, kinds, n) int64."""
+    if not (thresholds.size and labels.any()):
+        ids = np.unique(labels)
+        ids = ids[ids != 0]
+        return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
+    # The image is encoded with points in no region, which never enter, between its rows.
+    dtype = image.dtype.newbyteorder("=")
+    options: Any = {"masked": True, "points": image.size}
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
+    shape = (1,) * (3 - image.ndim) + image.shape
+    values, regions = Source(image.reshape(shape)), Source(labels.reshape(shape), "labels")
+    shown = Source((labels != 0).reshape(shape), "mask")
+    depth, height, width = values.shape
+    strides = ((height + 1) * (width + WORD), width + WORD)
+    start = sum((*strides, 1)[-image.ndim :])  # behind the lowest corners around the first one
+    size = start + depth * strides[0] + start
+    keys = np.empty(size, plan.key_dtype)
+    box = Block((0, 0, 0), (depth, height, width))
+    nan, _ = load_box(plan, values, shown, box, keys, start, strides)
+    if nan and filtration.nan == "raise":
+        raise ValueError(NAN_MESSAGE)
+    numbering = Numbering(regions.token.dtype)
+    place = start, strides
+    numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), *place)
+    ids, (rows,) = merge_ids([numbering])
+    groups, _ = _tables(cells, filtration, image.shape, [])
+    kinds, bins = len(groups), plan.top + 1
+    offsets = groups[..., :3] @ np.array([*strides, 1])
+
+    def work(queue: Iterator[tuple[int, int]]) -> Values:
+        histograms = np.zeros((ids.size, kinds, bins), np.int64)
+        memory = np.empty(PLACES, keys.dtype), np.empty(PLACES, numbers.dtype)
+        points, tables = (keys, numbers), (offsets, groups[:, 0, 3])
+        for span in queue:
+            count_groups(points, tables, span, cells.every, memory, histograms)
+        return histograms
+
+    last = size - int(offsets.max())
+    parts = [(place, min(place + PLACES, last)) for place in range(0, last, PLACES)]
+    total, *others = share(parts, work, worker_count(workers, size, ids.size * kinds * bins))
+    for other in others:
+        total += other
+    result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
+    curves = result.reshape(-1, thresholds.size)
+    cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
+    return ids.astype(labels.dtype), result[rows]

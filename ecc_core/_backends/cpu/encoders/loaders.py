@@ -1,0 +1,248 @@
+"""Loaders of 32- and 64-bit values: scales of evenly spaced levels, and grids of cells.
+
+See the kernels ``bin_evenly`` and ``bin_by_cells``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.encoders import kernels
+from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys
+from ecc_core._request.levels import Levels
+
+Array = NDArray[Any]
+
+MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with them
+PLACE_BITS = 30  # of a checked place, before and behind the point
+MOST_CHECKED = 1 << 18  # levels, for which enough bits are left behind the point
+
+LEAST_CELLS, MOST_CELLS = 1 << 8, 1 << 16
+# Costs of a value in ns, as measured: a search, and a table that exceeds the first-level cache.
+SEARCH_COST, LARGE_COST = 8.0, 0.05
+LARGE_TABLE = 1 << 12
+# The levels span this part of the cells, and begin behind this many of the fewest cells.
+REACH, MARGIN = 0.96, 3.0
+
+
+class EvenScale(NamedTuple):
+    """Settings of :func:`ecc_core._backends.cpu.encoders.kernels.bin_evenly`."""
+
+    slope: float
+    offset: float
+    turn: float
+    reach: float
+    turned: int
+    checked: bool
+
+
+def even_loader(
+    levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int
+) -> Callable[..., Any]:
+    """Return a loader for evenly spaced levels.
+
+    Ranks from `least` on become keys up to `top`.
+    """
+    order = np.ascontiguousarray(levels.values[::-1]) if levels.superlevel else levels.values
+    count = order.size
+    first, direction = (top + least + 1, -1) if cubes else (-least, 0)
+    unfit = 0 if least else count
+    digits = PLACE_BITS - count.bit_length() if scale.checked else 0
+    unit = 2.0**digits
+    reach = math.ceil(scale.reach * unit) if scale.checked else 0
+    downwards = int(levels.superlevel)
+    line = _line(order) if scale.checked else None
+    regular = int(line is not None)
+    bins = (first, direction, count, scale.turned, downwards, count, unfit, digits, reach, regular)
+    numbers = (scale.slope * unit, scale.offset * unit, scale.turn, *(line or (0.0, 0.0)))
+    checked = scale.checked
+    tight = top + least < count
+    ends = tight, tight or least > 0  # what does not fit
+
+    def load(box: Any, *target: Any) -> Any:
+        return kernels.bin_evenly(box, order, *target, numbers, bins, checked, ends)
+
+    return load
+
+
+def _line(order: Array) -> tuple[float, float] | None:
+    """Return start and step of the line on which the levels lie, up to rounding, or None.
+
+    The ends of the line are the first and last number, or these as they are printed: 0.1 is not a
+    float32, but what ``linspace(0.1, 0.9, dtype=float32)`` begins with.
+    """
+    if order.dtype.kind != "f" or order.size < 2:
+        return None
+    number = np.arange(order.size, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        for first, last in ((order[0], order[-1]), (str(order[0]), str(order[-1]))):
+            start = float(first)
+            step = (float(last) - start) / (order.size - 1)
+            if np.array_equal((number * step + start).astype(order.dtype), order):
+                return start, step
+    return None
+
+
+def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
+    """Return settings that give every value of the dtype its exact rank, or None.
+
+    Places never decrease along the values, so they are verified at each level and at the next value
+    that enters after it.
+    """
+    order = levels.values[::-1] if levels.superlevel else levels.values
+    if order.size == 0:
+        return None
+    beyond = _next(order, up=not levels.superlevel)
+    at, after, final = order.astype(np.float64), beyond.astype(np.float64), order == beyond
+    best = None
+    with np.errstate(all="ignore"):
+        if at.size == 1:
+            slopes = [1 / (after[0] - at[0])]
+        else:  # that of the thresholds before rounding, then that of the levels
+            slopes = [(at.size - 1) / (at[-1] - at[0])]
+            if thresholds.size == at.size:
+                low, high = thresholds[[0, -1]].astype(np.float64)
+                width = low - high if levels.superlevel else high - low
+                slopes.insert(0, (at.size - 1) / width)
+        for slope in slopes:
+            if not np.isfinite(slope) or slope == 0:
+                continue
+            offset, turn, reach, exact = kernels.fit_scale(at, after, final, slope)
+            if not (np.isfinite(offset) and reach < (best.reach if best else MOST_REACH)):
+                continue
+            if not exact and not (
+                order.size <= MOST_CHECKED
+                and np.isfinite([slope * 2.0**32, offset * 2.0**32]).all()
+            ):
+                continue
+            # values > turn, or for superlevels values < level: not (values > next lower value)
+            value = (after if levels.superlevel else at)[turn] if turn >= 0 else np.inf
+            if turn < 0 and levels.superlevel:
+                value = -np.inf
+            best = EvenScale(float(slope), offset, float(value), reach, max(turn, 0) + 1, not exact)
+            if exact:
+                break
+    return best
+
+
+def _next(values: Array, up: bool) -> Array:
+    """Return the next value of the dtype, which for the last integer is the integer itself."""
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
+    info, one = np.iinfo(values.dtype), values.dtype.type(1)
+    if up:
+        return np.where(values == info.max, values, values + one)
+    return np.where(values == info.min, values, values - one)
+
+
+def entry_keys(levels: Levels) -> Array:
+    """Return ordered keys of levels, such that no level separates the two zeros."""
+    values = levels.values
+    if values.dtype.kind == "f":
+        zero = values.dtype.type(-0.0 if levels.superlevel else 0)
+        values = np.where(values == 0, zero, values)
+    return ordered_keys(values)
+
+
+def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[..., Any]:
+    """Return a loader that finds the ranks of 32- and 64-bit values by cells.
+
+    Ranks from `least` on become keys up to `top`.
+
+    In the order in which values enter, a rank grows just behind a level. Keys are ranks, or if
+    `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
+    a key is `base` plus the number of bounds that the value has reached.
+    """
+    values, entering = levels.values, entry_keys(levels)
+    one = entering.dtype.type(1)
+    full = entering.dtype.type(np.iinfo(entering.dtype).max)
+    nothing = entering.dtype.type(0)
+    flip = full if levels.superlevel else nothing
+    entering = entering ^ flip
+    # The loader reports whether there are values beyond all levels, or up to the first one.
+    turn, limit = (full, ~entering.min() - one) if least else (nothing, entering.max(initial=0))
+    stored, count = full if cubes else nothing, values.size
+    if cubes:
+        bounds, base = entering ^ full, top + least - count
+        never = max(top + least - count, 0)
+    else:
+        behind = entering != full  # no value lies behind the last one of the dtype
+        values, bounds = values[behind], entering[behind] + one
+        base, never = -least, count - least
+    order = np.argsort(bounds)
+    ascending = levels.superlevel == cubes
+    grid, *arrays = _table(values[order], bounds[order], ascending, base, never)
+    table = (*arrays, base)
+    token = np.empty(0, values.dtype)
+    keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
+    tight = top + least < count
+    ends = tight, tight or least > 0  # what does not fit
+
+    def load(box: Any, *target: Any) -> Any:
+        return kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
+
+    return load
+
+
+def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int) -> Any:
+    """Return the grid; the entry, only bound and number of bounds of each cell; and all bounds."""
+    number = np.dtype(np.float32 if values.dtype.itemsize == 4 else np.float64).type
+    wide = values.astype(number)
+    finite = wide[np.isfinite(wide)]
+    lowest = finite.min() if finite.size else number(0)
+    with np.errstate(all="ignore"):
+        span = finite.max() - lowest if finite.size else number(0)
+        # Values below and above all levels have a cell of their own.
+        origin = lowest - number(MARGIN) * span / number(LEAST_CELLS)
+        origin = origin if np.isfinite(origin) else lowest
+        least = min(max(LEAST_CELLS, 2 << values.size.bit_length()), MOST_CELLS)
+        counts = (1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length()))
+        choices = [_place(wide, origin, span, count) for count in counts]
+    _, slope, cell, count = min(choices, key=lambda choice: choice[0])
+    held = np.bincount(cell, minlength=count + 1)
+    before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
+    # The highest bit marks crowded cells. A key of -1 is that of a value beyond all levels.
+    first = (base + before).astype(np.uint64) & ~kernels.CROWDED
+    # Behind the last bound there is none to compare with.
+    only = np.append(bounds, bounds.dtype.type(0))[np.minimum(before, bounds.size)]
+    crowded = held > 1
+    if values.dtype.itemsize == 4:
+        entries = (first << np.uint64(32)) & ~kernels.CROWDED
+        one = held == 1
+        entries[one] += np.uint64(1 << 32) - only[one].astype(np.uint64)
+    else:
+        entries = first
+        crowded |= before >= bounds.size
+    shift = np.uint64(32 if values.dtype.itemsize == 4 else 0)
+    entries = np.where(crowded, (before.astype(np.uint64) << shift) | kernels.CROWDED, entries)
+    entries[-1] = np.uint64(never) << shift
+    if values.dtype.itemsize == 8:
+        only[-1:] = np.iinfo(only.dtype).max
+    grid = np.array([origin, slope, count - 1], number)
+    return grid, entries, only, held.astype(np.int32), bounds
+
+
+def _place(
+    wide: Array, origin: Any, span: Any, count: int
+) -> tuple[float, Any, NDArray[np.int64], int]:
+    """Return the cost and slope of a grid, the cell of each level, and the given number of cells.
+
+    The cost is the expected one of a value, in ns, if values are distributed as the levels are.
+    """
+    number = wide.dtype.type
+    slope = number(count * REACH) / span if 0 < span < np.inf else number(0)
+    slope = slope if np.isfinite(slope) else number(0)
+    place = (wide - origin) * slope
+    place = np.where(place > 0, place, number(0))
+    place = np.where(place < count - 1, place, number(count - 1))
+    cell = place.astype(np.int64)
+    held = np.bincount(cell, minlength=count)
+    crowded = float(held[held > 1].sum() / max(cell.size, 1))
+    cost = SEARCH_COST * crowded + LARGE_COST * max(0, (count // LARGE_TABLE).bit_length())
+    return cost, slope, cell, count

@@ -1,1 +1,0 @@
-"""Numbers of cells of each kind, of images and of labelled regions."""

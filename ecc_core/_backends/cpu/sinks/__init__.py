@@ -1,1 +1,0 @@
-"""Sinks, which turn coefficients and values into curves, exact levels and ranges."""
