@@ -16,10 +16,10 @@ from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
 from ecc_core._backends.cuda.exact import EVERY_VALUE
 from ecc_core._backends.cuda.forests import Forests
+from ecc_core._backends.cuda.kernels import ELEMENTS, variant_of
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.scan import at_thresholds
-from ecc_core._backends.cuda.variants import ELEMENTS, variant_of
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE, BackendError

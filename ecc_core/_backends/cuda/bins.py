@@ -1,7 +1,7 @@
 """Thresholds as the kernels take them.
 
 Thresholds are rounded to values of the image's type, copied to the device, and given a rule by
-which a kernel finds the bin of a value (``guesses.py``, ``pair_rules.py``).
+which a kernel finds the bin of a value (``rules.py``).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.guesses import (
+from ecc_core._backends.cuda.kernels import Struct, Variant
+from ecc_core._backends.cuda.rules import (
     CELLS,
     CONSECUTIVE,
     SEARCH,
     TABLE,
     UNIFORM,
+    PairRule,
     guesses,
     is_near,
     line_through,
+    pair_rule,
 )
-from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
@@ -113,7 +113,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     if pairs is not None:
         for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
             pair_bins[name] = value
-        if (tables := pairs.memory()) is not None:
+        if (tables := pairs.memory()).size:
             upload("table", tables, pair_bins)
     # Other streams may use the memory next, and kernels on any stream may still use that of
     # thresholds which the cache drops.

@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.kernels import function
 
 
 class Call:

@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.compile import processors, shared_limit
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    Struct,
+    Variant,
+    processors,
+    shared_limit,
+    variant_of,
+)
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.levels import round_to_levels

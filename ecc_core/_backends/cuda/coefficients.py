@@ -13,7 +13,17 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.compile import processors, shared_limit
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    ITEM_BYTES,
+    NAN_NONE,
+    NAN_OMIT,
+    NAN_REPORT,
+    Struct,
+    Variant,
+    processors,
+    shared_limit,
+)
 from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
 from ecc_core._backends.cuda.samples import (
     POINTS,
@@ -24,15 +34,6 @@ from ecc_core._backends.cuda.samples import (
     samples_of,
 )
 from ecc_core._backends.cuda.scan import running_sums
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import (
-    ELEMENTS,
-    ITEM_BYTES,
-    NAN_NONE,
-    NAN_OMIT,
-    NAN_REPORT,
-    Variant,
-)
 
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))

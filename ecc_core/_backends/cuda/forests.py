@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core.errors import BackendError
 
 VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")

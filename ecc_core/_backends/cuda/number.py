@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import plan_call, take_reply
-from ecc_core._backends.cuda.compile import processors
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import Variant
+from ecc_core._backends.cuda.kernels import Struct, Variant, processors
 from ecc_core._request.levels import round_to_levels
 
 BYTES = Struct("number.cu", "Bytes")

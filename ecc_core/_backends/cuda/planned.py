@@ -24,13 +24,12 @@ from ecc_core._backends.cuda.arrays import (
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import take_reply
 from ecc_core._backends.cuda.exact import is_set
-from ecc_core._backends.cuda.guesses import UNIFORM
+from ecc_core._backends.cuda.kernels import NAN_REPORT, Struct, variant_of
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.regions import plan_regions
+from ecc_core._backends.cuda.rules import UNIFORM
 from ecc_core._backends.cuda.samples import DATA, plan_range
 from ecc_core._backends.cuda.scan import Scan, pick_levels, plan_scan, scan_of
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE

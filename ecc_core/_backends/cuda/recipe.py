@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
-from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
-from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import (
+    WIDE,
+    Struct,
+    Variant,
+    function,
+    processors,
+    shared_limit,
+)
+from ecc_core._backends.cuda.rules import CELLS, FEW_LEVELS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -24,7 +29,6 @@ from ecc_core._backends.cuda.tiling import (
     plan_batch,
     plan_pairs,
 )
-from ecc_core._backends.cuda.variants import WIDE, Variant
 
 IMAGE = Struct("image.cuh", "Image")
 TILING = Struct("tiling.cuh", "Tiling")

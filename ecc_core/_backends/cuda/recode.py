@@ -16,13 +16,19 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
-from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    ITEM_BYTES,
+    NAN_NONE,
+    NAN_REPORT,
+    Struct,
+    Variant,
+)
 from ecc_core._backends.cuda.recipe import is_long_line
+from ecc_core._backends.cuda.rules import PAIR_LEVELS
 from ecc_core._backends.cuda.samples import LANES, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
-from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 CODES = Struct("recode.cu", "Codes")
 COLUMNS = 16  # rows of codes are multiples of it

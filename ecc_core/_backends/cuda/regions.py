@@ -11,6 +11,7 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, thresholds_on_host
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.kernels import ELEMENTS, Variant, variant_of
 from ecc_core._backends.cuda.samples import (
     DATA,
     POINTS,
@@ -22,7 +23,6 @@ from ecc_core._backends.cuda.samples import (
     samples_of,
 )
 from ecc_core._backends.cuda.scan import pick_levels
-from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE

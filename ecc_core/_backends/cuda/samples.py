@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.compile import processors
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
+from ecc_core._backends.cuda.kernels import ELEMENTS, ITEM_BYTES, Struct, Variant, processors
 from ecc_core._request.filtration import Direction
 
 SAMPLES = Struct("samples.cuh", "Samples")

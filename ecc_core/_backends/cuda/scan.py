@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
 from ecc_core._backends.cuda.calls import Call, pooled_zeros, stream_zeros
+from ecc_core._backends.cuda.kernels import ITEM_BYTES, NAN_OMIT, WIDE, Variant
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
-from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
 
 Array = NDArray[Any]
 

@@ -12,10 +12,15 @@ import torch
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    NAN_NONE,
+    Struct,
+    Variant,
+    function,
+    processors,
+)
 from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, NAN_NONE, Variant
 
 SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda.calls import Call, plan_call
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.cuda.soft import launch, launching
 from ecc_core._backends.cuda.soft_plans import element_of
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS
 from ecc_core._backends.soft import Projected
 
 ORTHANTS = Struct("soft_orthants.cu", "Orthants")

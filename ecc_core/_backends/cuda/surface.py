@@ -11,12 +11,10 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.compile import processors
+from ecc_core._backends.cuda.kernels import ELEMENTS, NAN_REPORT, Struct, processors, variant_of
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import at_thresholds
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import image_named
 

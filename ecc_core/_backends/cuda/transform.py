@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.compile import processors, shared_limit
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import Struct, processors, shared_limit
 from ecc_core._backends.cuda.transform_masks import mask_transform as mask_transform
 from ecc_core._backends.cuda.transform_regions import find_regions as find_regions
 from ecc_core._backends.cuda.transform_regions import region_transforms as region_transforms

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.compile import processors, shared_limit
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import Struct, processors, shared_limit
 from ecc_core._backends.cuda.transform_sampling import (
     Sampling,
     accumulate,

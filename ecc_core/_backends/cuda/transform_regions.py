@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import Struct
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,

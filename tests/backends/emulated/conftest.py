@@ -32,7 +32,7 @@ sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls compile recipe number scan samples recode "
+    "arrays bins calls kernels recipe number scan samples recode "
     "regions coefficients exact planned launch forests betti surface cells "
     "transform_sampling transform_regions transform_masks transform"
 )
@@ -67,7 +67,7 @@ class Emulator:
         self._compiler, self._folder = compiler, folder
         self._libraries: dict[object, ctypes.CDLL] = {}
         sources = folder / "source"
-        shutil.copytree(self.backend.compile.SOURCE, sources)
+        shutil.copytree(self.backend.kernels.SOURCE, sources)
         for file in sources.iterdir():
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
         for file in HERE.glob("*.[ch]*"):

@@ -36,7 +36,7 @@ ECC_DEVICE int consecutive_bin(T key, const Bins& bins) {
 }
 
 // A guess in the low 23 bits, which is monotonic in the key. The host computes the guesses of all
-// thresholds by the same arithmetic (guesses.py). kUniform: the guess of threshold k is k, so that the guess
+// thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so that the guess
 // of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a
 // cell, and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
