@@ -27,15 +27,11 @@ class ArrayView(NamedTuple):
 
 def adopt(array: Any) -> AbstractContextManager[ArrayView]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""
-    if not isinstance(array, cupy.ndarray):
-        return _adopt_tensor(array)
-    view = ArrayView(array, element_of(array.dtype), as_cupy)
-    if array.device.id == cupy.cuda.runtime.getDevice():
-        return nullcontext(view)
-    return _made_current(view, HERE)
-
-
-def _adopt_tensor(array: Any) -> AbstractContextManager[ArrayView]:
+    if isinstance(array, cupy.ndarray):
+        view = ArrayView(array, element_of(array.dtype), as_cupy)
+        if array.device.id == cupy.cuda.runtime.getDevice():
+            return nullcontext(view)
+        return _made_current(view, HERE)
     import torch
 
     tensor, element = array, ""

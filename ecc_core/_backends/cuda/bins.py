@@ -142,7 +142,7 @@ def table_memory(rules: Rules) -> tuple[int, dict[str, int]]:
 
 
 def to_keys(values: Array) -> Array:
-    """Return the numbers that element.cuh compares, which are in the order of the values."""
+    """Return the numbers that kernels compare (image.cuh), which are in the order of the values."""
     dtype = values.dtype
     if dtype == np.float64:
         return values

@@ -14,7 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
+from ecc_core._backends.cuda.arrays import Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
 from ecc_core._backends.cuda.kernels import (
     ELEMENTS,
@@ -26,7 +26,7 @@ from ecc_core._backends.cuda.kernels import (
 )
 from ecc_core._backends.cuda.recipe import is_long_line
 from ecc_core._backends.cuda.rules import PAIR_LEVELS
-from ecc_core._backends.cuda.samples import LANES, samples_of
+from ecc_core._backends.cuda.samples import LANES, Images, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
@@ -73,14 +73,7 @@ def _order(
 
 
 def codes_of(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any = None,
-    *,
-    keep: bool = False,
-    repeat: bool = False,
+    images: Images, prepared: Prepared, *, keep: bool = False, repeat: bool = False
 ) -> tuple[Any, Any, Any]:
     """Return codes of a batch, a flag that is set if NaN was seen, and memory that they need.
 
@@ -88,13 +81,14 @@ def codes_of(
     the other axes unless `keep`, may be longer than the image's or in another order; the points
     that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
+    view, mask, direction, variant = images
     array, levels = view.array, prepared.rules.levels
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
     visited = view._replace(array=array.transpose(order.axes))
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape).transpose(order.axes)
     along_columns = int(order.codes[CODES.word("strides") + 2]) == 1
     vector = order.along_rows or along_columns
-    samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
+    samples = samples_of(Images(visited, hidden, direction, variant), prepared, vector=vector)
     if along_columns and not order.along_rows:  # lanes write codes of different rows
         samples.image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
@@ -115,20 +109,14 @@ def codes_of(
 
 
 def recoded_curves(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any,
-    own: tuple[int, int] | None,
+    images: Images, prepared: Prepared, own: tuple[int, int] | None
 ) -> tuple[Any, Any, Any] | None:
     """Return curves, flag and memory as `counted_curves`, or None if no pairs read the codes."""
-    if prepared.rules.levels > PAIR_LEVELS or is_long_line(view.array.shape):
+    array, variant, levels = images.view.array, images.variant, prepared.rules.levels
+    if levels > PAIR_LEVELS or is_long_line(array.shape):
         return None
-    keep, levels, device = own is not None, prepared.rules.levels, view.array.device.id
-    codes, flag, kept = codes_of(
-        view, mask, variant, prepared, direction, keep=keep, repeat=not keep
-    )
+    keep, device = own is not None, array.device.id
+    codes, flag, kept = codes_of(images, prepared, keep=keep, repeat=not keep)
     element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)

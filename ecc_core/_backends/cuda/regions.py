@@ -11,12 +11,13 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, thresholds_on_host
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.kernels import ELEMENTS, Variant, variant_of
+from ecc_core._backends.cuda.kernels import ELEMENTS, Variant
 from ecc_core._backends.cuda.samples import (
     DATA,
     POINTS,
     THREADS,
     WARPS,
+    Images,
     Samples,
     plain_samples,
     plan_points,
@@ -87,17 +88,6 @@ class Found(NamedTuple):
     nan: bool  # whether a labelled point is NaN
 
 
-class _Table(NamedTuple):
-    """The rows in which regions are counted."""
-
-    rows: int  # their number
-    most: int  # the largest label that may have a row
-    # Addresses of the row of each label, from 1 on, or 0 without a row; and of the label of each
-    # row. If they are 0, the row of a label is the label itself.
-    rows_of: int = 0
-    labels_of: int = 0
-
-
 class Regions:
     """Curves of the regions of images of one layout, with `size` labels of the type `label`.
 
@@ -129,7 +119,7 @@ class Regions:
         """
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
-            given = image, labels, prepared, _Table(rows, rows), room
+            given = image, labels, prepared, rows, room
             found, count, largest = self._count(*given, self._few)
             if count <= room and not largest:
                 room = _with_margin(count)
@@ -137,31 +127,33 @@ class Regions:
                 return found
             room = _with_margin(largest or count)
             rows = room if largest else rows
-        labels, ids, ranks = rank_labels(labels)
+        ranked = rank_labels(labels)
         self._rows = rows  # the labels of the next image are probably as large
-        count = ids.size
+        count = ranked.ids.size
         if not count:
-            return Found(ids, cupy.zeros((0, self._bins - 1), np.int64), False)
-        table = _Table(count, ranks.size - 1, ranks.data.ptr, ids.data.ptr)
-        return self._count(image, labels, prepared, table, count, count * self._bins <= FEW)[0]
+            return Found(ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False)
+        given = image, ranked.labels, prepared, count, count
+        return self._count(*given, count * self._bins <= FEW, ranked)[0]
 
     def _count(
         self,
         image: list[tuple[int, int]],
         labels: Any,
         prepared: Prepared,
-        table: _Table,
+        rows: int,
         room: int,
         few: bool,
+        ranked: Ranked | None = None,
     ) -> tuple[Found, int, int]:
         """Return up to `room` regions, the number of all, and the largest label without a row or 0.
 
-        `few`: whether blocks count in shared memory first.
+        `few`: whether blocks count in shared memory first. There are so many `rows` of counts, for
+        labels from 1 on, or for those that are `ranked`.
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
         levels, label = self._bins - 1, self._label
-        start = HEAD + -(-table.rows // 128) * 16
-        size = start + table.rows * self._row_bytes
+        start = HEAD + -(-rows // 128) * 16
+        size = start + rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
         cupy.cuda.runtime.memsetAsync(head, 0, size, stream.ptr)
@@ -173,8 +165,8 @@ class Regions:
             "counts": head + start,
             "not_finite": head + 8,
             "labels": labels.data.ptr,
-            "rows_of": table.rows_of,
-            "most": table.most,
+            "rows_of": 0 if ranked is None else ranked.ranks.data.ptr,
+            "most": rows if ranked is None else ranked.ranks.size - 1,
             "marks": head + HEAD,
             "largest": head,
         }
@@ -182,9 +174,16 @@ class Regions:
         call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
-        sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
-        rows = head + start, head + HEAD, head, table.rows, self._bins, table.labels_of
-        given = *rows, room, ids.ptr, values.ptr, reply.address
+        sum_bins = self._sums.get(rows)
+        if sum_bins is None:
+            macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
+            macros["LABEL"] = ELEMENTS[label.name]
+            grid = (-(-rows // WARPS),)
+            sum_bins = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
+            self._sums = {rows: sum_bins}  # the next images most probably have as many
+        labels_of = 0 if ranked is None else ranked.ids.data.ptr
+        counted = head + start, head + HEAD, head, rows, self._bins, labels_of
+        given = *counted, room, ids.ptr, values.ptr, reply.address
         sum_bins.launch(zip(sum_bins.places, given, strict=True))
         count, largest, nan = reply.wait(3)
         reply.release()
@@ -204,13 +203,6 @@ class Regions:
         self._calls[few, label] = call
         return call
 
-    def _plan_sums(self, rows: int) -> Call:
-        macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
-        macros["LABEL"] = ELEMENTS[self._label.name]
-        call = plan_call("labels", "sum_bins", macros, (-(-rows // WARPS),), THREADS, [0] * 10)
-        self._sums = {rows: call}  # the next images most probably have as many
-        return call
-
 
 def _with_margin(count: int) -> int:
     return count + count // 4 + 8
@@ -226,19 +218,19 @@ def region_curves(
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as view:
-        given, direction = as_cupy(labels), filtration.direction
+        given = as_cupy(labels)
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
-        single = view._replace(array=view.array[None])
-        variant = variant_of(filtration, view.element)
+        images = Images.of(view._replace(array=view.array[None]), filtration)
+        single, variant = images.view.array, images.variant
         if regions.size and thresholds.size:
             prepared = prepare(thresholds, variant, regions.device.id)
             kind, memory = (regions.dtype, regions.size), None
-            if direction is None:
-                placement, device = Placement.of(single.array), regions.device.id
+            if images.direction is None:
+                placement, device = Placement.of(single), regions.device.id
                 plan = plan_regions(placement, variant, prepared.rules, *kind, device)
-                words = [(DATA, single.array.data.ptr)]
+                words = [(DATA, single.data.ptr)]
             else:
-                samples = samples_of(single, None, variant, prepared, direction, vector=False)
+                samples = samples_of(images, prepared, vector=False)
                 plan = Regions(samples, prepared.rules.levels, *kind, variant)
                 memory, words = samples.memory, list(enumerate(samples.image.tolist()))
             ids, values, flagged = plan.find(words, regions, prepared)

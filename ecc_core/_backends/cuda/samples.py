@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.kernels import ELEMENTS, ITEM_BYTES, Struct, Variant, processors
-from ecc_core._request.filtration import Direction
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    ITEM_BYTES,
+    Struct,
+    Variant,
+    processors,
+    variant_of,
+)
+from ecc_core._request.filtration import Direction, Filtration
 
 SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
@@ -25,6 +32,20 @@ BLOCKS_OF_RANGE = 6
 PIECE = 16 * THREADS  # samples
 PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
 SIGN = 1 << 63
+
+
+class Images(NamedTuple):
+    """Images (batch, *spatial), and how their samples are compared with thresholds."""
+
+    view: ArrayView
+    mask: Any  # which broadcasts to them, or None
+    direction: Direction | None  # of what is added to them; their keys are then float64
+    variant: Variant
+
+    @classmethod
+    def of(cls, view: ArrayView, filtration: Filtration, mask: Any = None) -> Images:
+        """Return images for a filtration."""
+        return cls(view, mask, filtration.direction, variant_of(filtration, view.element, mask))
 
 
 class Samples(NamedTuple):
@@ -54,25 +75,16 @@ class Samples(NamedTuple):
         return plan_call(source, name, self.options | macros, grid, THREADS, given, shared)
 
 
-def samples_of(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared | None,
-    direction: Any,
-    *,
-    vector: bool = True,
-) -> Samples:
-    """Return the samples of images (batch, *spatial), with a mask that broadcasts to them.
+def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool = True) -> Samples:
+    """Return the samples of images.
 
-    `direction` is what is added to them, or None; their keys are then float64. `vector`: whether
-    threads may take four samples next to each other.
+    `vector`: whether threads may take four samples next to each other.
     """
-    array = view.array
+    (array, element, _), mask, direction, variant = images
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
     # Values along a direction are compared as float64, and read as they are.
-    own, directional = variant._replace(element=view.element), direction is not None
+    own, directional = variant._replace(element=element), direction is not None
     key = array.shape, array.strides, own, array.device.id
     mask_strides = None if hidden is None else hidden.strides
     plain = plain_samples(*key, mask_strides, directional, places if vector else None)
@@ -141,11 +153,9 @@ def _heights(direction: Direction, _device: int) -> Any:
     return heights
 
 
-def find_range(
-    view: ArrayView, mask: Any, variant: Variant, direction: Any
-) -> tuple[Any, Any, bool]:
+def find_range(images: Images) -> tuple[Any, Any, bool]:
     """Wait for the smallest and the largest finite value or None, and whether there is a NaN."""
-    array = view.array
+    (array, element, _), mask, direction, variant = images
     if not array.size:
         return None, None, False
     reply = take_reply(array.device.id)
@@ -153,7 +163,7 @@ def find_range(
         key = Placement.of(array), variant, array.device.id
         call, memory = _kept_plan("range", "find_range", *key), None
     else:
-        samples = samples_of(view, mask, variant, None, direction)
+        samples = samples_of(images)
         call, memory = samples.plan("range", "find_range", {}, 0, 0), samples.memory
     image, found_at, answer = call.places
     words = (image + DATA, array.data.ptr), (found_at, reply.memory.data.ptr)
@@ -165,7 +175,7 @@ def find_range(
     some, nan = found[4] & 1, found[4] >> 1
     if not some:
         return None, None, bool(nan)
-    element = "float64" if direction is not None else view.element
+    element = "float64" if direction is not None else element
     low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
     return low, high, bool(nan)
 
@@ -223,14 +233,12 @@ STEPS = (16, 128)  # slices of a warp: at least, and where there are enough bloc
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
-def point_coefficients(
-    view: ArrayView, mask: Any, variant: Variant, direction: Any = None
-) -> tuple[Any, Any]:
+def point_coefficients(images: Images) -> tuple[Any, Any]:
     """Return int8 coefficients of the image's shape, and a flag on the device, set for a NaN."""
-    out = cupy.empty(view.array.shape, np.int8)
+    out = cupy.empty(images.view.array.shape, np.int8)
     flag = cupy.zeros(1, np.int64)
     if out.size:
-        samples = samples_of(view, mask, variant, None, direction, vector=False)
+        samples = samples_of(images, vector=False)
         call = plan_points(samples, {"OUTPUT": 0})
         first = call.places[1]
         words = (first + OUT, out.data.ptr), (first + NOT_FINITE, flag.data.ptr)
@@ -244,7 +252,10 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     `rows` are the labels that a block counts in shared memory, `bins` those of each region.
     """
     images, depth, height, width = samples.shape
-    flat, lines = depth == 1, _rows_of_lane(samples)
+    flat, wide = depth == 1, samples.options["ELEMENT"] in WIDE_ELEMENTS
+    wide |= bool(samples.options["DIRECTIONAL"])
+    # Rows of a lane, which registers limit.
+    lines = 1 if height == 1 else 14 if flat else 4 if wide else 6
     warps = images * -(-width // COLUMNS) * -(-height // lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
@@ -254,14 +265,3 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
     given = samples.image, points, BINS()
     return plan_call("points", "points", macros, grid, THREADS, given, shared)
-
-
-def _rows_of_lane(samples: Samples) -> int:
-    """Return how many rows a lane has; registers limit them."""
-    _, depth, height, _ = samples.shape
-    if height == 1:
-        return 1
-    if depth == 1:
-        return 14
-    wide = samples.options["DIRECTIONAL"] or samples.options["ELEMENT"] in WIDE_ELEMENTS
-    return 4 if wide else 6

@@ -25,7 +25,7 @@ from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
 SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")
-TOTALS = Struct("soft_levels.cuh", "Totals")
+TOTALS = Struct("soft.cuh", "Totals")
 # As in the kernels.
 MOMENTS, EACH = 4, 8
 THREADS = 1024  # on a multiprocessor, whose shared memory its blocks divide

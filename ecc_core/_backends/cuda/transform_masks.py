@@ -24,7 +24,7 @@ from ecc_core._orthants import Frame
 
 Floats = NDArray[np.float64]
 
-PLANES = Struct("transform_planes.cuh", "Planes")
+PLANES = Struct("transform.cuh", "Planes")
 PLACES = Struct("transform_mask.cu", "Places")
 
 WARP = 32  # lanes of a warp, bits of a word
@@ -43,16 +43,6 @@ FINDING = 6  # time to find 32 critical points, in additions of a warp
 MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
-class Share(NamedTuple):
-    """How blocks share the directions and the tiles of a mask."""
-
-    # For each block the first and the last of its directions, their orthant, its number among the
-    # blocks that have these directions, and the number of these blocks.
-    jobs: NDArray[np.int32]
-    width: int  # bins of each level in shared memory; 0 if bins are in global memory
-    shared: int  # bytes of dynamic shared memory
-
-
 class Tiles(NamedTuple):
     """How a mask is divided among warps: blocks of `slices` slices of 32 rows of 64 points."""
 
@@ -60,16 +50,6 @@ class Tiles(NamedTuple):
     columns: int
     slices: int
     units: int
-
-
-class Places(NamedTuple):
-    """How integers tell the bins of heights; see the structure in transform_mask.cu."""
-
-    scale: float
-    offset: float
-    error: float
-    shift: int
-    guard: int
 
 
 class Plan(NamedTuple):
@@ -123,11 +103,11 @@ def _plan(
     sampling = sample(directions, len(shape), heights, frame.reach)
     tiles = _divide(frame, sampling)
     places = _place_bins(sampling, steps, tiles.slices)
-    work = _share(sampling, tiles, places)
-    if places and not work.width:  # without the rows of bins on both sides they may fit
-        places, work = None, _share(sampling, tiles, None)
-    memory, samples = sampling.upload(work.jobs)
-    given = PLACES(**(places._asdict() if places else {}))
+    jobs, width, shared = _share(sampling, tiles, places)
+    if places and not width:  # without the rows of bins on both sides they may fit
+        places = {}
+        jobs, width, shared = _share(sampling, tiles, places)
+    memory, samples = sampling.upload(jobs)
     deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
     words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
     sizes = {"deep": deep, "slices": words[0], "tiles": words[1], "words": words[2]}
@@ -136,10 +116,11 @@ def _plan(
     blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
     arguments = 0, planes, *map(np.int32, frame.shape)
     packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
-    macros = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
-    arguments = planes, grid, samples, given, 0, *map(np.int32, (work.width, tiles.slices))
-    at, room = (len(work.jobs),), work.shared
-    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, arguments, room)
+    macros = {"SHARED": int(width > 0), "PLACES": int(bool(places))}
+    numbers = map(np.int32, (width, tiles.slices))
+    given = planes, grid, samples, PLACES(**places), 0, *numbers
+    at = (len(jobs),)
+    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, given, shared)
     summing = accumulate(0, len(sampling.rows), sampling.levels.size)
     return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
 
@@ -157,10 +138,13 @@ def _divide(frame: Frame, sampling: Sampling) -> Tiles:
     return Tiles(rows, columns, slices, units)
 
 
-def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> Places | None:
-    """Return how steps of 16 bits tell bins, or None if too few heights are far from levels."""
+def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> dict[str, float]:
+    """Return how integers tell the bins of heights, the fields of PLACES.
+
+    There are none if steps of 16 bits would leave too few heights that are far from levels.
+    """
     if not sampling.scale:
-        return None
+        return {}
     steps = np.zeros(3)
     steps[3 - spacing.size :] = spacing
     steps = np.abs(sampling.directions) * (steps * sampling.scale)
@@ -174,15 +158,23 @@ def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> Places | No
     # A step is off by half a unit at most, a centre by one.
     close = 4 * (sum(sides) / 4 + 2 + error)
     if shift < 1 or close > 2.0 ** (shift - 2):
-        return None
+        return {}
     scale = sampling.scale * 2.0**shift
-    return Places(scale, 2.0**shift - sampling.origin * scale, error, shift, guard)
+    offset = 2.0**shift - sampling.origin * scale
+    return {"scale": scale, "offset": offset, "error": error, "shift": shift, "guard": guard}
 
 
-def _share(sampling: Sampling, tiles: Tiles, places: Places | None) -> Share:
-    """Share the directions among jobs, and the tiles among the blocks of each."""
+def _share(
+    sampling: Sampling, tiles: Tiles, places: dict[str, float]
+) -> tuple[NDArray[np.int32], int, int]:
+    """Return how blocks share the directions and the tiles.
+
+    Jobs tell for each block the first and the last of its directions, their orthant, its number
+    among the blocks that have these directions, and the number of these blocks. Then follow the
+    bins of each level in shared memory, 0 if bins are in global memory, and its bytes.
+    """
     device = cupy.cuda.runtime.getDevice()
-    rows = sampling.levels.size + 2 + 2 * (places.guard if places else 0)
+    rows = sampling.levels.size + 2 + 2 * int(places.get("guard", 0))
     width = WARP
     while width > 1 and width * rows * BIN_BYTES > BUDGET:
         width //= 2
@@ -196,7 +188,7 @@ def _share(sampling: Sampling, tiles: Tiles, places: Places | None) -> Share:
     resident = max(1, min(RESIDENT, shared_limit(device) // (QUEUE_BYTES + size)))
     fewest = -(-units * tiles.slices // MOST_TURNS)
     jobs = _jobs(sampling.starts, most, units, resident * processors(device), fewest)
-    return Share(jobs, width, QUEUE_BYTES + size)
+    return jobs, width, QUEUE_BYTES + size
 
 
 @lru_cache(maxsize=64)

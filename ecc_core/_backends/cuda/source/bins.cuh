@@ -1,7 +1,7 @@
 // The bin of a key is the number of thresholds that it has passed: for sublevel sets the thresholds
 // below the sample, which do not admit it; for superlevel sets those up to the sample, which do.
 #pragma once
-#include "element.cuh"
+#include "image.cuh"
 
 struct Bins {
     const Key* thresholds;   // in increasing order; null for kTable

@@ -1,6 +1,6 @@
 // How the rows of a warp that scans through a volume come to shared memory.
 #pragma once
-#include "pair_events.cuh"
+#include "pairs.cuh"
 
 constexpr int kSpan = 32 / kFold;  // lanes of a row
 

@@ -153,29 +153,6 @@ ECC_DEVICE Numbers4 coefficients(const Around& before, const Around& same, const
     return digits;
 }
 
-// The same for images of one slice, where signs are those of both V and T.
-ECC_DEVICE Numbers4 coefficients(const Around& same) {
-    unsigned ones[9], twos[5], fours[3], eights[1], carries[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        ones[i] = ~same.at[kSides[i]];
-        ones[4 + i] = same.at[kCorners[i]] & same.at[kSides[kBeside[i][0]]] & same.at[kSides[kBeside[i][1]]];
-    }
-    ones[8] = kAll;  // the sample itself
-    Numbers4 digits;
-    digits.b0 = add(ones, carries);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) twos[i] = carries[i];
-    twos[4] = 0;
-    unsigned high[2];
-    digits.b1 = add(twos, high);
-    // With this bit the sum is 8 more than the number, and the last digit is inverted.
-    fours[0] = high[0], fours[1] = high[1], fours[2] = kAll;
-    digits.b2 = add(fours, eights);
-    digits.b3 = ~eights[0];
-    return digits;
-}
-
 // Writes or counts the coefficients of a slice, and marks its labels.
 struct Sink {
     const Samples& samples;
@@ -279,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         take(0, now);
         const Around same = beside(now, 0, fresh);
         sink.mark(fresh, now);
-        sink.finish(coefficients(same), now);
+        sink.finish(coefficients(Around(), same, Around()), now);
     }
     if (!kFlat) {
         unsigned alike = 0;
