@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cuda import soft
-from ecc_core._backends.cuda.soft import Arguments, Forward
-from ecc_core._backends.cuda.soft_transform import (
+from ecc_core._backends.cuda.soft import (
+    Arguments,
+    Forward,
     by_orthant,
     gradients_by_orthant,
     projection_gradients,

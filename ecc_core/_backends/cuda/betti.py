@@ -131,8 +131,6 @@ def _ranks(values: Any, shown: Any, superlevel: bool) -> tuple[Any, int]:
 def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
     """Return where classes that last are born and die, by birth; -1 if they do not die."""
     births, deaths = forests.pairs(index)
-    if forests.kinds[index].complement:
-        births, deaths = deaths, births
     keys = forests.codes.ravel()
     deaths[(deaths >= 0) & (keys[deaths] == forests.levels)] = -1
     born = keys[births]
@@ -205,12 +203,7 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
 
 
 def _events(
-    sheet: Sheet,
-    boxes: NDArray[np.int64],
-    keys: Any,
-    numbers: Any,
-    kinds: list[Kind],
-    levels: int,
+    sheet: Sheet, boxes: NDArray[np.int64], keys: Any, numbers: Any, kinds: list[Kind], levels: int
 ) -> list[list[Any]]:
     """Return (levels + 1) times the region, plus the key of births and deaths, for each kind."""
     codes = cupy.full(sheet.shape[keys.ndim < 3 :], levels, keys.dtype)
@@ -224,10 +217,8 @@ def _events(
     plan_call("sheets", "lay_out", macros, grid, THREADS, arguments).launch()
     forests = Forests(codes, kinds, levels, reverse=False, paired=True)
     flat, events = codes.ravel(), []
-    for i, kind in enumerate(kinds):
+    for i in range(len(kinds)):
         births, deaths = forests.pairs(i)
-        if kind.complement:
-            births, deaths = deaths, births
         # Beyond the last threshold components may end that would not end alone.
         deaths = deaths[(deaths >= 0) & (regions[births] == regions[deaths])]
         found = (regions[at].astype(np.int64) * (levels + 1) + flat[at] for at in (births, deaths))
@@ -294,9 +285,10 @@ class Forests:
         return self.counted
 
     def pairs(self, index: int) -> tuple[Any, Any]:
-        """Return the places at which components of a kind begin and end, or -1: int64.
+        """Return the places at which classes of a kind begin and end, or -1: int64.
 
-        The frame of a complement is left out.
+        The frame of a complement is left out. A class ends where a component of the complement
+        begins, and begins where it ends.
         """
         first, labels = int(self.kinds[index].complement), self.labels[index]
         _, listed = self._counts(index)
@@ -308,7 +300,8 @@ class Forests:
         joined = self._joined(index, self._volume(listed), edges)
         ends = cupy.concatenate([edges[:, 0], cupy.full(1, -1, np.int32)])
         links = (joined[first:] >> np.uint64(32)).astype(np.int64)
-        return minima, ends[cupy.minimum(links, listed)].astype(np.int64)
+        found = minima, ends[cupy.minimum(links, listed)].astype(np.int64)
+        return found[::-1] if first else found
 
     def _order(self, places: Any, reverse: int) -> Any:
         """Return the order in which points enter, or the opposite one."""

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.kernels import (
-    ELEMENTS,
-    Struct,
-    processors,
-    shared_limit,
-)
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors, shared_limit
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
@@ -111,10 +106,11 @@ def _counts(
     else:
         codes, flag, memory = codes_of(images, prepared, keep=True)
         levels = prepared.rules.levels
-    placement = Placement((len(codes), *view.array.shape[1:]), codes.strides, 0)
+    shape, device = (len(codes), *view.array.shape[1:]), codes.device.id
+    placement = Placement(shape, codes.strides, 0, device)
     label = None if regions is None else regions.labels.dtype
     types = codes.dtype, prepared is None, label
-    call = _plan(placement, *types, cells, filtration, levels, codes.device.id)
+    call = _plan(placement, *types, cells, filtration, levels)
     rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr]
@@ -152,13 +148,12 @@ def _plan(
     cells: Cells,
     filtration: Filtration,
     levels: int,
-    device: int,
 ) -> Call | None:
     """Return the launch that lacks addresses, or None if there is nothing to count.
 
     `raw`: whether codes are the values of images of 8 bits.
     """
-    images, *sizes = placement.shape
+    (images, *sizes), device = placement.shape, placement.device
     steps = [step // code.itemsize for step in placement.strides]
     # The range of places of the highest corner of a unit cube, for each axis. A group never enters
     # if all of its points are outside the image, or if it enters with the last of them and any is

@@ -64,7 +64,7 @@ def image_coefficients(
     (array, *_), mask, direction, variant = images
     call = None
     if scans and mask is None and direction is None:
-        call = _plan(Placement.of(array), variant, None, array.device.id)
+        call = _plan(Placement.of(array), variant, None)
     if call is None:
         found, flag = point_coefficients(images)
         return found, flag if variant.nan == NAN_REPORT else None
@@ -72,20 +72,19 @@ def image_coefficients(
     return out, _launch(call, array, variant, OUT, out, for_host=for_host)
 
 
-def coefficient_call(
-    placement: Placement, variant: Variant, device: int
-) -> tuple[Call, int, int, int]:
+def coefficient_call(placement: Placement, variant: Variant) -> tuple[Call, int, int, int]:
     """Return a launch that writes the coefficients of any images.
 
     Then follow the places of the addresses of images, masks and coefficients among its words. Masks
     have the layout of the images, and infinite samples are not told from those they hide.
     """
-    call = _plan(placement, variant, None, device)
+    call = _plan(placement, variant, None)
     if call is not None:
         return call, call.places[0] + DATA, call.places[0] + MASK, call.places[1] + OUT
     item = ITEM_BYTES[variant.element]
-    mask_strides = tuple(step // item for step in placement.strides) if variant.masked else None
-    samples = plain_samples(placement.shape, placement.strides, variant, device, mask_strides)
+    steps = tuple(step // item for step in placement.strides)
+    hidden = placement._replace(strides=steps) if variant.masked else None
+    samples = plain_samples(placement, variant, hidden)
     call = plan_points(samples, {"OUTPUT": 0})
     data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
     return call, data, mask, call.places[1] + POINTS.word("coefficients")
@@ -117,9 +116,9 @@ def _launch(
 
 
 @lru_cache(maxsize=256)
-def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: int) -> Call | None:
+def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call | None:
     """Return the launch that writes coefficients, or adds them by these rules for bins."""
-    shape, item = placement.shape, ITEM_BYTES[variant.element]
+    shape, item, device = placement.shape, ITEM_BYTES[variant.element], placement.device
     ndim, size = len(shape) - 1, math.prod(shape)
     small = ndim == 1 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1] or not size
     if small or item > 4:
@@ -173,7 +172,7 @@ def counted_curves(
     bins = cupy.zeros((len(array), rules.levels + 1), np.int64)
     call = None
     if scans and mask is None and direction is None and own is None:
-        call = _plan(Placement.of(array), variant, rules, array.device.id)
+        call = _plan(Placement.of(array), variant, rules)
     if call is not None:  # a block has sums in shared memory
         words = enumerate(prepared.bins.tolist(), call.places[2])
         flag = _launch(call, array, variant, TO_COUNTS, bins, words)

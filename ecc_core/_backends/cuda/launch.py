@@ -105,8 +105,7 @@ def enqueue(
     The flags are on the device, or may be a Reply if `for_host`; :func:`is_set` reads both. Does
     not wait for the device.
     """
-    array = view.array
-    device = array.device.id
+    array, device = view.array, view.array.device.id
     thresholds = thresholds_on_host(thresholds)
     if array.size == 0 or thresholds.size == 0:
         return cupy.zeros((len(array), thresholds.size), np.int64), None
@@ -120,7 +119,7 @@ def enqueue(
     data, scan = array.data.ptr, None
     mask_address = 0 if mask is None else mask.data.ptr
     if plain or (direction is None and is_alike(mask, array)):
-        scan = scan_of(Placement.of(array), own, thresholds, variant, device)
+        scan = scan_of(Placement.of(array), own, thresholds, variant)
     if scan is None:
         prepared = prepare(thresholds, variant, device)
         given = Images(view, mask, direction, variant), prepared, own
@@ -351,14 +350,14 @@ def _plan_even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run
         return None
     # The search for the range finds NaN.
     variant = variant_of(replace(filtration, nan="omit"), view.element)
-    given = Placement.of(view.array), variant, view.array.device.id
+    placement = Placement.of(view.array)
     rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
-    plan = plan_scan(given[0], None, variant, rules, given[2])
+    plan = plan_scan(placement, None, variant, rules)
     if plan is None or plan.accumulate:
         return None
     bins = BINS(count=count, last=count)
-    scan = Scan(plan, Prepared(rules, bins, bins), given[2])
-    find = plan_range("even", "find_even", *given, EVEN(count=count))
+    scan = Scan(plan, Prepared(rules, bins, bins), placement.device)
+    find = plan_range("even", "find_even", placement, variant, EVEN(count=count))
     samples, found, answer, even = find.places
 
     def run(image: Any) -> tuple[Any, Any] | None:
@@ -381,10 +380,10 @@ def _plan_even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run
 def _plain_scan(
     view: ArrayView, levels: Thresholds, filtration: Filtration
 ) -> Scan | Number | None:
-    variant, device = variant_of(filtration, view.element), view.array.device.id
     if levels.array is None:
         return None
-    return scan_of(Placement.of(view.array), None, levels.array, variant, device)
+    variant = variant_of(filtration, view.element)
+    return scan_of(Placement.of(view.array), None, levels.array, variant)
 
 
 def _plan_number(
@@ -404,13 +403,10 @@ def _plan_region_curves(
     variant = variant_of(filtration, view.element)
     prepared = prepare(at, variant, array.device.id)
     given = Placement.of(array), variant, prepared.rules
-    regions = plan_regions(*given, labels.dtype, labels.size, array.device.id)
+    regions = plan_regions(*given, labels.dtype, labels.size)
 
     def run(image: Any, labels: Any) -> tuple[Any, Any]:
-        found = regions.find([(DATA, _address(image))], as_cupy(labels), prepared)
-        if found.nan:
-            raise ValueError(NAN_MESSAGE)
-        return found.ids, cupy.ascontiguousarray(pick_levels(found.values, prepared))
+        return regions.find([(DATA, _address(image))], as_cupy(labels), prepared)
 
     return run
 

@@ -80,14 +80,6 @@ SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be a
 HEAD = 16  # bytes: the largest label without a row, and whether there is a NaN
 
 
-class Found(NamedTuple):
-    """The regions of an image."""
-
-    ids: Any  # the labels that occur, increasing
-    values: Any  # (regions, levels) int64
-    nan: bool  # whether a labelled point is NaN
-
-
 class Regions:
     """Curves of the regions of images of one layout, with `size` labels of the type `label`.
 
@@ -111,11 +103,13 @@ class Regions:
         self._calls: dict[tuple[bool, np.dtype[Any]], Call] = {}
         self._sums: dict[int, Call] = {}
 
-    def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
-        """Return the regions. Waits for the device.
+    def find(
+        self, image: list[tuple[int, int]], labels: Any, prepared: Prepared
+    ) -> tuple[Any, Any]:
+        """Return the labels that occur, increasing, and their curves. Waits for the device.
 
         `image` are the words (place, value) of Samples that are addresses. Labels are contiguous;
-        ValueError if one is negative.
+        ValueError if one is negative, or for NaN in a region.
         """
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
@@ -124,16 +118,21 @@ class Regions:
             if count <= room and not largest:
                 room = _with_margin(count)
                 self._rows, self._room, self._few = rows, room, room * self._bins <= FEW
-                return found
+                break
             room = _with_margin(largest or count)
             rows = room if largest else rows
-        ranked = rank_labels(labels)
-        self._rows = rows  # the labels of the next image are probably as large
-        count = ranked.ids.size
-        if not count:
-            return Found(ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False)
-        given = image, ranked.labels, prepared, count, count
-        return self._count(*given, count * self._bins <= FEW, ranked)[0]
+        else:
+            ranked = rank_labels(labels)
+            self._rows = rows  # the labels of the next image are probably as large
+            count = ranked.ids.size
+            found = ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False
+            if count:
+                given = image, ranked.labels, prepared, count, count
+                found, *_ = self._count(*given, count * self._bins <= FEW, ranked)
+        ids, values, nan = found
+        if nan:
+            raise ValueError(NAN_MESSAGE)
+        return ids, cupy.ascontiguousarray(pick_levels(values, prepared))
 
     def _count(
         self,
@@ -144,8 +143,11 @@ class Regions:
         room: int,
         few: bool,
         ranked: Ranked | None = None,
-    ) -> tuple[Found, int, int]:
+    ) -> tuple[tuple[Any, Any, bool], int, int]:
         """Return up to `room` regions, the number of all, and the largest label without a row or 0.
+
+        Regions are the labels that occur, increasing, their curves at the levels, int64, and
+        whether a labelled point is NaN.
 
         `few`: whether blocks count in shared memory first. There are so many `rows` of counts, for
         labels from 1 on, or for those that are `ranked`.
@@ -192,7 +194,7 @@ class Regions:
         found_values = cupy.ndarray((shown, levels), np.int64, values)
         if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
             found_ids, found_values = found_ids.copy(), found_values.copy()
-        return Found(found_ids, found_values, bool(nan)), count, largest
+        return (found_ids, found_values, bool(nan)), count, largest
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
         macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
@@ -226,35 +228,26 @@ def region_curves(
             prepared = prepare(thresholds, variant, regions.device.id)
             kind, memory = (regions.dtype, regions.size), None
             if images.direction is None:
-                placement, device = Placement.of(single), regions.device.id
-                plan = plan_regions(placement, variant, prepared.rules, *kind, device)
+                plan = plan_regions(Placement.of(single), variant, prepared.rules, *kind)
                 words = [(DATA, single.data.ptr)]
             else:
                 samples = samples_of(images, prepared, vector=False)
                 plan = Regions(samples, prepared.rules.levels, *kind, variant)
                 memory, words = samples.memory, list(enumerate(samples.image.tolist()))
-            ids, values, flagged = plan.find(words, regions, prepared)
+            ids, values = plan.find(words, regions, prepared)
             del memory  # until the kernels have been launched
-            values = cupy.ascontiguousarray(pick_levels(values, prepared))
         else:
-            ids, flagged = rank_labels(regions).ids, False
+            ids = rank_labels(regions).ids
             values = cupy.zeros((ids.size, thresholds.size), np.int64)
-        if flagged:
-            raise ValueError(NAN_MESSAGE)
         ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
         return view.wrap(ids), view.wrap(values)
 
 
 @lru_cache(maxsize=256)
 def plan_regions(
-    placement: Placement,
-    variant: Variant,
-    rules: Rules,
-    label: np.dtype[Any],
-    size: int,
-    device: int,
+    placement: Placement, variant: Variant, rules: Rules, label: np.dtype[Any], size: int
 ) -> Regions:
     """Return the Regions of a batch of one image and contiguous labels, without a direction."""
-    samples = plain_samples(placement.shape, placement.strides, variant, device)
+    samples = plain_samples(placement, variant)
     samples = samples._replace(options=samples.options | {"BINS": rules.single})
     return Regions(samples, rules.levels, label, size, variant)

@@ -102,7 +102,7 @@ class PairRule(NamedTuple):
     piece, and the last number of `dense` is the largest code.
     """
 
-    rule: int
+    rule: int | None  # None if these kernels cannot be used
     codes: int  # their number
     line: Line = NO_LINE
     dense: Line = NO_LINE
@@ -111,7 +111,7 @@ class PairRule(NamedTuple):
     bins: Array = NOTHING  # CELLS and PIECES: the bin of each code
     pieces: Array = NOTHING  # PIECES: ``low, scale`` of each piece, whose guess is a code
 
-    def properties(self) -> tuple[int, int, int, int]:
+    def properties(self) -> tuple[int | None, int, int, int]:
         """Return the rule, the number of codes, and the bytes of the table and of the pieces."""
         return self.rule, self.codes, self.table.nbytes, self.pieces.nbytes
 

@@ -82,12 +82,10 @@ def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool
     """
     (array, element, _), mask, direction, variant = images
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
-    places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
     # Values along a direction are compared as float64, and read as they are.
     own, directional = variant._replace(element=element), direction is not None
-    key = array.shape, array.strides, own, array.device.id
-    mask_strides = None if hidden is None else hidden.strides
-    plain = plain_samples(*key, mask_strides, directional, places if vector else None)
+    shown = None if hidden is None else Placement.of(hidden)
+    plain = plain_samples(Placement.of(array), own, shown, directional, vector)
     image = plain.image.copy()
     image[DATA] = array.data.ptr
     if hidden is not None:
@@ -104,19 +102,18 @@ def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool
 
 @lru_cache(maxsize=1024)
 def plain_samples(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
+    images: Placement,
     variant: Variant,
-    device: int,
-    mask_strides: tuple[int, ...] | None = None,
+    mask: Placement | None = None,
     directional: bool = False,
-    places: tuple[int, int] | None = None,
+    vector: bool = False,
 ) -> Samples:
     """Return samples without addresses and a rule for bins.
 
-    Heights are added as they are if `directional`. Threads take single samples, or four where
-    `places` allow it, which are the addresses of image and mask modulo 16.
+    Heights are added as they are if `directional`. Threads take single samples, or four where they
+    can if `vector`.
     """
+    shape, strides, address, device = images
     lead, item = [0] * (4 - len(shape)), ITEM_BYTES[variant.element]
 
     def aligned(values: tuple[int, ...], size: int, place: int) -> bool:
@@ -124,10 +121,10 @@ def plain_samples(
         return values[-1] == size and not any(value % four for value in (*values[:-1], place))
 
     sizes = (shape[0], *[1] * len(lead), *shape[1:])
-    steps, hidden = [step // item for step in strides], mask_strides or (0,) * len(shape)
-    vector = places is not None and sizes[3] % 4 == 0 and aligned(strides, item, places[0])
-    if vector and places and mask_strides:
-        vector = aligned(mask_strides, 1, places[1])
+    steps, hidden = [step // item for step in strides], (0,) * len(shape)
+    vector = vector and sizes[3] % 4 == 0 and aligned(strides, item, address)
+    if mask is not None:
+        hidden, vector = mask.strides, vector and aligned(mask.strides, 1, mask.address)
     threads = -(-sizes[3] // 16)
     if not vector:  # lanes next to each other take samples next to each other
         threads = max(threads, min(-(-sizes[3] // 4), 32))
@@ -160,8 +157,8 @@ def find_range(images: Images) -> tuple[Any, Any, bool]:
         return None, None, False
     reply = take_reply(array.device.id)
     if mask is None and direction is None:
-        key = Placement.of(array), variant, array.device.id
-        call, memory = _kept_plan("range", "find_range", *key), None
+        call = _kept_plan("range", "find_range", Placement.of(array), variant)
+        memory = None
     else:
         samples = samples_of(images)
         call, memory = samples.plan("range", "find_range", {}, 0, 0), samples.memory
@@ -180,14 +177,12 @@ def find_range(images: Images) -> tuple[Any, Any, bool]:
     return low, high, bool(nan)
 
 
-def plan_range(
-    source: str, name: str, placement: Placement, variant: Variant, device: int, *more: Any
-) -> Call:
+def plan_range(source: str, name: str, placement: Placement, variant: Variant, *more: Any) -> Call:
     """Return the launch of a kernel that includes range.cuh, without addresses.
 
     The images have no mask and no direction. `more` are arguments behind those of range.cuh.
     """
-    shape, strides, address = placement
+    shape, strides, *_ = placement
     item = ITEM_BYTES[variant.element]
     size, contiguous = math.prod(shape), item
     for length, step in zip(shape[::-1], strides[::-1], strict=True):
@@ -197,7 +192,8 @@ def plan_range(
     else:
         if size % PIECE == 0:  # rows that one block reads at a time
             shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
-    samples = plain_samples(shape, strides, variant, device, places=(address, 0))
+    placement = placement._replace(shape=shape, strides=strides)
+    samples = plain_samples(placement, variant, vector=True)
     resident = BLOCKS_OF_RANGE
     return samples.plan(source, name, {"BLOCKS": resident}, 0, 0, *more, resident=resident)
 

@@ -105,30 +105,22 @@ class Scan:
 
 
 def scan_of(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    thresholds: Array,
-    variant: Variant,
-    device: int,
+    placement: Placement, own: tuple[int, int] | None, thresholds: Array, variant: Variant
 ) -> Scan | Number | None:
     """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
     Masks are of the same layout (:func:`is_alike`). The device is the current one. Scans are kept
     for later calls.
     """
-    key = placement, own, variant, device, thresholds.tobytes(), thresholds.dtype.str
+    key = placement, own, variant, thresholds.tobytes(), thresholds.dtype.str
     return (_scan_of.__wrapped__ if thresholds.size > KEPT_LEVELS else _scan_of)(*key)
 
 
 @lru_cache(maxsize=512)
 def _scan_of(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    device: int,
-    raw: bytes,
-    dtype: str,
+    placement: Placement, own: tuple[int, int] | None, variant: Variant, raw: bytes, dtype: str
 ) -> Scan | Number | None:
+    device = placement.device
     thresholds = np.frombuffer(raw, dtype)
     if thresholds.size <= KEPT_LEVELS and not cupy.cuda.get_current_stream().is_capturing():
         # Kernels on any stream may still use memory of a scan that the cache drops.
@@ -141,20 +133,16 @@ def _scan_of(
         ndim, layout = len(placement.shape) - 1, arrange(placement, 1, False)
         if layout is not None and layout.wide and ndim > 1:
             return Number(layout, ndim, variant, thresholds, prepared, device)
-    found = plan_scan(placement, own, variant, prepared.rules, device)
+    found = plan_scan(placement, own, variant, prepared.rules)
     return found and Scan(found, prepared, device)
 
 
 @lru_cache(maxsize=1024)
 def plan_scan(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    rules: Rules,
-    device: int,
+    placement: Placement, own: tuple[int, int] | None, variant: Variant, rules: Rules
 ) -> Recipe | None:
     """Return how the kernels read images, or None if they must be recoded."""
-    ndim = len(placement.shape) - 1
+    ndim, device = len(placement.shape) - 1, placement.device
     wide = variant.element in WIDE and ndim < 3
     if variant.element not in SCANNED and not wide:
         return None

@@ -53,8 +53,10 @@ def values(
     `places` are the first two modulo 16.
     """
     steps = tuple(step * dtype.itemsize for step in strides)
+    images = Placement(shape, steps, places[0], device)
+    mask = None if mask_strides is None else Placement(shape, mask_strides, places[1], device)
     variant = Variant(False, superlevel, NAN_NONE, element_of(dtype), mask_strides is not None)
-    samples = plain_samples(shape, steps, variant, device, mask_strides, directional, places)
+    samples = plain_samples(images, variant, mask, directional, vector=True)
     macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
     call = samples.plan("soft_values", "soft_values", macros, 0)
     words = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask", "heights"))
@@ -83,7 +85,7 @@ def coefficients(
     """
     steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
     variant = Variant(connectivity != 1, superlevel, NAN_NONE, element_of(dtype), masked)
-    return coefficient_call(Placement(shape, tuple(steps), address), variant, device)
+    return coefficient_call(Placement(shape, tuple(steps), address, device), variant)
 
 
 def table_slots(levels: int) -> int:

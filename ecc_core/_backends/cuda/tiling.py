@@ -85,8 +85,9 @@ def plan_pairs(
         each = _ceil(images * blocks, processors)
         busy = max(PAIR_BUSY, min(each, resident) * warps)
         extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
-        # Blocks that have a multiprocessor to themselves do not end apart.
-        rounds = each if deep and resident == 1 else _rounds(each, resident)
+        # The last time that a multiprocessor is filled, blocks that share it end apart.
+        rounds = max(1.0, each / resident)
+        rounds += 0.5 if each > resident and not (deep and resident == 1) else 0
         apart = 1 + PAIR_APART * (resident - 1) if deep else 1
         cost = rounds * (part + extra) * busy * apart
         if best is None or cost < best[0]:
@@ -98,17 +99,9 @@ def plan_pairs(
 def plan_batch(steps: int) -> Tiling:
     """Cut images of which there are many, and of one warp's width, for a block each, in pairs."""
     rows = _ceil(steps, PAIR_ROWS)
-
-    def cost(warps: int) -> int:
-        return (_ceil(rows, warps) + BATCH_BLOCK) * warps
-
-    warps = min((4, 8, RESIDENT_WARPS["pairs2d"]), key=cost)
+    choices = 4, 8, RESIDENT_WARPS["pairs2d"]
+    warps = min(choices, key=lambda warps: (_ceil(rows, warps) + BATCH_BLOCK) * warps)
     return Tiling(1, 1, _ceil(rows, warps) * PAIR_ROWS, warps, 1)
-
-
-def _rounds(blocks: int, resident: int) -> float:
-    """Return how often a multiprocessor is filled. The last time, blocks end at different times."""
-    return 1.0 if blocks <= resident else blocks / resident + 0.5
 
 
 def _ceil(a: int, b: int) -> int:

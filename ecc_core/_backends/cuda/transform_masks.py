@@ -43,15 +43,6 @@ FINDING = 6  # time to find 32 critical points, in additions of a warp
 MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
-class Tiles(NamedTuple):
-    """How a mask is divided among warps: blocks of `slices` slices of 32 rows of 64 points."""
-
-    rows: int
-    columns: int
-    slices: int
-    units: int
-
-
 class Plan(NamedTuple):
     """The launches of a transform, which lack the addresses of mask, planes and result."""
 
@@ -101,15 +92,15 @@ def _plan(
     steps = np.frombuffer(spacing)
     frame, grid = place_grid(shape, tuple(steps.tolist()), connectivity)
     sampling = sample(directions, len(shape), heights, frame.reach)
-    tiles = _divide(frame, sampling)
-    places = _place_bins(sampling, steps, tiles.slices)
-    jobs, width, shared = _share(sampling, tiles, places)
+    rows, columns, slices, units = _divide(frame, sampling)
+    places = _place_bins(sampling, steps, slices)
+    jobs, width, shared = _share(sampling, units, slices, places)
     if places and not width:  # without the rows of bins on both sides they may fit
         places = {}
-        jobs, width, shared = _share(sampling, tiles, places)
+        jobs, width, shared = _share(sampling, units, slices, places)
     memory, samples = sampling.upload(jobs)
-    deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
-    words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
+    deep = frame.axes[0]
+    words = frame.shape[0] + 2 * deep, rows + 1, TILE_COLUMNS // WARP * columns + 2
     sizes = {"deep": deep, "slices": words[0], "tiles": words[1], "words": words[2]}
     outside = 0xFFFFFFFF if frame.cubes else 0
     planes = PLANES(**sizes, cubes=frame.cubes, outside=outside, sign=frame.sign)
@@ -117,7 +108,7 @@ def _plan(
     arguments = 0, planes, *map(np.int32, frame.shape)
     packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
     macros = {"SHARED": int(width > 0), "PLACES": int(bool(places))}
-    numbers = map(np.int32, (width, tiles.slices))
+    numbers = map(np.int32, (width, slices))
     given = planes, grid, samples, PLACES(**places), 0, *numbers
     at = (len(jobs),)
     counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, given, shared)
@@ -125,8 +116,12 @@ def _plan(
     return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
 
 
-def _divide(frame: Frame, sampling: Sampling) -> Tiles:
-    """Divide a mask among warps: many slices at a time, but enough units of work."""
+def _divide(frame: Frame, sampling: Sampling) -> tuple[int, int, int, int]:
+    """Divide a mask among warps: many slices at a time, but enough units of work.
+
+    Returns how many blocks of 32 rows and of 64 columns there are, the slices of a unit, and the
+    number of units.
+    """
     deep, high, wide = map(len, frame.positions)
     rows, columns = -(-high // TILE_ROWS), -(-wide // TILE_COLUMNS)
     warps = RESIDENT * processors(cupy.cuda.runtime.getDevice()) * COUNTING // WARP
@@ -135,7 +130,7 @@ def _divide(frame: Frame, sampling: Sampling) -> Tiles:
         units = -(-deep // slices) * rows * columns
         if units * orthants >= LEAST_UNITS * warps:
             break
-    return Tiles(rows, columns, slices, units)
+    return rows, columns, slices, units
 
 
 def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> dict[str, float]:
@@ -165,9 +160,9 @@ def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> dict[str, f
 
 
 def _share(
-    sampling: Sampling, tiles: Tiles, places: dict[str, float]
+    sampling: Sampling, units: int, slices: int, places: dict[str, float]
 ) -> tuple[NDArray[np.int32], int, int]:
-    """Return how blocks share the directions and the tiles.
+    """Return how blocks share the directions and the units.
 
     Jobs tell for each block the first and the last of its directions, their orthant, its number
     among the blocks that have these directions, and the number of these blocks. Then follow the
@@ -181,12 +176,12 @@ def _share(
     size = width * rows * BIN_BYTES
     if QUEUE_BYTES + size > shared_limit(device):
         width = size = 0
-    units = -(-tiles.units // (COUNTING // WARP))
+    units = -(-units // (COUNTING // WARP))
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     most = max(1, min(width or WARP, sampling.rows.size // wanted))
     resident = max(1, min(RESIDENT, shared_limit(device) // (QUEUE_BYTES + size)))
-    fewest = -(-units * tiles.slices // MOST_TURNS)
+    fewest = -(-units * slices // MOST_TURNS)
     jobs = _jobs(sampling.starts, most, units, resident * processors(device), fewest)
     return jobs, width, QUEUE_BYTES + size
 

@@ -167,7 +167,7 @@ struct Sink {
 #pragma unroll
             for (int r = 1; r <= kRows; ++r)
                 if (rows >> r & 1)
-                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient(digits, r) : 0;
+                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient_of(digits, r) : 0;
         } else {
             count(digits, slice);
         }
@@ -186,7 +186,7 @@ struct Sink {
                 const int at = queued + __popc(lanes & ((1u << lane) - 1));
                 queue.rank[warp][at] = slice.own[r].rank;
                 queue.group[warp][at] = slice.own[r].group;
-                queue.coefficient[warp][at] = coefficient(digits, r);
+                queue.coefficient[warp][at] = coefficient_of(digits, r);
             }
             queued += __popc(lanes);
         }
@@ -207,10 +207,8 @@ struct Sink {
             if (fresh >> r & 1 && slice.own[r].group) counts.mark(slice.own[r].group);
     }
 
-    ECC_DEVICE static signed char coefficient(const Numbers4& digits, int row) {
-        const auto digit = [&](unsigned bits, int k) { return (bits >> row & 1) << k; };
-        const int number = (int)(digit(digits.b0, 0) | digit(digits.b1, 1) | digit(digits.b2, 2)) -
-                           (int)digit(digits.b3, 3);
+    ECC_DEVICE static signed char coefficient_of(const Numbers4& digits, int row) {
+        const int number = coefficient(digits.b0, digits.b1, digits.b2, digits.b3, 31 - row);
         return (signed char)(kCubes && !kFlat ? -number : number);
     }
 };
