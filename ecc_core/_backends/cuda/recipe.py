@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.kernels import (
     WIDE,
     Struct,
@@ -84,16 +86,10 @@ class Plan(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A kernel and its arguments for images of a layout, without addresses and thresholds."""
+    """How the curves of images of a layout are computed."""
 
     layout: Layout
-    function: Any
-    grid: tuple[int, ...]
-    threads: int
-    shared: int
-    image: NDArray[Any]
-    tiling: NDArray[Any]
-    result: NDArray[Any]
+    call: Callable[[NDArray[Any]], Call]  # of a kernel's Bins, without addresses
     counts: int  # bins in global memory of all images; 0 where each block does a whole image
     accumulate: bool  # whether the curves are to be summed from the bins by another kernel
     sign: int
@@ -136,23 +132,17 @@ def recipe(
     )
     direct, images = tiling.blocks == 1, layout.images
     units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
-    whole = (images * tiling.blocks,) if deep else (tiling.blocks, images)
+    grid = plan.grid or ((images * tiling.blocks,) if deep else (tiling.blocks, images))
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
-    return Recipe(
-        layout,
-        found,
-        plan.grid or whole,
-        32 * tiling.warps,
-        plan.shared,
-        image_struct(layout),
-        TILING(**units, first=first, last=last, images=images),
-        RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned),
-        0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
-        not (direct or scanned),
-        sign,
-        variant.superlevel,
-    )
+    given = image_struct(layout), TILING(**units, first=first, last=last, images=images)
+    result = RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned)
+
+    def call(bins: NDArray[Any]) -> Call:
+        return Call(found, grid, 32 * tiling.warps, plan.shared, (*given, bins, result))
+
+    counts = 0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins)
+    return Recipe(layout, call, counts, not (direct or scanned), sign, variant.superlevel)
 
 
 def is_long_line(shape: tuple[int, ...]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
-from ecc_core._backends.cuda.calls import Call, plan_call, pooled_zeros, stream_zeros, take_reply
+from ecc_core._backends.cuda.calls import plan_call, pooled_zeros, stream_zeros, take_reply
 from ecc_core._backends.cuda.kernels import ITEM_BYTES, NAN_OMIT, WIDE, Struct, Variant, processors
 from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
@@ -42,8 +42,7 @@ class Scan:
         self._curves = self._flags + 8 * images  # bytes of curves and flags
         # Bins and tickets in global memory, which are zero when the kernel begins.
         self.zeros = plan.counts + images if plan.counts else 0
-        arguments = plan.image, plan.tiling, prepared.pair_bins, plan.result
-        self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
+        self._call = plan.call(prepared.pair_bins)
 
     def begin(self, data: int, mask: int = 0, table: int = 0, flag: int = 0) -> Any:
         """Launch the kernel for an array at this address, and a mask of the same layout.

@@ -62,11 +62,7 @@ class Forward(NamedTuple):
 
 
 def values(
-    image: Tensor,
-    direction_terms: Tensor | None,
-    mask: Tensor | None,
-    superlevel: bool,
-    fill: bool,
+    image: Tensor, direction_terms: Tensor | None, mask: Tensor | None, superlevel: bool, fill: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Return values and mask for `Arguments`: those given, if possible.
 

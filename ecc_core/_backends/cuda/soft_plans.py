@@ -111,7 +111,8 @@ def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Cal
     """
     threads = min(1024, max(256, 32 * -(-levels // 32)))
     given = *[0] * 4, np.int32(levels), np.int32(table_slots(levels))
-    return _of_levels("soft_prepare", (images,), threads, superlevel, given)
+    macros = {"SUPER": int(superlevel)}
+    return plan_call("soft_levels", "soft_prepare", macros, (images,), threads, given)
 
 
 @lru_cache(maxsize=256)
@@ -121,15 +122,8 @@ def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device
     It takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
     """
     sizes = np.int32(levels), np.int32(table_slots(levels)), np.float32(scale)
-    grid = -(-levels // 8), images
-    return _of_levels("soft_evaluate", grid, 256, superlevel, (*[0] * 7, *sizes))
-
-
-def _of_levels(
-    name: str, grid: tuple[int, ...], threads: int, superlevel: bool, given: tuple[Any, ...]
-) -> Call:
-    """Return the launch of a kernel of soft_levels.cu."""
-    return plan_call("soft_levels", name, {"SUPER": int(superlevel)}, grid, threads, given)
+    macros, grid = {"SUPER": int(superlevel)}, (-(-levels // 8), images)
+    return plan_call("soft_levels", "soft_evaluate", macros, grid, 256, (*[0] * 7, *sizes))
 
 
 @lru_cache(maxsize=256)
@@ -145,16 +139,16 @@ def tabulation(
     blocks = min(-(-slots // 256), 8)
     struct = TOTALS(images=batch, levels=levels, blocks=sums)
     given = struct, *[0] * 3, *map(np.int32, (first, blocks, slots))
-    return _of_levels("soft_tabulate", (sums + blocks * images,), 256, superlevel, given)
+    macros, grid = {"SUPER": int(superlevel)}, (sums + blocks * images,)
+    return plan_call("soft_levels", "soft_tabulate", macros, grid, 256, given)
 
 
 @lru_cache(maxsize=256)
 def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
     given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
-    return plan_call(
-        "soft_increasing", name, {"REAL": ELEMENTS[element_of(dtype)]}, (1,), 32, given
-    )
+    macros = {"REAL": ELEMENTS[element_of(dtype)]}
+    return plan_call("soft_increasing", name, macros, (1,), 32, given)
 
 
 class Scan(NamedTuple):

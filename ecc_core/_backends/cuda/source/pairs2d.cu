@@ -114,6 +114,12 @@ constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
 
+ECC_DEVICE pair outer_code(Element sample, int left, int width, const Encoder& encode, bool shown) {
+    const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
+    const pair code = outside ? kOutside : encode(sample, sample);
+    return outside || shown ? code : kCodeZero * 0x10001u;
+}
+
 // The warp's own first or last column, once all its rows are kept.
 ECC_DEVICE pair inner_code(const PairCounter& count) {
     const int lane = lane_index();
@@ -161,17 +167,16 @@ struct PairStrip {
     }
     // The sample beside the warp in row `y`, on the side of this lane.
     ECC_DEVICE Outer outer(int y) const {
+        const Element* const first = row(y);
         const int beside = on_the_left() ? max(left - 1, 0) - left
                                          : min(kWarpWidth, image.width - 1 - left);
-        const Element* const at = row(y) + (beside - (int)columns.first);
+        const Element* const at = first + (beside - (int)columns.first);
         return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
     ECC_DEVICE Outer outer_rows(int y) const { return outer(y + (lane_index() & 15)); }
     ECC_DEVICE pair code(Outer outer, const Encoder& encode) const {
-        const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= image.width;
-        const pair code = outside ? kOutside : encode(outer.sample, outer.sample);
-        return outside || outer.shown ? code : kCodeZero * 0x10001u;
+        return outer_code(outer.sample, left, image.width, encode, outer.shown);
     }
 };
 
