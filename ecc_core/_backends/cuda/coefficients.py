@@ -225,7 +225,15 @@ def sum_events(
         where = cupy.flatnonzero(coefficients)
         found = values[where]
         order = cupy.argsort(found)
-        return *_sum_sorted(found[order], coefficients[where][order], superlevel), is_set(flag)
+        found, amounts, flagged = found[order], coefficients[where][order], is_set(flag)
+        if not found.size:
+            return found, cupy.zeros(0, np.int64), flagged
+        last = cupy.ones(found.size, np.bool_)
+        cupy.not_equal(found[1:], found[:-1], out=last[:-1])
+        sums = cupy.cumsum(amounts, dtype=np.int64)[last]
+        if superlevel:
+            sums = sums[-1] - cupy.concatenate([cupy.zeros(1, np.int64), sums[:-1]])
+        return *changes(found[last], sums, superlevel), flagged
     events, starts, flagged = _list_events(coefficients, values, flag)
     if not events.size:
         return values[:0], cupy.zeros(0, np.int64), flagged
@@ -282,18 +290,6 @@ def _list_levels(
     count = int(before[-1].get()[2])
     levels, values = levels[:count], values[:count]
     return (levels, values) if 2 * count > size else (levels.copy(), values.copy())
-
-
-def _sum_sorted(values: Any, amounts: Any, superlevel: bool) -> tuple[Any, Any]:
-    """The sums of the amounts of values up to each at which they change, or from it on."""
-    if values.size == 0:
-        return values, cupy.zeros(0, np.int64)
-    last = cupy.ones(values.size, np.bool_)
-    cupy.not_equal(values[1:], values[:-1], out=last[:-1])
-    sums = cupy.cumsum(amounts, dtype=np.int64)[last]
-    if superlevel:
-        sums = sums[-1] - cupy.concatenate([cupy.zeros(1, np.int64), sums[:-1]])
-    return changes(values[last], sums, superlevel)
 
 
 def changes(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
