@@ -33,7 +33,6 @@ from ecc_core._backends.cuda.samples import (
     Images,
     plain_samples,
     plan_points,
-    point_coefficients,
     samples_of,
 )
 from ecc_core._backends.cuda.scan import running_sums
@@ -62,14 +61,18 @@ def image_coefficients(
     cannot be, a Reply if `for_host` and there is one, and otherwise an array on the device.
     """
     (array, *_), mask, direction, variant = images
-    call = None
+    out, call = cupy.empty(array.shape, np.int8), None
     if scans and mask is None and direction is None:
         call = _plan(Placement.of(array), variant, None)
-    if call is None:
-        found, flag = point_coefficients(images)
-        return found, flag if variant.nan == NAN_REPORT else None
-    out = cupy.empty(array.shape, np.int8)
-    return out, _launch(call, array, variant, OUT, out, for_host=for_host)
+    if call is not None:
+        return out, _launch(call, array, variant, OUT, out, for_host=for_host)
+    flag = cupy.zeros(1, np.int64)
+    if out.size:
+        samples = samples_of(images, vector=False)
+        call = plan_points(samples, {"OUTPUT": 0})
+        first, given = call.places[1], (("coefficients", out), ("not_finite", flag))
+        call.launch((first + POINTS.word(name), part.data.ptr) for name, part in given)
+    return out, flag if variant.nan == NAN_REPORT else None
 
 
 def coefficient_call(placement: Placement, variant: Variant) -> tuple[Call, int, int, int]:

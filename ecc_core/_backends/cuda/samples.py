@@ -220,26 +220,12 @@ def _value(bits: int, element: str) -> Any:
 
 SMALL = ("bool", "uint8", "int8", "uint16", "int16")
 POINTS = Struct("points.cuh", "Points")
-OUT, NOT_FINITE = map(POINTS.word, ("coefficients", "not_finite"))
 WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
 RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a warp: at least, and where there are enough blocks
 WAVES = 32  # blocks for each multiprocessor, if there are so many
-
-
-def point_coefficients(images: Images) -> tuple[Any, Any]:
-    """Return int8 coefficients of the image's shape, and a flag on the device, set for a NaN."""
-    out = cupy.empty(images.view.array.shape, np.int8)
-    flag = cupy.zeros(1, np.int64)
-    if out.size:
-        samples = samples_of(images, vector=False)
-        call = plan_points(samples, {"OUTPUT": 0})
-        first = call.places[1]
-        words = (first + OUT, out.data.ptr), (first + NOT_FINITE, flag.data.ptr)
-        call.launch(words)
-    return out, flag
 
 
 def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
