@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
@@ -43,16 +43,6 @@ FINDING = 6  # time to find 32 critical points, in additions of a warp
 MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
-class Plan(NamedTuple):
-    """The launches of a transform, which lack the addresses of mask, planes and result."""
-
-    words: int  # of 32 bits, in the planes
-    packing: Call
-    counting: Call
-    summing: Call
-    memory: Any  # what the arguments of `counting` point to
-
-
 def mask_transform(
     mask: Any,
     directions: Floats,
@@ -68,14 +58,15 @@ def mask_transform(
     device = cupy.cuda.runtime.getDevice()
     given = (directions.tobytes(), heights.tobytes(), spacing.tobytes())
     plan = _plan(mask.shape, *given, connectivity, device)
+    words, packing, counting, summing, _memory = plan
     pixels = cupy.ascontiguousarray(mask)
-    bits = cupy.empty(plan.words, np.int32)
-    source, planes, *_ = plan.packing.places
-    plan.packing.launch(((source, pixels.data.ptr), (planes, bits.data.ptr)))
+    bits = cupy.empty(words, np.int32)
+    source, planes, *_ = packing.places
+    packing.launch(((source, pixels.data.ptr), (planes, bits.data.ptr)))
     values = cupy.zeros(shape, np.int64)
-    planes, _grid, _sampling, _given, result, *_ = plan.counting.places
-    plan.counting.launch(((planes, bits.data.ptr), (result, values.data.ptr)))
-    plan.summing.launch(((plan.summing.places[0], values.data.ptr),))
+    planes, _grid, _sampling, _given, result, *_ = counting.places
+    counting.launch(((planes, bits.data.ptr), (result, values.data.ptr)))
+    summing.launch(((summing.places[0], values.data.ptr),))
     return values
 
 
@@ -87,8 +78,12 @@ def _plan(
     spacing: bytes,
     connectivity: int,
     _device: int,
-) -> Plan:
-    """Plan the transform of masks of a shape, on the current device."""
+) -> tuple[int, Call, Call, Call, Any]:
+    """Plan the transform of masks of a shape, on the current device.
+
+    Returns the words of 32 bits in the planes, the launches that pack a mask, count and sum, which
+    lack the addresses of mask, planes and result, and memory that must live as long as these.
+    """
     steps = np.frombuffer(spacing)
     frame, grid = place_grid(shape, tuple(steps.tolist()), connectivity)
     sampling = sample(directions, len(shape), heights, frame.reach)
@@ -113,7 +108,7 @@ def _plan(
     at = (len(jobs),)
     counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, given, shared)
     summing = accumulate(0, len(sampling.rows), sampling.levels.size)
-    return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
+    return math.prod(words) * TILE_ROWS, packing, counting, summing, memory
 
 
 def _divide(frame: Frame, sampling: Sampling) -> tuple[int, int, int, int]:
