@@ -24,6 +24,15 @@ class ArrayView(NamedTuple):
     element: str
     wrap: Callable[[Any], Any]
 
+    def wrap_levels(self, levels: Any) -> Any:
+        """Return values of the array in its own library and dtype."""
+        given = self.wrap(levels)
+        if self.element != "bfloat16":
+            return given
+        import torch
+
+        return given.to(torch.bfloat16)
+
 
 def adopt(array: Any) -> AbstractContextManager[ArrayView]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""

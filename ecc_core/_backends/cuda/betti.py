@@ -20,7 +20,7 @@ from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.coefficients import EVERY_VALUE
+from ecc_core._backends.cuda.coefficients import EVERY_VALUE, every_value
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
@@ -72,7 +72,7 @@ def exact_betti_curves(
     """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
-            levels = launch.every_value(view.element)
+            levels = every_value(view.element)
         else:
             values = numbers(view).ravel()
             levels = cupy.unique(values[~cupy.isnan(values)]).get()
@@ -81,7 +81,7 @@ def exact_betti_curves(
         before = cupy.concatenate([cupy.zeros_like(ordered[:, :1]), ordered[:, :-1]], axis=1)
         changed = (ordered != before).any(axis=0)
         kept = cupy.flatnonzero(changed[::-1] if filtration.superlevel else changed)
-        at = launch.wrap_levels(view, cupy.asarray(levels)[kept])
+        at = view.wrap_levels(cupy.asarray(levels)[kept])
         return at, view.wrap(cupy.ascontiguousarray(found[:, kept]))
 
 

@@ -215,6 +215,14 @@ EVENT_THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a threa
 PIECE = 20  # bytes
 
 
+def every_value(element: str) -> NDArray[Any]:
+    """Return all values of a type of at most 16 bits."""
+    if element == "bool":
+        return np.array([False, True])
+    info = np.iinfo(element)
+    return np.arange(info.min, info.max + 1).astype(element)
+
+
 def sum_events(
     coefficients: Any, values: Any, superlevel: bool, flag: Any
 ) -> tuple[Any, Any, bool]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import (
@@ -40,6 +39,7 @@ from ecc_core._backends.cuda.coefficients import (
     EVERY_VALUE,
     changes,
     counted_curves,
+    every_value,
     image_coefficients,
     sum_events,
 )
@@ -201,7 +201,7 @@ def exact_curve(
         if not filtration.boundary.is_closed:
             given = exact_curve, curve, numbers(view), filtration
             levels, values = bordered_exact_curve(*given, mask=as_cupy(mask))
-            return wrap_levels(view, levels), view.wrap(values)
+            return view.wrap_levels(levels), view.wrap(values)
         if direction is None and view.element in EVERY_VALUE:
             levels = every_value(view.element)
             sums = as_cupy(curve(view.array, levels, filtration, mask=mask))[0]
@@ -216,26 +216,8 @@ def exact_curve(
 
         levels, sums = _with_coefficients(view, filtration, as_cupy(mask), finish)
         levels = levels.astype(np.float16) if narrow else levels
-        levels = wrap_levels(view, levels) if direction is None else view.wrap(levels)
+        levels = view.wrap_levels(levels) if direction is None else view.wrap(levels)
         return levels, view.wrap(cupy.ascontiguousarray(sums))
-
-
-def wrap_levels(view: ArrayView, levels: Any) -> Any:
-    """Return values of an image in its own library and dtype."""
-    given = view.wrap(levels)
-    if view.element != "bfloat16":
-        return given
-    import torch
-
-    return given.to(torch.bfloat16)
-
-
-def every_value(element: str) -> NDArray[Any]:
-    """Return all values of a type of at most 16 bits."""
-    if element == "bool":
-        return np.array([False, True])
-    info = np.iinfo(element)
-    return np.arange(info.min, info.max + 1).astype(element)
 
 
 def value_range(
