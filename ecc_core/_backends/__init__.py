@@ -28,7 +28,7 @@ class Backend(Protocol):
 
     A backend may also have ``plan(kind, images, labels, levels, filtration)``, which returns a
     function of arrays that are laid out as the only image of a batch and its labels, or None; see
-    ``cuda/planned.py``.
+    ``cuda/launch.py``.
     """
 
     curve: Callable[..., Any]

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Arguments, Forward
+from ecc_core._backends.cuda.soft import by_orthant as by_orthant
+from ecc_core._backends.cuda.soft import gradients_by_orthant as gradients_by_orthant
+from ecc_core._backends.cuda.soft import projection_gradients as projection_gradients
+from ecc_core._backends.cuda.soft import projections as projections
 from ecc_core._backends.cuda.soft_plans import window_words
-from ecc_core._backends.cuda.soft_transform import by_orthant as by_orthant
-from ecc_core._backends.cuda.soft_transform import gradients_by_orthant as gradients_by_orthant
-from ecc_core._backends.cuda.soft_transform import projection_gradients as projection_gradients
-from ecc_core._backends.cuda.soft_transform import projections as projections
 from ecc_core._backends.soft import SoftImages
 from ecc_core._torch.cells import split_coefficients
 from ecc_core._torch.curve import by_direction_terms, gradients_of

@@ -13,7 +13,7 @@ from ecc_core.errors import NAN_MESSAGE
 cupy = pytest.importorskip("cupy")
 launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 bins = pytest.importorskip("ecc_core._backends.cuda.bins")
-guesses = pytest.importorskip("ecc_core._backends.cuda.guesses")
+rules = pytest.importorskip("ecc_core._backends.cuda.rules")
 recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
@@ -133,22 +133,22 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
     affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
     uneven = np.sinh(np.linspace(-2, 2, 50))
     for dtype, levels, rule in [
-        ("f4", affine, guesses.AFFINE),
-        ("f4", near, guesses.UNIFORM),
-        ("f4", uneven, guesses.CELLS),
-        ("f2", uneven, guesses.CELLS),
-        ("f4", np.sort(rng.normal(size=300)), guesses.PIECES),
-        ("f4", np.linspace(-2, 2, 1024), guesses.AFFINE),
-        ("f4", np.linspace(-2, 2, 4096), guesses.AFFINE),
-        ("f4", np.linspace(-1.7, 1.9, 4096, dtype=np.float32), guesses.UNIFORM),
-        ("f4", np.sort(rng.uniform(-2, 2, 1100)), guesses.PIECES),
-        ("f2", affine, guesses.AFFINE),
-        ("u2", np.linspace(0, 65535, 256), guesses.AFFINE),
+        ("f4", affine, rules.AFFINE),
+        ("f4", near, rules.UNIFORM),
+        ("f4", uneven, rules.CELLS),
+        ("f2", uneven, rules.CELLS),
+        ("f4", np.sort(rng.normal(size=300)), rules.PIECES),
+        ("f4", np.linspace(-2, 2, 1024), rules.AFFINE),
+        ("f4", np.linspace(-2, 2, 4096), rules.AFFINE),
+        ("f4", np.linspace(-1.7, 1.9, 4096, dtype=np.float32), rules.UNIFORM),
+        ("f4", np.sort(rng.uniform(-2, 2, 1100)), rules.PIECES),
+        ("f2", affine, rules.AFFINE),
+        ("u2", np.linspace(0, 65535, 256), rules.AFFINE),
         ("i2", np.linspace(-30_000, 30_001, 200), None),
         ("i2", np.linspace(-32_768, 32_767, 4096), None),
         ("u2", np.sort(rng.integers(0, 65536, 60)), None),
-        ("u1", np.linspace(3, 250, 90), guesses.TABLE),
-        ("i1", np.arange(-128, 128), guesses.TABLE),
+        ("u1", np.linspace(3, 250, 90), rules.TABLE),
+        ("i1", np.arange(-128, 128), rules.TABLE),
     ]:
         variant = bins.Variant(False, superlevel, 0, np.dtype(dtype).name, False)
         prepared = bins.prepare(levels, variant, 0)

@@ -80,7 +80,7 @@ def plan(
 ) -> Callable[[Any], Any] | None:
     """Return a function of an image, or None for images of several blocks and for regions.
 
-    Arguments and results are those of :func:`ecc_core._backends.cuda.planned.plan`.
+    Arguments and results are those of :func:`ecc_core._backends.cuda.launch.plan`.
     """
     closed = filtration.direction is None and filtration.boundary.is_closed
     if labels is not None or images.size == 0 or not closed:

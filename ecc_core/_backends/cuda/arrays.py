@@ -24,18 +24,23 @@ class ArrayView(NamedTuple):
     element: str
     wrap: Callable[[Any], Any]
 
+    def wrap_levels(self, levels: Any) -> Any:
+        """Return values of the array in its own library and dtype."""
+        given = self.wrap(levels)
+        if self.element != "bfloat16":
+            return given
+        import torch
+
+        return given.to(torch.bfloat16)
+
 
 def adopt(array: Any) -> AbstractContextManager[ArrayView]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""
-    if not isinstance(array, cupy.ndarray):
-        return _adopt_tensor(array)
-    view = ArrayView(array, element_of(array.dtype), as_cupy)
-    if array.device.id == cupy.cuda.runtime.getDevice():
-        return nullcontext(view)
-    return _made_current(view, HERE)
-
-
-def _adopt_tensor(array: Any) -> AbstractContextManager[ArrayView]:
+    if isinstance(array, cupy.ndarray):
+        view = ArrayView(array, element_of(array.dtype), as_cupy)
+        if array.device.id == cupy.cuda.runtime.getDevice():
+            return nullcontext(view)
+        return _made_current(view, HERE)
     import torch
 
     tensor, element = array, ""
@@ -176,11 +181,12 @@ class Placement(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in bytes
     address: int  # modulo 16
+    device: int
 
     @classmethod
     def of(cls, array: Any) -> Placement:
         """Return the placement of a CuPy array."""
-        return cls(array.shape, array.strides, array.data.ptr % 16)
+        return cls(array.shape, array.strides, array.data.ptr % 16, array.device.id)
 
 
 class Layout(NamedTuple):
@@ -204,7 +210,7 @@ def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | N
     Unless `keep_order`, spatial axes are swapped and reversed to follow the memory, which does not
     change curves.
     """
-    shape, strides, address = placement
+    shape, strides, address, _ = placement
     axes = list(range(1, len(shape)))
     offset = 0
     signs = [1] * len(shape)
@@ -240,14 +246,14 @@ def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
 
     Channels are the last axis in memory, where samples along the last two axes are contiguous.
     """
-    shape, strides, address = placement
+    shape, strides, *_ = placement
     high, across, last = axes_in_memory(shape, strides)
     channels, width = shape[last], shape[across]
     joined = strides[last] == itemsize and strides[across] == channels * itemsize
     if not (joined and 2 <= channels <= 4 and width % 4 == 0):
         return None
     flat = (shape[0], shape[high], width * channels), (strides[0], strides[high], itemsize)
-    rows = arrange(Placement(*flat, address), itemsize, False)
+    rows = arrange(placement._replace(shape=flat[0], strides=flat[1]), itemsize, False)
     if rows is None or not rows.vector:
         return None
     sizes, steps = (channels, shape[high], width), (rows.strides[0], 1, rows.strides[2])

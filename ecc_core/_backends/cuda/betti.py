@@ -1,4 +1,10 @@
-"""Betti curves and persistence pairs on a device, from minimum spanning forests."""
+"""Betti curves and persistence pairs on a device, from minimum spanning forests.
+
+The forests are those of the CPU backend (docs/design/betti.md). Every point that is not a minimum
+follows a neighbour before it in the order of the filtration. Only points whose lower link has
+several components can join basins. The edges at these points are added to a forest in any order, by
+all threads at once.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +20,18 @@ from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.exact import EVERY_VALUE
-from ecc_core._backends.cuda.forests import Forests
+from ecc_core._backends.cuda.coefficients import EVERY_VALUE, every_value
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import contiguous_labels, rank_labels
+from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
-from ecc_core._backends.cuda.variants import ELEMENTS, variant_of
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE, BackendError
 
 SHEET, SHEET_2D = (512, 512), (4096, 4096)  # rows and columns
-THREADS, BLOCKS = 256, 64  # that share a box
+BOX_BLOCKS = 64  # that share a box
 
 
 def betti_curves(
@@ -42,11 +48,10 @@ def betti_curves(
     with adopt(image) as view:
         result = cupy.zeros((len(euler), ndim, euler.shape[-1]), np.int64)
         if result.size and view.array.size:
-            mask, kinds = as_cupy(mask), kinds_of(filtration)
-            variant = variant_of(filtration, view.element, mask)
+            images, kinds = Images.of(view, filtration, as_cupy(mask)), kinds_of(filtration)
             host = thresholds_on_host(thresholds)
-            prepared = prepare(host, variant, view.array.device.id)
-            codes, _, memory = codes_of(view, mask, variant, prepared)
+            prepared = prepare(host, images.variant, view.array.device.id)
+            codes, _, memory = codes_of(images, prepared)
             for i, code in enumerate(codes):
                 forests = Forests(code, kinds, prepared.rules.levels, reverse=superlevel)
                 reached = at_thresholds(forests.histograms(), prepared, superlevel)
@@ -67,7 +72,7 @@ def exact_betti_curves(
     """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
-            levels = launch.every_value(view.element)
+            levels = every_value(view.element)
         else:
             values = numbers(view).ravel()
             levels = cupy.unique(values[~cupy.isnan(values)]).get()
@@ -76,7 +81,7 @@ def exact_betti_curves(
         before = cupy.concatenate([cupy.zeros_like(ordered[:, :1]), ordered[:, :-1]], axis=1)
         changed = (ordered != before).any(axis=0)
         kept = cupy.flatnonzero(changed[::-1] if filtration.superlevel else changed)
-        at = launch.wrap_levels(view, cupy.asarray(levels)[kept])
+        at = view.wrap_levels(cupy.asarray(levels)[kept])
         return at, view.wrap(cupy.ascontiguousarray(found[:, kept]))
 
 
@@ -126,8 +131,6 @@ def _ranks(values: Any, shown: Any, superlevel: bool) -> tuple[Any, int]:
 def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
     """Return where classes that last are born and die, by birth; -1 if they do not die."""
     births, deaths = forests.pairs(index)
-    if forests.kinds[index].complement:
-        births, deaths = deaths, births
     keys = forests.codes.ravel()
     deaths[(deaths >= 0) & (keys[deaths] == forests.levels)] = -1
     born = keys[births]
@@ -157,10 +160,10 @@ def region_betti_curves(
             return ids, view.wrap(cupy.zeros((len(euler), filtration.ndim, euler.shape[1]), int))
         ranked = rank_labels(contiguous_labels(as_cupy(labels)))
         numbers, kinds = ranked.ranks[ranked.labels], kinds_of(filtration)
-        variant, host = variant_of(filtration, view.element), thresholds_on_host(thresholds)
-        prepared = prepare(host, variant, view.array.device.id)
-        single = view._replace(array=view.array[None])
-        codes, _, memory = codes_of(single, None, variant, prepared, keep=True)
+        images = Images.of(view._replace(array=view.array[None]), filtration)
+        host = thresholds_on_host(thresholds)
+        prepared = prepare(host, images.variant, view.array.device.id)
+        codes, _, memory = codes_of(images, prepared, keep=True)
         keys, levels = codes[0][tuple(map(slice, numbers.shape))], prepared.rules.levels
         keys = cupy.ascontiguousarray(levels - keys if filtration.superlevel else keys)
         boxes = _boxes_of(numbers, len(euler))
@@ -200,12 +203,7 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
 
 
 def _events(
-    sheet: Sheet,
-    boxes: NDArray[np.int64],
-    keys: Any,
-    numbers: Any,
-    kinds: list[Kind],
-    levels: int,
+    sheet: Sheet, boxes: NDArray[np.int64], keys: Any, numbers: Any, kinds: list[Kind], levels: int
 ) -> list[list[Any]]:
     """Return (levels + 1) times the region, plus the key of births and deaths, for each kind."""
     codes = cupy.full(sheet.shape[keys.ndim < 3 :], levels, keys.dtype)
@@ -215,16 +213,173 @@ def _events(
     plane: Any = (1, *keys.shape)[-2:]
     sizes = [np.int32(size) for size in (*plane, *sheet.shape[1:])]
     arguments = keys, numbers, *sizes[:2], cupy.asarray(rows), codes, regions, *sizes[2:]
-    macros, grid = {"CODE": ELEMENTS[keys.dtype.name]}, (len(rows), BLOCKS)
+    macros, grid = {"CODE": ELEMENTS[keys.dtype.name]}, (len(rows), BOX_BLOCKS)
     plan_call("sheets", "lay_out", macros, grid, THREADS, arguments).launch()
     forests = Forests(codes, kinds, levels, reverse=False, paired=True)
     flat, events = codes.ravel(), []
-    for i, kind in enumerate(kinds):
+    for i in range(len(kinds)):
         births, deaths = forests.pairs(i)
-        if kind.complement:
-            births, deaths = deaths, births
         # Beyond the last threshold components may end that would not end alone.
         deaths = deaths[(deaths >= 0) & (regions[births] == regions[deaths])]
         found = (regions[at].astype(np.int64) * (levels + 1) + flat[at] for at in (births, deaths))
         events.append([*found])
     return events
+
+
+VOLUME, FOREST = Struct("betti.cu", "Volume"), Struct("betti.cu", "Forest")
+ROOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+THREADS, COLUMNS = 256, 32
+MOST_BINS = 2048  # that blocks count in shared memory
+SLICES = 64  # of a block, at most
+BLOCKS = 2048  # that are enough for a device
+EACH, RANKS = 16, 64  # as in betti.cu: edges of a thread at most, and ranks of keys
+PASSES, FEW_EDGES = 8, 1 << 22  # more edges are added by rank
+MOST_POINTS = 1 << 31
+EDGES_A_POINT = 0.375  # for which there is room at first; noise has fewer
+
+
+class Forests:
+    """The basins and edges of a contiguous image of codes, for forests of some kinds.
+
+    Points that never enter have the key `levels`. If `reverse`, keys are `levels` minus the codes.
+    If `paired`, there are :meth:`pairs`, of codes that are keys; otherwise :meth:`histograms`.
+    """
+
+    def __init__(
+        self, codes: Any, kinds: list[Kind], levels: int, *, reverse: bool, paired: bool = False
+    ) -> None:
+        if codes.size >= MOST_POINTS:
+            raise BackendError(
+                f"`image` must have fewer than 2**31 points on a device, got shape {codes.shape}"
+            )
+        *lead, width = codes.shape
+        depth, height = lead if len(lead) == 2 else (*lead, *(1,) * (2 - len(lead)))
+        self.codes, self.kinds, self.levels = codes, kinds, levels
+        self.shape = depth, height, width
+        few = levels < MOST_BINS and not paired
+        self.macros = {
+            "CODE": ELEMENTS[codes.dtype.name],
+            "PLANAR": int(codes.ndim < 3),
+            "WIDE": int((kinds[0].connectivity > 1) != kinds[0].complement),
+            "REVERSE": int(reverse),
+            "COUNTS": int(few),
+            "PAIRS": int(paired),
+        }
+        self.shared = few * 8 * (levels + 1)
+        self.counted = cupy.zeros((len(kinds), 0 if paired else levels + 1), np.int64)
+        self.labels = cupy.empty((len(kinds), codes.size), np.int32)
+        self.edges, self.found = self._follow()
+
+    def histograms(self) -> Any:
+        """Return minima less edges, by the key at which they enter: (kinds, levels + 1) int64.
+
+        Components of the sets are the sum up to a key, those of their complements the sum beyond.
+        """
+        volume = self._volume(self.levels + 1)
+        for i, kind in enumerate(self.kinds):
+            joined = self._joined(i, volume, self.edges[i])
+            nodes = joined.size
+            blocks = min(max(1, -(-nodes // THREADS)), BLOCKS)
+            arguments = volume, self._forest(i, self.edges[i]), np.uint32(nodes), joined
+            self._run("count_edges", [kind], blocks, arguments)
+        return self.counted
+
+    def pairs(self, index: int) -> tuple[Any, Any]:
+        """Return the places at which classes of a kind begin and end, or -1: int64.
+
+        The frame of a complement is left out. A class ends where a component of the complement
+        begins, and begins where it ends.
+        """
+        first, labels = int(self.kinds[index].complement), self.labels[index]
+        _, listed = self._counts(index)
+        edges = self.edges[index, :listed]
+        edges = edges[self._order(edges[:, 0], first)]
+        minima = cupy.flatnonzero(labels < -first)
+        minima = minima[self._order(minima, first)]
+        labels[minima] = cupy.arange(-1 - first, -1 - first - minima.size, -1, dtype=np.int32)
+        joined = self._joined(index, self._volume(listed), edges)
+        ends = cupy.concatenate([edges[:, 0], cupy.full(1, -1, np.int32)])
+        links = (joined[first:] >> np.uint64(32)).astype(np.int64)
+        found = minima, ends[cupy.minimum(links, listed)].astype(np.int64)
+        return found[::-1] if first else found
+
+    def _order(self, places: Any, reverse: int) -> Any:
+        """Return the order in which points enter, or the opposite one."""
+        keys = self.codes.ravel()[places].astype(np.uint64) << np.uint64(32)
+        order = cupy.argsort(keys | places.astype(np.uint64))
+        return order[::-1] if reverse else order
+
+    def _counts(self, index: int) -> tuple[int, int]:
+        """Return the numbers of basins and edges."""
+        nodes, listed = self.found[index].view(np.uint32).tolist()
+        return nodes, listed
+
+    def _joined(self, index: int, volume: Any, edges: Any) -> Any:
+        """Return the links of a forest to which all edges are added.
+
+        If there are many, they are added by rank, with shorter ways each time.
+        """
+        kind, forest = self.kinds[index], self._forest(index, edges)
+        nodes, listed = self._counts(index)
+        joined = cupy.full(nodes, ROOT)
+        if not listed:
+            return joined
+        passes, each = (PASSES, EACH) if listed > FEW_EDGES else (1, 1)
+        blocks = -(-listed // (THREADS * each))
+        for begin in range(0, RANKS, RANKS // passes):
+            end = begin + RANKS // passes
+            span = np.int32(begin), np.int32(end), np.int32(each)
+            arguments = volume, forest, np.uint32(listed), joined, *span
+            self._run("join_basins", [kind], blocks, arguments)
+            if end < RANKS:
+                reached = volume, np.uint32(nodes), joined, np.int32(end)
+                self._run("flatten", [kind], -(-nodes // THREADS), reached)
+        return joined
+
+    def _volume(self, keys: int) -> NDArray[Any]:
+        """Return the kernel's Volume, with ranks of so many keys."""
+        return VOLUME(
+            codes=self.codes.data.ptr,
+            **dict(zip(("depth", "height", "width"), self.shape, strict=True)),
+            top=self.levels,
+            scale=RANKS / max(keys, 1),
+        )
+
+    def _forest(self, index: int, edges: Any, counts: Any = None) -> NDArray[Any]:
+        """Return the kernel's Forest of a kind."""
+        return FOREST(
+            labels=self.labels[index].data.ptr,
+            edges=edges.data.ptr,
+            histogram=self.counted[index].data.ptr,
+            counts=0 if counts is None else counts[index].data.ptr,
+            room=len(edges),
+        )
+
+    def _run(self, name: str, kinds: list[Kind], blocks: int, arguments: tuple[Any, ...]) -> None:
+        complements = {kind.complement for kind in kinds}
+        asked = {"SETS": int(False in complements), "OUTSIDE": int(True in complements)}
+        macros = self.macros | asked
+        plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
+
+    def _follow(self) -> tuple[Any, NDArray[np.uint64]]:
+        """Label all points. Return the edges, and on the host their numbers and those of basins."""
+        depth, height, width = self.shape
+        columns = THREADS if self.macros["PLANAR"] else COLUMNS
+        tiles = -(-width // columns) * -(-height // (THREADS // columns))
+        slices = max(1, min(SLICES, depth * tiles // BLOCKS))
+        room = int(EDGES_A_POINT * self.codes.size) + 1
+        complements = [kind.complement for kind in self.kinds]
+        while True:
+            edges = cupy.empty((len(self.kinds), room, 2), np.int32)
+            counts = cupy.asarray(np.array(complements, np.uint64)[:, None])
+            self.counted.fill(0)
+            forests = [self._forest(i, edges[i], counts) for i in range(len(self.kinds))]
+            where = dict(zip(complements, forests, strict=True))
+            pair = [where.get(key, forests[0]) for key in (False, True)]
+            arguments = self._volume(self.levels + 1), *pair, np.int32(slices)
+            self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
+            found = counts.get()
+            most = int((found >> np.uint64(32)).max())
+            if most <= room:
+                return edges, found
+            room = most

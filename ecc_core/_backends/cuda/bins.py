@@ -1,7 +1,7 @@
 """Thresholds as the kernels take them.
 
 Thresholds are rounded to values of the image's type, copied to the device, and given a rule by
-which a kernel finds the bin of a value (``guesses.py``, ``pair_rules.py``).
+which a kernel finds the bin of a value (``rules.py``).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.guesses import (
+from ecc_core._backends.cuda.kernels import Struct, Variant
+from ecc_core._backends.cuda.rules import (
     CELLS,
     CONSECUTIVE,
     SEARCH,
     TABLE,
     UNIFORM,
+    PairRule,
     guesses,
     is_near,
     line_through,
+    pair_rule,
 )
-from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
@@ -106,26 +106,18 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     pair_bins = bins.copy()
     if cells is not None:
         upload("table", cells, bins)
-    if rule == TABLE:
-        pairs: PairRule | None = PairRule(TABLE, 256)
-    else:
-        pairs = pair_rule(values, thresholds, keys, superlevel)
-    if pairs is not None:
-        for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
-            pair_bins[name] = value
-        if (tables := pairs.memory()) is not None:
-            upload("table", tables, pair_bins)
+    pairs = PairRule(TABLE, 256)
+    if rule != TABLE:
+        pairs = pair_rule(values, thresholds, keys, superlevel) or PairRule(None, 0)
+    for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
+        pair_bins[name] = value
+    if (tables := pairs.memory()).size:
+        upload("table", tables, pair_bins)
     # Other streams may use the memory next, and kernels on any stream may still use that of
     # thresholds which the cache drops.
     cupy.cuda.Device().synchronize()
     return Prepared(
-        Rules(
-            rule,
-            count,
-            keys.itemsize,
-            0 if cells is None else cells.size,
-            *((None, 0, 0, 0) if pairs is None else pairs.properties()),
-        ),
+        Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *pairs.properties()),
         bins.view(np.int64),
         pair_bins.view(np.int64),
         _pick(levels),
@@ -142,7 +134,7 @@ def table_memory(rules: Rules) -> tuple[int, dict[str, int]]:
 
 
 def to_keys(values: Array) -> Array:
-    """Return the numbers that element.cuh compares, which are in the order of the values."""
+    """Return the numbers that kernels compare (image.cuh), which are in the order of the values."""
     dtype = values.dtype
     if dtype == np.float64:
         return values

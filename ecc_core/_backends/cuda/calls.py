@@ -11,7 +11,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.arrays import on_host
+from ecc_core._backends.cuda.kernels import function
 
 
 class Call:
@@ -42,7 +43,8 @@ class Call:
         self.places, content = [], b""
         for argument in arguments:
             self.places.append(self._count + len(content) // 8)
-            content += _by_value(argument).tobytes()
+            given = argument.data.ptr if isinstance(argument, cupy.ndarray) else argument
+            content += (np.int64(given) if isinstance(given, int) else given).tobytes()
             content += bytes(-len(content) % 8)
         # The arguments come after their offsets, to which a launch adds the address.
         offsets = [8 * place for place in self.places]
@@ -80,13 +82,6 @@ def plan_call(
     device = cupy.cuda.runtime.getDevice()
     found = function(source, name, device, {**macros, "THREADS": threads})
     return Call(found, grid, threads, shared, arguments)
-
-
-def _by_value(argument: Any) -> Any:
-    """Return an address as a number of NumPy."""
-    if isinstance(argument, cupy.ndarray):
-        return np.int64(argument.data.ptr)
-    return np.int64(argument) if isinstance(argument, int) else argument
 
 
 WORDS = 8
@@ -127,6 +122,15 @@ class Reply:
     def release(self) -> None:
         """Make the reply available to the next call."""
         _free[self._device].append(self)
+
+
+def is_set(flag: Any) -> bool:
+    """Return whether a flag is set: a Reply, an array on the device, or None. Waits for both."""
+    if not isinstance(flag, Reply):
+        return flag is not None and bool(on_host(flag).any())
+    (found,) = flag.wait(1)
+    flag.release()
+    return bool(found)
 
 
 _free: dict[int, list[Reply]] = {}

@@ -9,18 +9,17 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, adopt, as_cupy, on_host
+from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.compile import processors, shared_limit
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors, shared_limit
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
+from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.estimator import Cells
-from ecc_core._request.filtration import Boundary, Filtration
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 
 Counts = NDArray[np.int64]
@@ -50,12 +49,14 @@ def cell_counts(
         shape = (len(view.array), len(cells.groups), thresholds.size)
         if thresholds.size == 0 or view.array.size == 0:
             return np.zeros(shape, np.int64)
-        mask, element = as_cupy(mask), view.element
-        variant = variant_of(filtration, element, mask)
-        raw = mask is None and cells.boxes and _is_bytes(view)
-        superlevel, device = variant.superlevel, view.array.device.id
-        prepared = None if raw else prepare(thresholds, variant, device)
-        counts = on_host(_counts(view, cells, filtration, variant, prepared, mask))
+        images, element = Images.of(view, filtration, as_cupy(mask)), view.element
+        # Images of 8 bits are read as they are where four columns at a time can be.
+        steps = view.array.data.ptr, *view.array.strides[:-1]
+        whole = view.array.strides[-1] == 1 and not any(step % PLACES for step in steps)
+        raw = images.mask is None and cells.boxes and element in ("uint8", "int8") and whole
+        superlevel, device = filtration.superlevel, view.array.device.id
+        prepared = None if raw else prepare(thresholds, images.variant, device)
+        counts = on_host(_counts(images, cells, filtration, prepared))
         entered = _entered(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
         sums = np.zeros_like(counts)
         np.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1, out=sums[:, 1:])
@@ -81,36 +82,35 @@ def region_cell_counts(
             return view.wrap(ids), np.zeros(shape, np.int64)
         single = view._replace(array=view.array[None])
         inside = cupy.not_equal(regions.labels, 0)[None]
-        variant = variant_of(filtration, view.element, inside)
-        prepared = prepare(thresholds, variant, single.array.device.id)
-        counts = _counts(single, cells, filtration, variant, prepared, inside, regions)
-        values = pick_levels(running_sums(counts, variant.superlevel), prepared).get()
+        images = Images.of(single, filtration, inside)
+        prepared = prepare(thresholds, images.variant, single.array.device.id)
+        counts = _counts(images, cells, filtration, prepared, regions)
+        values = pick_levels(running_sums(counts, filtration.superlevel), prepared).get()
         return view.wrap(ids), values.reshape(shape)
 
 
 def _counts(
-    view: ArrayView,
+    images: Images,
     cells: Cells,
     filtration: Filtration,
-    variant: Variant,
     prepared: Prepared | None,
-    mask: Any,
     regions: Ranked | None = None,
 ) -> Any:
     """Return the numbers of cells by their codes, (images or regions * kinds, bins) int64.
 
     Without `prepared`, the codes are the values of 8-bit images.
     """
-    flag = memory = None
+    view, flag, memory = images.view, None, None
     if prepared is None:
         codes, levels = view.array, BYTES
     else:
-        codes, flag, memory = codes_of(view, mask, variant, prepared, keep=True)
+        codes, flag, memory = codes_of(images, prepared, keep=True)
         levels = prepared.rules.levels
-    placement = Placement((len(codes), *view.array.shape[1:]), codes.strides, 0)
+    shape, device = (len(codes), *view.array.shape[1:]), codes.device.id
+    placement = Placement(shape, codes.strides, 0, device)
     label = None if regions is None else regions.labels.dtype
     types = codes.dtype, prepared is None, label
-    call = _plan(placement, *types, cells, filtration, levels, codes.device.id)
+    call = _plan(placement, *types, cells, filtration, levels)
     rows = len(codes) if regions is None else regions.ids.size
     counts = cupy.zeros((rows * len(cells.groups), levels + 1), np.int64)
     words = [codes.data.ptr, counts.data.ptr]
@@ -119,7 +119,7 @@ def _counts(
     if call is not None:
         call.launch(enumerate(words, call.places[0]))
     if flag is not None:
-        raise_for_nan(flag, view, mask)
+        raise_for_nan(flag, view, images.mask)
     del memory  # until the kernels have been launched
     return counts
 
@@ -139,24 +139,6 @@ def _entered(
     return entered
 
 
-def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tuple[int, int]]:
-    """Return the range of places of the highest corner of a unit cube, for each axis.
-
-    A group never enters if all of its points are outside the image, or if it enters with the last
-    of them and any is outside. Therefore one range serves groups of every extent
-    (``_tables`` in ``cpu/minkowski/launch.py``).
-    """
-    first = int(cells.every or not boundary.is_closed)
-    return [(first, length + 1 - boundary.missing) for length in shape]
-
-
-def _is_bytes(view: ArrayView) -> bool:
-    """Return whether an image has 8 bits, and four columns at a time can be read."""
-    array = view.array
-    aligned = not any(step % PLACES for step in (array.data.ptr, *array.strides[:-1]))
-    return view.element in ("uint8", "int8") and array.strides[-1] == 1 and aligned
-
-
 @lru_cache(maxsize=256)
 def _plan(
     placement: Placement,
@@ -166,15 +148,19 @@ def _plan(
     cells: Cells,
     filtration: Filtration,
     levels: int,
-    device: int,
 ) -> Call | None:
     """Return the launch that lacks addresses, or None if there is nothing to count.
 
     `raw`: whether codes are the values of images of 8 bits.
     """
-    images, *sizes = placement.shape
+    (images, *sizes), device = placement.shape, placement.device
     steps = [step // code.itemsize for step in placement.strides]
-    places = _places(tuple(sizes), cells, filtration.boundary)
+    # The range of places of the highest corner of a unit cube, for each axis. A group never enters
+    # if all of its points are outside the image, or if it enters with the last of them and any is
+    # outside. Therefore one range serves groups of every extent (``_tables`` in
+    # ``cpu/minkowski/launch.py``).
+    begin = int(cells.every or not filtration.boundary.is_closed)
+    places = [(begin, length + 1 - filtration.boundary.missing) for length in sizes]
     (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
     lines, slices = last - first, bottom - top
     if lines <= 0 or slices <= 0 or right <= left:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from functools import lru_cache
@@ -9,30 +10,32 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, arrange
+from ecc_core._backends.cuda.arrays import Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
-from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.compile import processors, shared_limit
-from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
-from ecc_core._backends.cuda.samples import (
-    POINTS,
-    SAMPLES,
-    plain_samples,
-    plan_points,
-    point_coefficients,
-    samples_of,
-)
-from ecc_core._backends.cuda.scan import running_sums
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import (
+from ecc_core._backends.cuda.calls import Call, is_set, plan_call, take_reply
+from ecc_core._backends.cuda.kernels import (
     ELEMENTS,
     ITEM_BYTES,
     NAN_NONE,
     NAN_OMIT,
     NAN_REPORT,
+    Struct,
     Variant,
+    processors,
+    shared_limit,
 )
+from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
+from ecc_core._backends.cuda.samples import (
+    POINTS,
+    SAMPLES,
+    Images,
+    plain_samples,
+    plan_points,
+    samples_of,
+)
+from ecc_core._backends.cuda.scan import running_sums
 
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))
@@ -49,13 +52,7 @@ MOST_IMAGES = (1 << 16) - 1  # rows of a grid
 
 
 def image_coefficients(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    direction: Any,
-    *,
-    scans: bool = True,
-    for_host: bool = False,
+    images: Images, *, scans: bool = True, for_host: bool = False
 ) -> tuple[Any, Any]:
     """Return coefficients, int8 of the image's shape, and a flag. Does not wait.
 
@@ -63,30 +60,34 @@ def image_coefficients(
     may contain NaN, else it tells whether NaN is an error and has been seen. It is None if that
     cannot be, a Reply if `for_host` and there is one, and otherwise an array on the device.
     """
-    array, call = view.array, None
+    (array, *_), mask, direction, variant = images
+    out, call = cupy.empty(array.shape, np.int8), None
     if scans and mask is None and direction is None:
-        call = _plan(Placement.of(array), variant, None, array.device.id)
-    if call is None:
-        found, flag = point_coefficients(view, mask, variant, direction)
-        return found, flag if variant.nan == NAN_REPORT else None
-    out = cupy.empty(array.shape, np.int8)
-    return out, _launch(call, array, variant, OUT, out, for_host=for_host)
+        call = _plan(Placement.of(array), variant, None)
+    if call is not None:
+        return out, _launch(call, array, variant, OUT, out, for_host=for_host)
+    flag = cupy.zeros(1, np.int64)
+    if out.size:
+        samples = samples_of(images, vector=False)
+        call = plan_points(samples, {"OUTPUT": 0})
+        first, given = call.places[1], (("coefficients", out), ("not_finite", flag))
+        call.launch((first + POINTS.word(name), part.data.ptr) for name, part in given)
+    return out, flag if variant.nan == NAN_REPORT else None
 
 
-def coefficient_call(
-    placement: Placement, variant: Variant, device: int
-) -> tuple[Call, int, int, int]:
+def coefficient_call(placement: Placement, variant: Variant) -> tuple[Call, int, int, int]:
     """Return a launch that writes the coefficients of any images.
 
     Then follow the places of the addresses of images, masks and coefficients among its words. Masks
     have the layout of the images, and infinite samples are not told from those they hide.
     """
-    call = _plan(placement, variant, None, device)
+    call = _plan(placement, variant, None)
     if call is not None:
         return call, call.places[0] + DATA, call.places[0] + MASK, call.places[1] + OUT
     item = ITEM_BYTES[variant.element]
-    mask_strides = tuple(step // item for step in placement.strides) if variant.masked else None
-    samples = plain_samples(placement.shape, placement.strides, variant, device, mask_strides)
+    steps = tuple(step // item for step in placement.strides)
+    hidden = placement._replace(strides=steps) if variant.masked else None
+    samples = plain_samples(placement, variant, hidden)
     call = plan_points(samples, {"OUTPUT": 0})
     data, mask = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask"))
     return call, data, mask, call.places[1] + POINTS.word("coefficients")
@@ -118,9 +119,9 @@ def _launch(
 
 
 @lru_cache(maxsize=256)
-def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: int) -> Call | None:
+def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call | None:
     """Return the launch that writes coefficients, or adds them by these rules for bins."""
-    shape, item = placement.shape, ITEM_BYTES[variant.element]
+    shape, item, device = placement.shape, ITEM_BYTES[variant.element], placement.device
     ndim, size = len(shape) - 1, math.prod(shape)
     small = ndim == 1 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1] or not size
     if small or item > 4:
@@ -166,19 +167,15 @@ COUNTS = Struct("counts.cu", "Counts")
 
 
 def counted_curves(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any,
-    own: tuple[int, int] | None,
+    images: Images, prepared: Prepared, own: tuple[int, int] | None
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
+    view, mask, direction, variant = images
     scans, array, rules = variant.nan != NAN_OMIT, view.array, prepared.rules
     bins = cupy.zeros((len(array), rules.levels + 1), np.int64)
     call = None
     if scans and mask is None and direction is None and own is None:
-        call = _plan(Placement.of(array), variant, rules, array.device.id)
+        call = _plan(Placement.of(array), variant, rules)
     if call is not None:  # a block has sums in shared memory
         words = enumerate(prepared.bins.tolist(), call.places[2])
         flag = _launch(call, array, variant, TO_COUNTS, bins, words)
@@ -189,23 +186,126 @@ def counted_curves(
     if line:
         flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
     else:
-        found, flag = image_coefficients(view, mask, variant, direction, scans=scans)
+        found, flag = image_coefficients(images, scans=scans)
         # Other samples have the coefficient 0.
         mask, variant = None, variant._replace(nan=NAN_NONE, masked=False)
     if own is not None:
         part = slice(None), slice(*own)
         view = view._replace(array=array[part])
         found = cupy.ascontiguousarray(found[part])
-    images, levels = len(array), rules.levels
-    samples = samples_of(view, mask, variant, prepared, direction, vector=not line)
+    count, levels = len(array), rules.levels
+    given = Images(view, mask, direction, variant)
+    samples = samples_of(given, prepared, vector=not line)
     shared, macros = table_memory(rules)
-    own_sums = levels <= FEW and images <= (MOST_IMAGES if line else 1)
+    own_sums = levels <= FEW and count <= (MOST_IMAGES if line else 1)
     if own_sums:
         shared += 16 * (levels // 8 + 1)
     macros |= {"COUNTS": int(own_sums), "LINE": int(line)}
     addresses = (0 if array is None else array.data.ptr for array in (found, bins, flag))
     counts = COUNTS(**dict(zip(("coefficients", "bins", "not_finite"), addresses, strict=True)))
-    given, rows = (counts, prepared.bins), images if own_sums else 1
-    samples.plan("counts", "count", macros, *given, shared=shared, rows=rows).launch()
+    arguments, rows = (counts, prepared.bins), count if own_sums else 1
+    samples.plan("counts", "count", macros, *arguments, shared=shared, rows=rows).launch()
     values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
     return values, flag, (found, flag, bins, samples.memory)
+
+
+# Types of which a curve at every value is faster than a list of events.
+EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
+EVENT_THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a thread
+PIECE = 20  # bytes
+
+
+def every_value(element: str) -> NDArray[Any]:
+    """Return all values of a type of at most 16 bits."""
+    if element == "bool":
+        return np.array([False, True])
+    info = np.iinfo(element)
+    return np.arange(info.min, info.max + 1).astype(element)
+
+
+def sum_events(
+    coefficients: Any, values: Any, superlevel: bool, flag: Any
+) -> tuple[Any, Any, bool]:
+    """Return the levels at which the sum of coefficients by value changes, and the sums.
+
+    Values are float32, float64, or integers of 32 or 64 bits. Waits for the device, and also
+    returns whether `flag` is set.
+    """
+    coefficients, values = coefficients.ravel(), cupy.ascontiguousarray(values).ravel()
+    if values.itemsize == 8:
+        where = cupy.flatnonzero(coefficients)
+        found = values[where]
+        order = cupy.argsort(found)
+        found, amounts, flagged = found[order], coefficients[where][order], is_set(flag)
+        if not found.size:
+            return found, cupy.zeros(0, np.int64), flagged
+        last = cupy.ones(found.size, np.bool_)
+        cupy.not_equal(found[1:], found[:-1], out=last[:-1])
+        sums = cupy.cumsum(amounts, dtype=np.int64)[last]
+        if superlevel:
+            sums = sums[-1] - cupy.concatenate([cupy.zeros(1, np.int64), sums[:-1]])
+        return *changes(found[last], sums, superlevel), flagged
+    events, starts, flagged = _list_events(coefficients, values, flag)
+    if not events.size:
+        return values[:0], cupy.zeros(0, np.int64), flagged
+    return *_list_levels(events, starts, values.dtype, superlevel), flagged
+
+
+def _launch_exact(name: str, dtype: np.dtype[Any], blocks: int, *arguments: Any) -> None:
+    """Launch a kernel of exact.cu for values of a type."""
+    macros = {"FLOAT": int(dtype.kind == "f")}
+    plan_call("exact", name, macros, (blocks,), EVENT_THREADS, arguments).launch()
+
+
+def _flip(dtype: np.dtype[Any]) -> np.uint32:
+    return np.uint32(1 << 31 if dtype.kind == "i" else 0)
+
+
+def _tiles(size: int) -> int:
+    return -(-size // (EVENT_THREADS * EACH))
+
+
+def _list_events(coefficients: Any, values: Any, flag: Any) -> tuple[Any, NDArray[Any], bool]:
+    """Return sorted events, where each bucket starts and the last one ends, and the flag."""
+    size, dtype = values.size, values.dtype
+    found, taken = cupy.zeros(BUCKETS + 2, np.int64), cupy.zeros(BUCKETS, np.int64)
+    places, amounts = cupy.empty(size, np.uint32), cupy.empty(size, np.int8)
+    given = coefficients, values, size, _flip(dtype), np.int32(values.data.ptr % 16 == 0)
+    flag = 0 if flag is None else flag
+    if size:
+        _launch_exact("find_events", dtype, _tiles(size), *given, flag, found, places, amounts)
+    *counts, count, flagged = found.get().tolist()
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    events = cupy.empty(count, np.uint32)
+    if count:
+        listed = places, amounts, starts, taken, events
+        _launch_exact("sort_into_buckets", dtype, _tiles(count), *listed)
+    for first, last in itertools.pairwise(starts.tolist()):
+        if last > first + 1:
+            events[first:last].sort()
+    return events, starts, bool(flagged)
+
+
+def _list_levels(
+    events: Any, starts: NDArray[Any], dtype: np.dtype[Any], superlevel: bool
+) -> tuple[Any, Any]:
+    """Return the levels at which the sums of sorted events change, and the sums."""
+    size, tiles = events.size, _tiles(events.size)
+    pieces, before = cupy.empty(tiles * PIECE, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
+    given = events, starts
+    _launch_exact("sum_tiles", dtype, tiles, *given, pieces)
+    _launch_exact("add_tiles", dtype, 1, pieces, np.int32(tiles), before)
+    levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)
+    results = before, _flip(dtype), levels, values, np.int32(superlevel)
+    _launch_exact("list_levels", dtype, tiles, *given, *results)
+    count = int(before[-1].get()[2])
+    levels, values = levels[:count], values[:count]
+    return (levels, values) if 2 * count > size else (levels.copy(), values.copy())
+
+
+def changes(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
+    """The levels at which sums up to them, or from them on for superlevels, change, and these."""
+    zero = cupy.zeros(1, np.int64)
+    before = cupy.concatenate([sums[1:], zero] if superlevel else [zero, sums[:-1]])
+    kept = sums != before
+    return levels[kept], sums[kept]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -10,10 +11,16 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
-from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
-from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.kernels import (
+    WIDE,
+    Struct,
+    Variant,
+    function,
+    processors,
+    shared_limit,
+)
+from ecc_core._backends.cuda.rules import CELLS, FEW_LEVELS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -24,7 +31,6 @@ from ecc_core._backends.cuda.tiling import (
     plan_batch,
     plan_pairs,
 )
-from ecc_core._backends.cuda.variants import WIDE, Variant
 
 IMAGE = Struct("image.cuh", "Image")
 TILING = Struct("tiling.cuh", "Tiling")
@@ -80,16 +86,10 @@ class Plan(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A kernel and its arguments for images of a layout, without addresses and thresholds."""
+    """How the curves of images of a layout are computed."""
 
     layout: Layout
-    function: Any
-    grid: tuple[int, ...]
-    threads: int
-    shared: int
-    image: NDArray[Any]
-    tiling: NDArray[Any]
-    result: NDArray[Any]
+    call: Callable[[NDArray[Any]], Call]  # of a kernel's Bins, without addresses
     counts: int  # bins in global memory of all images; 0 where each block does a whole image
     accumulate: bool  # whether the curves are to be summed from the bins by another kernel
     sign: int
@@ -132,23 +132,17 @@ def recipe(
     )
     direct, images = tiling.blocks == 1, layout.images
     units = {"across": tiling.across, "down": tiling.down, "chunk": tiling.chunk}
-    whole = (images * tiling.blocks,) if deep else (tiling.blocks, images)
+    grid = plan.grid or ((images * tiling.blocks,) if deep else (tiling.blocks, images))
     sign = -1 if variant.cubes and deep else 1
     scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
-    return Recipe(
-        layout,
-        found,
-        plan.grid or whole,
-        32 * tiling.warps,
-        plan.shared,
-        image_struct(layout),
-        TILING(**units, first=first, last=last, images=images),
-        RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned),
-        0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
-        not (direct or scanned),
-        sign,
-        variant.superlevel,
-    )
+    given = image_struct(layout), TILING(**units, first=first, last=last, images=images)
+    result = RESULT(blocks=tiling.blocks, copies=plan.copies, sign=sign, accumulate=scanned)
+
+    def call(bins: NDArray[Any]) -> Call:
+        return Call(found, grid, 32 * tiling.warps, plan.shared, (*given, bins, result))
+
+    counts = 0 if direct else images * (16 * -(-bins // BINS_A_LINE) if scanned else bins)
+    return Recipe(layout, call, counts, not (direct or scanned), sign, variant.superlevel)
 
 
 def is_long_line(shape: tuple[int, ...]) -> bool:
@@ -211,8 +205,8 @@ def _plan(
     samples = tiling.chunk * (rows if deep else 1) * WARP_WIDTH
     if sliced:
         return _bytes(source, layout, tiling, samples, rules, device)
-    of_warp = _pair_rows(source, layout, variant.masked, rules.key_size)
-    copies, shared, options = _pair_memory(source, tiling, samples, of_warp, rules, device)
+    given = source, layout, variant.masked, tiling, samples, rules, device
+    copies, shared, options = _pair_memory(*given)
     if fold > 1:
         options["FOLD"] = fold
     if channels > 1:
@@ -223,30 +217,36 @@ def _plan(
         turns = min(images, count * (most // tiling.warps))
         return Plan(source, options, tiling, copies, shared, (1, turns))
     elif rules.pair in (CELLS, PIECES):
-        room = 4 * rules.codes * copies + _left_of_step(shared, most // tiling.warps, device)
+        # Without taking more from the cache of a multiprocessor.
+        resident, whole = most // tiling.warps, shared_limit(device) + BLOCK_BYTES
+        left = max(whole - resident * (shared + SPARE_BYTES), 0) % CACHE_STEP // resident
+        room = 4 * rules.codes * copies + left
         more = _copies_within(4 * rules.codes, room, samples)
         copies, shared = more, shared + 4 * rules.codes * (more - copies)
     return Plan(source, options, tiling, copies, shared)
 
 
-def _pair_rows(source: str, layout: Layout, masked: bool, key_size: int) -> int:
-    """Return bytes of shared memory for the rows of a warp, and for those on their way to it."""
-    if layout.channels > 1:
-        return CHANNEL_ROWS * layout.channels * WARP_WIDTH * 4
-    many = source == "pairs3d" and layout.item < 4
-    rows = PAIR_QUEUE_ROWS[source] * (2 if many else 1) // (2 if key_size > 4 else 1)
-    return PAIR_CACHE_ROWS * WARP_WIDTH * 4 + rows * WARP_WIDTH * (layout.item + masked)
-
-
 def _pair_memory(
-    source: str, tiling: Tiling, samples: int, of_warp: int, rules: Rules, device: int
+    source: str,
+    layout: Layout,
+    masked: bool,
+    tiling: Tiling,
+    samples: int,
+    rules: Rules,
+    device: int,
 ) -> tuple[int, int, dict[str, int]]:
     """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs.
 
-    A warp has `samples`, and `of_warp` bytes of rows.
+    A warp has `samples`, the codes of some rows, and rows on their way to it.
     """
     assert rules.pair is not None
     warps = tiling.warps
+    if layout.channels > 1:
+        of_warp = CHANNEL_ROWS * layout.channels * WARP_WIDTH * 4
+    else:
+        many = source == "pairs3d" and layout.item < 4
+        rows = PAIR_QUEUE_ROWS[source] * (2 if many else 1) // (2 if rules.key_size > 4 else 1)
+        of_warp = WARP_WIDTH * (4 * PAIR_CACHE_ROWS + rows * (layout.item + masked))
     copies = _copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 0
@@ -276,15 +276,6 @@ def _bytes(
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
     copies = _copies_within(4 * rules.codes, room, samples)
     return Plan(source, options, tiling, copies, fixed + 4 * rules.codes * copies)
-
-
-def _left_of_step(shared: int, resident: int, device: int) -> int:
-    """Return how much more shared memory a block can have without taking more from the cache.
-
-    `shared` is what it has, and `resident` how many blocks a multiprocessor has.
-    """
-    whole = shared_limit(device) + BLOCK_BYTES
-    return max(whole - resident * (shared + SPARE_BYTES), 0) % CACHE_STEP // resident
 
 
 def _copies_within(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:

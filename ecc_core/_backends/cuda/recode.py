@@ -8,40 +8,41 @@ images of few columns. The curve of the integers at every integer is that of the
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import ArrayView, Placement, axes_in_memory
+from ecc_core._backends.cuda.arrays import Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
-from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    ITEM_BYTES,
+    NAN_NONE,
+    NAN_REPORT,
+    Struct,
+    Variant,
+)
 from ecc_core._backends.cuda.recipe import is_long_line
-from ecc_core._backends.cuda.samples import LANES, samples_of
+from ecc_core._backends.cuda.rules import PAIR_LEVELS
+from ecc_core._backends.cuda.samples import LANES, Images, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
-from ecc_core._backends.cuda.structures import Struct
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 CODES = Struct("recode.cu", "Codes")
 COLUMNS = 16  # rows of codes are multiples of it
 
 
-class _Order(NamedTuple):
-    """The order in which samples are visited, and where their codes are written."""
-
-    axes: tuple[int, ...]  # of the image, in this order
-    shape: tuple[int, ...]  # of the codes (images, *spatial), with what is added to rows
-    along_rows: bool  # whether codes of a row of samples are next to each other
-    codes: NDArray[Any]  # the kernel's Codes, without addresses
-
-
 @lru_cache(maxsize=1024)
 def _order(
     shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
-) -> _Order:
-    """Visit samples in the order of memory; codes have long rows, and few slices of many rows."""
+) -> tuple[tuple[int, ...], tuple[int, ...], bool, NDArray[Any]]:
+    """Visit samples in the order of memory; codes have long rows, and few slices of many rows.
+
+    Returns the axes of the image in this order, the shape of the codes (images, *spatial), whether
+    codes of a row of samples are next to each other, and the kernel's Codes without addresses.
+    """
     ndim = len(shape) - 1
     axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
     sizes = [shape[axis] for axis in axes]
@@ -63,18 +64,11 @@ def _order(
     lead, whole = 3 - ndim, (shape[0], *(padded[axis] for axis in order))
     named = zip(("depth", "height", "width"), (*[1] * lead, *padded), strict=True)
     strides = (step, *[0] * lead, *steps)
-    return _Order((0, *axes), whole, strides[3] == 1, CODES(strides=strides, **dict(named)))
+    return (0, *axes), whole, strides[3] == 1, CODES(strides=strides, **dict(named))
 
 
 def codes_of(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any = None,
-    *,
-    keep: bool = False,
-    repeat: bool = False,
+    images: Images, prepared: Prepared, *, keep: bool = False, repeat: bool = False
 ) -> tuple[Any, Any, Any]:
     """Return codes of a batch, a flag that is set if NaN was seen, and memory that they need.
 
@@ -82,51 +76,47 @@ def codes_of(
     the other axes unless `keep`, may be longer than the image's or in another order; the points
     that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
+    view, mask, direction, variant = images
     array, levels = view.array, prepared.rules.levels
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
-    visited = view._replace(array=array.transpose(order.axes))
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape).transpose(order.axes)
-    along_columns = int(order.codes[CODES.word("strides") + 2]) == 1
-    vector = order.along_rows or along_columns
-    samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
-    if along_columns and not order.along_rows:  # lanes write codes of different rows
+    axes, shape, along_rows, place = order
+    visited = view._replace(array=array.transpose(axes))
+    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape).transpose(axes)
+    along_columns = int(place[CODES.word("strides") + 2]) == 1
+    vector = along_rows or along_columns
+    samples = samples_of(Images(visited, hidden, direction, variant), prepared, vector=vector)
+    if along_columns and not along_rows:  # lanes write codes of different rows
         samples.image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
-    codes = cupy.empty(order.shape, element)
+    codes = cupy.empty(shape, element)
     flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
-    place = order.codes.copy()
+    place = place.copy()
     place[CODES.word("data")] = codes.data.ptr
     place[CODES.word("not_finite")] = 0 if flag is None else flag.data.ptr
     place.view(np.int32)[CODES.word("first", 4)] = bytes_do and variant.superlevel
     shared, where = table_memory(prepared.rules)
     macros = {"CODE": ELEMENTS[element], "REPEAT": int(repeat), **where}
-    macros["ALONG_ROWS"] = int(order.along_rows)
+    macros["ALONG_ROWS"] = int(along_rows)
     given = place, prepared.bins
     samples.plan("recode", "recode", macros, *given, shared=shared).launch()
     return codes, flag, (codes, flag, samples.memory)
 
 
 def recoded_curves(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any,
-    own: tuple[int, int] | None,
+    images: Images, prepared: Prepared, own: tuple[int, int] | None
 ) -> tuple[Any, Any, Any] | None:
     """Return curves, flag and memory as `counted_curves`, or None if no pairs read the codes."""
-    if prepared.rules.levels > PAIR_LEVELS or is_long_line(view.array.shape):
+    array, variant, levels = images.view.array, images.variant, prepared.rules.levels
+    if levels > PAIR_LEVELS or is_long_line(array.shape):
         return None
-    keep, levels, device = own is not None, prepared.rules.levels, view.array.device.id
-    codes, flag, kept = codes_of(
-        view, mask, variant, prepared, direction, keep=keep, repeat=not keep
-    )
+    keep, device = own is not None, array.device.id
+    codes, flag, kept = codes_of(images, prepared, keep=keep, repeat=not keep)
     element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
-    found = plan_scan(Placement.of(codes), own, inner, every.rules, device)
+    found = plan_scan(Placement.of(codes), own, inner, every.rules)
     if found is None:
         return None
     values, memory = Scan(found, every, device).curves(codes.data.ptr)

@@ -11,18 +11,19 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, thresholds_on_host
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
+from ecc_core._backends.cuda.kernels import ELEMENTS, Variant
 from ecc_core._backends.cuda.samples import (
     DATA,
     POINTS,
     THREADS,
     WARPS,
+    Images,
     Samples,
     plain_samples,
     plan_points,
     samples_of,
 )
 from ecc_core._backends.cuda.scan import pick_levels
-from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import NAN_MESSAGE
@@ -79,25 +80,6 @@ SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be a
 HEAD = 16  # bytes: the largest label without a row, and whether there is a NaN
 
 
-class Found(NamedTuple):
-    """The regions of an image."""
-
-    ids: Any  # the labels that occur, increasing
-    values: Any  # (regions, levels) int64
-    nan: bool  # whether a labelled point is NaN
-
-
-class _Table(NamedTuple):
-    """The rows in which regions are counted."""
-
-    rows: int  # their number
-    most: int  # the largest label that may have a row
-    # Addresses of the row of each label, from 1 on, or 0 without a row; and of the label of each
-    # row. If they are 0, the row of a label is the label itself.
-    rows_of: int = 0
-    labels_of: int = 0
-
-
 class Regions:
     """Curves of the regions of images of one layout, with `size` labels of the type `label`.
 
@@ -121,47 +103,59 @@ class Regions:
         self._calls: dict[tuple[bool, np.dtype[Any]], Call] = {}
         self._sums: dict[int, Call] = {}
 
-    def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
-        """Return the regions. Waits for the device.
+    def find(
+        self, image: list[tuple[int, int]], labels: Any, prepared: Prepared
+    ) -> tuple[Any, Any]:
+        """Return the labels that occur, increasing, and their curves. Waits for the device.
 
         `image` are the words (place, value) of Samples that are addresses. Labels are contiguous;
-        ValueError if one is negative.
+        ValueError if one is negative, or for NaN in a region.
         """
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
-            given = image, labels, prepared, _Table(rows, rows), room
+            given = image, labels, prepared, rows, room
             found, count, largest = self._count(*given, self._few)
             if count <= room and not largest:
                 room = _with_margin(count)
                 self._rows, self._room, self._few = rows, room, room * self._bins <= FEW
-                return found
+                break
             room = _with_margin(largest or count)
             rows = room if largest else rows
-        labels, ids, ranks = rank_labels(labels)
-        self._rows = rows  # the labels of the next image are probably as large
-        count = ids.size
-        if not count:
-            return Found(ids, cupy.zeros((0, self._bins - 1), np.int64), False)
-        table = _Table(count, ranks.size - 1, ranks.data.ptr, ids.data.ptr)
-        return self._count(image, labels, prepared, table, count, count * self._bins <= FEW)[0]
+        else:
+            ranked = rank_labels(labels)
+            self._rows = rows  # the labels of the next image are probably as large
+            count = ranked.ids.size
+            found = ranked.ids, cupy.zeros((0, self._bins - 1), np.int64), False
+            if count:
+                given = image, ranked.labels, prepared, count, count
+                found, *_ = self._count(*given, count * self._bins <= FEW, ranked)
+        ids, values, nan = found
+        if nan:
+            raise ValueError(NAN_MESSAGE)
+        return ids, cupy.ascontiguousarray(pick_levels(values, prepared))
 
     def _count(
         self,
         image: list[tuple[int, int]],
         labels: Any,
         prepared: Prepared,
-        table: _Table,
+        rows: int,
         room: int,
         few: bool,
-    ) -> tuple[Found, int, int]:
+        ranked: Ranked | None = None,
+    ) -> tuple[tuple[Any, Any, bool], int, int]:
         """Return up to `room` regions, the number of all, and the largest label without a row or 0.
 
-        `few`: whether blocks count in shared memory first.
+        Regions are the labels that occur, increasing, their curves at the levels, int64, and
+        whether a labelled point is NaN.
+
+        `few`: whether blocks count in shared memory first. There are so many `rows` of counts, for
+        labels from 1 on, or for those that are `ranked`.
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
         levels, label = self._bins - 1, self._label
-        start = HEAD + -(-table.rows // 128) * 16
-        size = start + table.rows * self._row_bytes
+        start = HEAD + -(-rows // 128) * 16
+        size = start + rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
         cupy.cuda.runtime.memsetAsync(head, 0, size, stream.ptr)
@@ -173,8 +167,8 @@ class Regions:
             "counts": head + start,
             "not_finite": head + 8,
             "labels": labels.data.ptr,
-            "rows_of": table.rows_of,
-            "most": table.most,
+            "rows_of": 0 if ranked is None else ranked.ranks.data.ptr,
+            "most": rows if ranked is None else ranked.ranks.size - 1,
             "marks": head + HEAD,
             "largest": head,
         }
@@ -182,9 +176,16 @@ class Regions:
         call.launch([*words, *enumerate(prepared.bins.tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
-        sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
-        rows = head + start, head + HEAD, head, table.rows, self._bins, table.labels_of
-        given = *rows, room, ids.ptr, values.ptr, reply.address
+        sum_bins = self._sums.get(rows)
+        if sum_bins is None:
+            macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
+            macros["LABEL"] = ELEMENTS[label.name]
+            grid = (-(-rows // WARPS),)
+            sum_bins = plan_call("labels", "sum_bins", macros, grid, THREADS, [0] * 10)
+            self._sums = {rows: sum_bins}  # the next images most probably have as many
+        labels_of = 0 if ranked is None else ranked.ids.data.ptr
+        counted = head + start, head + HEAD, head, rows, self._bins, labels_of
+        given = *counted, room, ids.ptr, values.ptr, reply.address
         sum_bins.launch(zip(sum_bins.places, given, strict=True))
         count, largest, nan = reply.wait(3)
         reply.release()
@@ -193,7 +194,7 @@ class Regions:
         found_values = cupy.ndarray((shown, levels), np.int64, values)
         if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
             found_ids, found_values = found_ids.copy(), found_values.copy()
-        return Found(found_ids, found_values, bool(nan)), count, largest
+        return (found_ids, found_values, bool(nan)), count, largest
 
     def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
         macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label.name], "COUNT": self._count_type}
@@ -202,13 +203,6 @@ class Regions:
         rows = 0 if rows < 2 else 1 << (rows.bit_length() - 1)
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
-        return call
-
-    def _plan_sums(self, rows: int) -> Call:
-        macros: dict[str, Any] = {"SUPER": int(self._superlevel), "COUNT": self._count_type}
-        macros["LABEL"] = ELEMENTS[self._label.name]
-        call = plan_call("labels", "sum_bins", macros, (-(-rows // WARPS),), THREADS, [0] * 10)
-        self._sums = {rows: call}  # the next images most probably have as many
         return call
 
 
@@ -226,43 +220,34 @@ def region_curves(
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as view:
-        given, direction = as_cupy(labels), filtration.direction
+        given = as_cupy(labels)
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
-        single = view._replace(array=view.array[None])
-        variant = variant_of(filtration, view.element)
+        images = Images.of(view._replace(array=view.array[None]), filtration)
+        single, variant = images.view.array, images.variant
         if regions.size and thresholds.size:
             prepared = prepare(thresholds, variant, regions.device.id)
             kind, memory = (regions.dtype, regions.size), None
-            if direction is None:
-                placement, device = Placement.of(single.array), regions.device.id
-                plan = plan_regions(placement, variant, prepared.rules, *kind, device)
-                words = [(DATA, single.array.data.ptr)]
+            if images.direction is None:
+                plan = plan_regions(Placement.of(single), variant, prepared.rules, *kind)
+                words = [(DATA, single.data.ptr)]
             else:
-                samples = samples_of(single, None, variant, prepared, direction, vector=False)
+                samples = samples_of(images, prepared, vector=False)
                 plan = Regions(samples, prepared.rules.levels, *kind, variant)
                 memory, words = samples.memory, list(enumerate(samples.image.tolist()))
-            ids, values, flagged = plan.find(words, regions, prepared)
+            ids, values = plan.find(words, regions, prepared)
             del memory  # until the kernels have been launched
-            values = cupy.ascontiguousarray(pick_levels(values, prepared))
         else:
-            ids, flagged = rank_labels(regions).ids, False
+            ids = rank_labels(regions).ids
             values = cupy.zeros((ids.size, thresholds.size), np.int64)
-        if flagged:
-            raise ValueError(NAN_MESSAGE)
         ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
         return view.wrap(ids), view.wrap(values)
 
 
 @lru_cache(maxsize=256)
 def plan_regions(
-    placement: Placement,
-    variant: Variant,
-    rules: Rules,
-    label: np.dtype[Any],
-    size: int,
-    device: int,
+    placement: Placement, variant: Variant, rules: Rules, label: np.dtype[Any], size: int
 ) -> Regions:
     """Return the Regions of a batch of one image and contiguous labels, without a direction."""
-    samples = plain_samples(placement.shape, placement.strides, variant, device)
+    samples = plain_samples(placement, variant)
     samples = samples._replace(options=samples.options | {"BINS": rules.single})
     return Regions(samples, rules.levels, label, size, variant)

@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import ArrayView, Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.calls import Call, plan_call, take_reply
-from ecc_core._backends.cuda.compile import processors
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
-from ecc_core._request.filtration import Direction
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    ITEM_BYTES,
+    Struct,
+    Variant,
+    processors,
+    variant_of,
+)
+from ecc_core._request.filtration import Direction, Filtration
 
 SAMPLES = Struct("samples.cuh", "Samples")
 DATA, MASK, HEIGHTS, SCALE = map(SAMPLES.word, ("data", "mask", "heights", "scale"))
@@ -27,6 +32,20 @@ BLOCKS_OF_RANGE = 6
 PIECE = 16 * THREADS  # samples
 PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
 SIGN = 1 << 63
+
+
+class Images(NamedTuple):
+    """Images (batch, *spatial), and how their samples are compared with thresholds."""
+
+    view: ArrayView
+    mask: Any  # which broadcasts to them, or None
+    direction: Direction | None  # of what is added to them; their keys are then float64
+    variant: Variant
+
+    @classmethod
+    def of(cls, view: ArrayView, filtration: Filtration, mask: Any = None) -> Images:
+        """Return images for a filtration."""
+        return cls(view, mask, filtration.direction, variant_of(filtration, view.element, mask))
 
 
 class Samples(NamedTuple):
@@ -56,28 +75,17 @@ class Samples(NamedTuple):
         return plan_call(source, name, self.options | macros, grid, THREADS, given, shared)
 
 
-def samples_of(
-    view: ArrayView,
-    mask: Any,
-    variant: Variant,
-    prepared: Prepared | None,
-    direction: Any,
-    *,
-    vector: bool = True,
-) -> Samples:
-    """Return the samples of images (batch, *spatial), with a mask that broadcasts to them.
+def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool = True) -> Samples:
+    """Return the samples of images.
 
-    `direction` is what is added to them, or None; their keys are then float64. `vector`: whether
-    threads may take four samples next to each other.
+    `vector`: whether threads may take four samples next to each other.
     """
-    array = view.array
+    (array, element, _), mask, direction, variant = images
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
-    places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
     # Values along a direction are compared as float64, and read as they are.
-    own, directional = variant._replace(element=view.element), direction is not None
-    key = array.shape, array.strides, own, array.device.id
-    mask_strides = None if hidden is None else hidden.strides
-    plain = plain_samples(*key, mask_strides, directional, places if vector else None)
+    own, directional = variant._replace(element=element), direction is not None
+    shown = None if hidden is None else Placement.of(hidden)
+    plain = plain_samples(Placement.of(array), own, shown, directional, vector)
     image = plain.image.copy()
     image[DATA] = array.data.ptr
     if hidden is not None:
@@ -94,19 +102,18 @@ def samples_of(
 
 @lru_cache(maxsize=1024)
 def plain_samples(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
+    images: Placement,
     variant: Variant,
-    device: int,
-    mask_strides: tuple[int, ...] | None = None,
+    mask: Placement | None = None,
     directional: bool = False,
-    places: tuple[int, int] | None = None,
+    vector: bool = False,
 ) -> Samples:
     """Return samples without addresses and a rule for bins.
 
-    Heights are added as they are if `directional`. Threads take single samples, or four where
-    `places` allow it, which are the addresses of image and mask modulo 16.
+    Heights are added as they are if `directional`. Threads take single samples, or four where they
+    can if `vector`.
     """
+    shape, strides, address, device = images
     lead, item = [0] * (4 - len(shape)), ITEM_BYTES[variant.element]
 
     def aligned(values: tuple[int, ...], size: int, place: int) -> bool:
@@ -114,10 +121,10 @@ def plain_samples(
         return values[-1] == size and not any(value % four for value in (*values[:-1], place))
 
     sizes = (shape[0], *[1] * len(lead), *shape[1:])
-    steps, hidden = [step // item for step in strides], mask_strides or (0,) * len(shape)
-    vector = places is not None and sizes[3] % 4 == 0 and aligned(strides, item, places[0])
-    if vector and places and mask_strides:
-        vector = aligned(mask_strides, 1, places[1])
+    steps, hidden = [step // item for step in strides], (0,) * len(shape)
+    vector = vector and sizes[3] % 4 == 0 and aligned(strides, item, address)
+    if mask is not None:
+        hidden, vector = mask.strides, vector and aligned(mask.strides, 1, mask.address)
     threads = -(-sizes[3] // 16)
     if not vector:  # lanes next to each other take samples next to each other
         threads = max(threads, min(-(-sizes[3] // 4), 32))
@@ -143,19 +150,17 @@ def _heights(direction: Direction, _device: int) -> Any:
     return heights
 
 
-def find_range(
-    view: ArrayView, mask: Any, variant: Variant, direction: Any
-) -> tuple[Any, Any, bool]:
+def find_range(images: Images) -> tuple[Any, Any, bool]:
     """Wait for the smallest and the largest finite value or None, and whether there is a NaN."""
-    array = view.array
+    (array, element, _), mask, direction, variant = images
     if not array.size:
         return None, None, False
     reply = take_reply(array.device.id)
     if mask is None and direction is None:
-        key = Placement.of(array), variant, array.device.id
-        call, memory = _kept_plan("range", "find_range", *key), None
+        call = _kept_plan("range", "find_range", Placement.of(array), variant)
+        memory = None
     else:
-        samples = samples_of(view, mask, variant, None, direction)
+        samples = samples_of(images)
         call, memory = samples.plan("range", "find_range", {}, 0, 0), samples.memory
     image, found_at, answer = call.places
     words = (image + DATA, array.data.ptr), (found_at, reply.memory.data.ptr)
@@ -167,19 +172,17 @@ def find_range(
     some, nan = found[4] & 1, found[4] >> 1
     if not some:
         return None, None, bool(nan)
-    element = "float64" if direction is not None else view.element
+    element = "float64" if direction is not None else element
     low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
     return low, high, bool(nan)
 
 
-def plan_range(
-    source: str, name: str, placement: Placement, variant: Variant, device: int, *more: Any
-) -> Call:
+def plan_range(source: str, name: str, placement: Placement, variant: Variant, *more: Any) -> Call:
     """Return the launch of a kernel that includes range.cuh, without addresses.
 
     The images have no mask and no direction. `more` are arguments behind those of range.cuh.
     """
-    shape, strides, address = placement
+    shape, strides, *_ = placement
     item = ITEM_BYTES[variant.element]
     size, contiguous = math.prod(shape), item
     for length, step in zip(shape[::-1], strides[::-1], strict=True):
@@ -189,7 +192,8 @@ def plan_range(
     else:
         if size % PIECE == 0:  # rows that one block reads at a time
             shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
-    samples = plain_samples(shape, strides, variant, device, places=(address, 0))
+    placement = placement._replace(shape=shape, strides=strides)
+    samples = plain_samples(placement, variant, vector=True)
     resident = BLOCKS_OF_RANGE
     return samples.plan(source, name, {"BLOCKS": resident}, 0, 0, *more, resident=resident)
 
@@ -216,7 +220,6 @@ def _value(bits: int, element: str) -> Any:
 
 SMALL = ("bool", "uint8", "int8", "uint16", "int16")
 POINTS = Struct("points.cuh", "Points")
-OUT, NOT_FINITE = map(POINTS.word, ("coefficients", "not_finite"))
 WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
 WIDE_ELEMENTS = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
@@ -225,28 +228,16 @@ STEPS = (16, 128)  # slices of a warp: at least, and where there are enough bloc
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
-def point_coefficients(
-    view: ArrayView, mask: Any, variant: Variant, direction: Any = None
-) -> tuple[Any, Any]:
-    """Return int8 coefficients of the image's shape, and a flag on the device, set for a NaN."""
-    out = cupy.empty(view.array.shape, np.int8)
-    flag = cupy.zeros(1, np.int64)
-    if out.size:
-        samples = samples_of(view, mask, variant, None, direction, vector=False)
-        call = plan_points(samples, {"OUTPUT": 0})
-        first = call.places[1]
-        words = (first + OUT, out.data.ptr), (first + NOT_FINITE, flag.data.ptr)
-        call.launch(words)
-    return out, flag
-
-
 def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
     """Return a launch without addresses and Bins.
 
     `rows` are the labels that a block counts in shared memory, `bins` those of each region.
     """
     images, depth, height, width = samples.shape
-    flat, lines = depth == 1, _rows_of_lane(samples)
+    flat, wide = depth == 1, samples.options["ELEMENT"] in WIDE_ELEMENTS
+    wide |= bool(samples.options["DIRECTIONAL"])
+    # Rows of a lane, which registers limit.
+    lines = 1 if height == 1 else 14 if flat else 4 if wide else 6
     warps = images * -(-width // COLUMNS) * -(-height // lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
@@ -256,14 +247,3 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
     given = samples.image, points, BINS()
     return plan_call("points", "points", macros, grid, THREADS, given, shared)
-
-
-def _rows_of_lane(samples: Samples) -> int:
-    """Return how many rows a lane has; registers limit them."""
-    _, depth, height, _ = samples.shape
-    if height == 1:
-        return 1
-    if depth == 1:
-        return 14
-    wide = samples.options["DIRECTIONAL"] or samples.options["ELEMENT"] in WIDE_ELEMENTS
-    return 4 if wide else 6

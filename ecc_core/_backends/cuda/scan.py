@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
-from ecc_core._backends.cuda.calls import Call, pooled_zeros, stream_zeros
-from ecc_core._backends.cuda.number import Number
+from ecc_core._backends.cuda.calls import plan_call, pooled_zeros, stream_zeros, take_reply
+from ecc_core._backends.cuda.kernels import ITEM_BYTES, NAN_OMIT, WIDE, Struct, Variant, processors
 from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
-from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
+from ecc_core._request.levels import round_to_levels
 
 Array = NDArray[Any]
 
@@ -42,8 +42,7 @@ class Scan:
         self._curves = self._flags + 8 * images  # bytes of curves and flags
         # Bins and tickets in global memory, which are zero when the kernel begins.
         self.zeros = plan.counts + images if plan.counts else 0
-        arguments = plan.image, plan.tiling, prepared.pair_bins, plan.result
-        self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
+        self._call = plan.call(prepared.pair_bins)
 
     def begin(self, data: int, mask: int = 0, table: int = 0, flag: int = 0) -> Any:
         """Launch the kernel for an array at this address, and a mask of the same layout.
@@ -105,30 +104,26 @@ class Scan:
 
 
 def scan_of(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    thresholds: Array,
-    variant: Variant,
-    device: int,
+    placement: Placement, own: tuple[int, int] | None, thresholds: Array, variant: Variant
 ) -> Scan | Number | None:
     """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
     Masks are of the same layout (:func:`is_alike`). The device is the current one. Scans are kept
     for later calls.
     """
-    key = placement, own, variant, device
-    if thresholds.size > KEPT_LEVELS:
-        return _scan_of(*key, thresholds)
-    return _kept_scan(*key, thresholds.tobytes(), thresholds.dtype.str)
+    key = placement, own, variant, thresholds.tobytes(), thresholds.dtype.str
+    return (_scan_of.__wrapped__ if thresholds.size > KEPT_LEVELS else _scan_of)(*key)
 
 
+@lru_cache(maxsize=512)
 def _scan_of(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    device: int,
-    thresholds: Array,
+    placement: Placement, own: tuple[int, int] | None, variant: Variant, raw: bytes, dtype: str
 ) -> Scan | Number | None:
+    device = placement.device
+    thresholds = np.frombuffer(raw, dtype)
+    if thresholds.size <= KEPT_LEVELS and not cupy.cuda.get_current_stream().is_capturing():
+        # Kernels on any stream may still use memory of a scan that the cache drops.
+        cupy.cuda.Device().synchronize()
     prepared = prepare(thresholds, variant, device)
     if variant.nan == NAN_OMIT and prepared.reaches_last:
         return None
@@ -137,36 +132,16 @@ def _scan_of(
         ndim, layout = len(placement.shape) - 1, arrange(placement, 1, False)
         if layout is not None and layout.wide and ndim > 1:
             return Number(layout, ndim, variant, thresholds, prepared, device)
-    found = plan_scan(placement, own, variant, prepared.rules, device)
+    found = plan_scan(placement, own, variant, prepared.rules)
     return found and Scan(found, prepared, device)
-
-
-@lru_cache(maxsize=512)
-def _kept_scan(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    device: int,
-    raw: bytes,
-    dtype: str,
-) -> Scan | Number | None:
-    if not cupy.cuda.get_current_stream().is_capturing():
-        # Kernels on any stream may still use memory of a scan that the cache drops.
-        cupy.cuda.Device().synchronize()
-    thresholds = np.frombuffer(raw, dtype)
-    return _scan_of(placement, own, variant, device, thresholds)
 
 
 @lru_cache(maxsize=1024)
 def plan_scan(
-    placement: Placement,
-    own: tuple[int, int] | None,
-    variant: Variant,
-    rules: Rules,
-    device: int,
+    placement: Placement, own: tuple[int, int] | None, variant: Variant, rules: Rules
 ) -> Recipe | None:
     """Return how the kernels read images, or None if they must be recoded."""
-    ndim = len(placement.shape) - 1
+    ndim, device = len(placement.shape) - 1, placement.device
     wide = variant.element in WIDE and ndim < 3
     if variant.element not in SCANNED and not wide:
         return None
@@ -215,3 +190,92 @@ def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:
     """
     sums = cupy.cumsum(counts[:, :-1], axis=1)
     return pick_levels(cupy.ascontiguousarray(sums[:, ::-1] if superlevel else sums), prepared)
+
+
+BYTES = Struct("number.cu", "Bytes")
+ARRIVAL = 1 << 42
+THREADS = 256
+COUNTER = 7  # of the words of a reply; other kernels leave the first ones at zero
+WIDTH = 16  # columns of a lane
+ROWS = 4  # half of the rows of a lane
+RESIDENT = 16  # warps that keep a multiprocessor busy
+CHUNK = 8  # slices of a warp, at least
+
+
+class Number:
+    """A kernel for 8-bit images of one layout at one level, with the methods of a `Scan`."""
+
+    simple = True
+
+    def __init__(
+        self,
+        layout: Layout,
+        ndim: int,
+        variant: Variant,
+        thresholds: NDArray[Any],
+        prepared: Prepared,
+        device: int,
+    ) -> None:
+        self.prepared, self.layout = prepared, layout
+        depth, height, width = layout.shape
+        batch, step, row = layout.strides
+        if ndim == 2:
+            step = 0
+        lanes = min(32, 1 << (-(-width // WIDTH) - 1).bit_length())
+        across = -(-width // (WIDTH * lanes))
+        down = -(-height // (2 * ROWS * (32 // lanes)))
+        columns = layout.images * across * down
+        chunk = max(CHUNK, -(-depth // max(1, RESIDENT * processors(device) // columns)))
+        chunk = min(chunk, depth)
+        self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
+        least, flip = _least_byte(variant, thresholds)
+        sign = -1 if variant.cubes and ndim == 3 else 1
+        steps = {"batch": batch, "slice": step, "row": row, "images": layout.images}
+        sizes = {"depth": depth, "height": height, "width": width}
+        units = {"lanes": lanes, "across": across, "down": down, "chunk": chunk}
+        high, flipped = 0 if least > 127 else 0xFFFFFFFF, 0xFFFFFFFF if flip else 0
+        level = {"least": 0x01010101 * (128 - least % 128), "high": high, "flip": flipped}
+        given = BYTES(**steps, **sizes, **units, **level, sign=sign)
+        macros = variant.options() | {"FLAT": int(ndim == 2), "ROWS": ROWS}
+        self._call = plan_call("number", "number", macros, (self._blocks,), THREADS, (given,))
+        self._device = device
+
+    def curves(self, data: int, _mask: int = 0, _flag: int = 0) -> tuple[Any, Any]:
+        """Return the curves at the level, (images, 1), and their memory."""
+        values = cupy.zeros((self.layout.images, 1), np.int64)
+        (place,) = self._call.places
+        words = (place, data + self.layout.offset), (place + 1, values.data.ptr)
+        self._call.launch(words)
+        return values, values
+
+    def number(self, data: int) -> int:
+        """Return the number of a single image, once it is there."""
+        reply = take_reply(self._device)
+        (place,) = self._call.places
+        words = (
+            (place, data + self.layout.offset),
+            (place + 1, reply.memory.data.ptr + 8 * COUNTER),
+            (place + 2, reply.address),
+            (place + 3, reply.state),
+        )
+        self._call.launch(words)
+        (found,) = reply.wait(1)
+        reply.state += self._blocks * ARRIVAL + found  # modulo 2**64
+        reply.release()
+        return found
+
+    def flags(self, _memory: Any) -> None:
+        """Return None, since integers are never NaN."""
+
+
+def _least_byte(variant: Variant, thresholds: NDArray[Any]) -> tuple[int, bool]:
+    """Return the least byte of the set, or of its complement, and whether it is the complement.
+
+    Bytes are counted from the least value of the type.
+    """
+    dtype = np.dtype(variant.element)
+    (level,) = round_to_levels(thresholds, dtype, variant.superlevel).values.tolist()
+    place = level + (128 if variant.element == "int8" else 0)
+    if variant.superlevel:
+        return place, False
+    return (place + 1) % 256, place < 255

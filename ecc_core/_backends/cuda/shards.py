@@ -74,7 +74,6 @@ class _Share(NamedTuple):
 
     queue: _Queue
     values: Any
-    rows: int
     memory: tuple[Any, ...] = ()
 
 
@@ -111,7 +110,7 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
     begin = partial(enqueue, thresholds=thresholds, filtration=filtration)
     parts = [_count(shard, table, begin) for shard in shards]  # so that all devices begin early
     shares = [_count_between(*pair, begin) for pair in pairwise(parts)]
-    shares += [_Share(part.queue, part.values, 1) for part in parts]
+    shares += [_Share(part.queue, part.values) for part in parts]
     total = _sum(table, seams, shares)
     for part in parts:
         if part.flag is not None:
@@ -151,7 +150,7 @@ def _count_between(before: _Part, after: _Part, begin: Callable[..., Any]) -> _S
             shape, strides = (3, 2, *first.shape[1:]), (step, *slices.strides)
             windows = cupy.ndarray(shape, first.dtype, data, strides)
             values, _ = begin(before.view._replace(array=windows))
-            return _Share(queue, cupy.ascontiguousarray(values), 3, (first, second, slices))
+            return _Share(queue, cupy.ascontiguousarray(values), (first, second, slices))
 
 
 def _sum(table: _Table, seams: int, shares: Sequence[_Share]) -> Any:
@@ -159,7 +158,7 @@ def _sum(table: _Table, seams: int, shares: Sequence[_Share]) -> Any:
     rows, count = table.rows.shape
     target, arrivals = table.rows.data, []
     for share in shares:
-        size = 8 * count * share.rows
+        size = share.values.nbytes
         with share.queue.device:
             share.queue.stream.wait_event(table.ready)
             target.copy_from_device_async(share.values.data, size, share.queue.stream)

@@ -12,15 +12,20 @@ import torch
 from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.calls import Call, plan_call
 from ecc_core._backends.cuda.coefficients import coefficient_call
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.kernels import (
+    ELEMENTS,
+    NAN_NONE,
+    Struct,
+    Variant,
+    function,
+    processors,
+)
 from ecc_core._backends.cuda.samples import SAMPLES, plain_samples
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, NAN_NONE, Variant
 
 SCAN = Struct("soft_scan.cu", "ScanWork")
 SMALL = Struct("soft_small.cu", "SmallWork")
 GATHER = Struct("soft_gather.cu", "GatherWork")
-TOTALS = Struct("soft_levels.cuh", "Totals")
+TOTALS = Struct("soft.cuh", "Totals")
 # As in the kernels.
 MOMENTS, EACH = 4, 8
 THREADS = 1024  # on a multiprocessor, whose shared memory its blocks divide
@@ -48,8 +53,10 @@ def values(
     `places` are the first two modulo 16.
     """
     steps = tuple(step * dtype.itemsize for step in strides)
+    images = Placement(shape, steps, places[0], device)
+    mask = None if mask_strides is None else Placement(shape, mask_strides, places[1], device)
     variant = Variant(False, superlevel, NAN_NONE, element_of(dtype), mask_strides is not None)
-    samples = plain_samples(shape, steps, variant, device, mask_strides, directional, places)
+    samples = plain_samples(images, variant, mask, directional, vector=True)
     macros = {"VALUE": "double" if dtype == torch.float64 else "float"}
     call = samples.plan("soft_values", "soft_values", macros, 0)
     words = (call.places[0] + SAMPLES.word(name) for name in ("data", "mask", "heights"))
@@ -78,7 +85,7 @@ def coefficients(
     """
     steps = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
     variant = Variant(connectivity != 1, superlevel, NAN_NONE, element_of(dtype), masked)
-    return coefficient_call(Placement(shape, tuple(steps), address), variant, device)
+    return coefficient_call(Placement(shape, tuple(steps), address, device), variant)
 
 
 def table_slots(levels: int) -> int:
@@ -104,7 +111,8 @@ def preparation(images: int, levels: int, superlevel: bool, _device: int) -> Cal
     """
     threads = min(1024, max(256, 32 * -(-levels // 32)))
     given = *[0] * 4, np.int32(levels), np.int32(table_slots(levels))
-    return _of_levels("soft_prepare", (images,), threads, superlevel, given)
+    macros = {"SUPER": int(superlevel)}
+    return plan_call("soft_levels", "soft_prepare", macros, (images,), threads, given)
 
 
 @lru_cache(maxsize=256)
@@ -114,15 +122,8 @@ def evaluation(images: int, levels: int, scale: float, superlevel: bool, _device
     It takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
     """
     sizes = np.int32(levels), np.int32(table_slots(levels)), np.float32(scale)
-    grid = -(-levels // 8), images
-    return _of_levels("soft_evaluate", grid, 256, superlevel, (*[0] * 7, *sizes))
-
-
-def _of_levels(
-    name: str, grid: tuple[int, ...], threads: int, superlevel: bool, given: tuple[Any, ...]
-) -> Call:
-    """Return the launch of a kernel of soft_levels.cu."""
-    return plan_call("soft_levels", name, {"SUPER": int(superlevel)}, grid, threads, given)
+    macros, grid = {"SUPER": int(superlevel)}, (-(-levels // 8), images)
+    return plan_call("soft_levels", "soft_evaluate", macros, grid, 256, (*[0] * 7, *sizes))
 
 
 @lru_cache(maxsize=256)
@@ -138,16 +139,16 @@ def tabulation(
     blocks = min(-(-slots // 256), 8)
     struct = TOTALS(images=batch, levels=levels, blocks=sums)
     given = struct, *[0] * 3, *map(np.int32, (first, blocks, slots))
-    return _of_levels("soft_tabulate", (sums + blocks * images,), 256, superlevel, given)
+    macros, grid = {"SUPER": int(superlevel)}, (sums + blocks * images,)
+    return plan_call("soft_levels", "soft_tabulate", macros, grid, 256, given)
 
 
 @lru_cache(maxsize=256)
 def increasing(name: str, count: int, dtype: torch.dtype, _device: int) -> Call:
     """Return the launch of a kernel of soft_increasing.cu, which takes addresses first."""
     given = *[0] * (3 + name.endswith("gradients")), np.int32(count)
-    return plan_call(
-        "soft_increasing", name, {"REAL": ELEMENTS[element_of(dtype)]}, (1,), 32, given
-    )
+    macros = {"REAL": ELEMENTS[element_of(dtype)]}
+    return plan_call("soft_increasing", name, macros, (1,), 32, given)
 
 
 class Scan(NamedTuple):

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
+from ecc_core._backends.cuda.kernels import variant_of
 from ecc_core._backends.cuda.launch import enqueue
-from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.variants import variant_of
+from ecc_core._backends.cuda.samples import Images, find_range
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -60,9 +60,11 @@ def curve(
         return np.zeros(at.size, np.int64), (None, None)
     if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
         volume = volume.T  # the curve stays the same
-    depth, count = _stored_together(volume), volume.shape[0]
-    chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
-    bounds = np.minimum(chunks * depth, count).tolist()
+    chunks, count = getattr(volume, "chunks", None), volume.shape[0]
+    depth = int(chunks[0]) if chunks else 1  # slices that are read together
+    depth = depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
+    cuts = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
+    bounds = np.minimum(cuts * depth, count).tolist()
     threads = max(1, COPY_THREADS // len(devices))
 
     def run(index: int) -> tuple[NDArray[np.int64], list[Any], bool]:
@@ -80,7 +82,7 @@ def curve(
                     total += enqueue(view, at, filtration, own=own)[0]
                 if ranged or slab.dtype.kind == "f":
                     inside = view._replace(array=view.array[:, slice(*own)])
-                    low, high, seen = find_range(inside, None, variant, None)
+                    low, high, seen = find_range(Images(inside, None, None, variant))
                     ends += [end for end in (low, high) if end is not None]
                     nan |= seen
                 done.record(compute)
@@ -92,13 +94,6 @@ def curve(
         raise ValueError(NAN_MESSAGE)
     ends = [end for part in found for end in part]
     return np.sum(curves, axis=0), (min(ends), max(ends)) if ends else (None, None)
-
-
-def _stored_together(volume: Any) -> int:
-    """Return the number of slices that are read together, such as those of a chunk."""
-    chunks = getattr(volume, "chunks", None)
-    depth = int(chunks[0]) if chunks else 1
-    return depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
 
 
 def _slice_bytes(volume: Any) -> int:

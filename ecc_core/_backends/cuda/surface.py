@@ -8,15 +8,14 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import ArrayView, adopt, as_cupy
+from ecc_core._backends.cuda.arrays import adopt, as_cupy
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
-from ecc_core._backends.cuda.compile import processors
+from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
-from ecc_core._backends.cuda.structures import Struct
-from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import image_named
 
@@ -44,39 +43,25 @@ def surface(
         shape = (len(one.array), *(at.size for at in thresholds))
         if 0 in shape or one.array.size == 0:
             return one.wrap(cupy.zeros(shape, np.int64))
-        counts = _counts((one, other), thresholds, filtrations, mask)
-        return one.wrap(cupy.ascontiguousarray(counts))
-
-
-def _counts(
-    images: tuple[ArrayView, ArrayView],
-    thresholds: tuple[Any, Any],
-    filtrations: tuple[Filtration, Filtration],
-    mask: Any,
-) -> Any:
-    device = images[0].array.device.id
-    variants = [
-        variant_of(filtration, image.element, mask)
-        for image, filtration in zip(images, filtrations, strict=True)
-    ]
-    prepared = [
-        prepare(at, variant, device) for at, variant in zip(thresholds, variants, strict=True)
-    ]
-    codes, kept = [], []
-    names = "first", "second"
-    for name, image, variant, one in zip(names, images, variants, prepared, strict=True):
-        code, flag, memory = codes_of(image, mask, variant, one, keep=True)
-        if variant.nan == NAN_REPORT:
+        prepared, variants, codes, kept = [], [], [], []
+        given = zip(("first", "second"), (one, other), thresholds, filtrations, strict=True)
+        for name, view, at, filtration in given:
+            images = Images.of(view, filtration, mask)
+            levels = prepare(at, images.variant, one.array.device.id)
+            code, flag, memory = codes_of(images, levels, keep=True)
             with image_named(name):
-                raise_for_nan(flag, image, mask)
-        codes.append(code)
-        kept.append(memory)
-    levels = tuple(one.rules.levels for one in prepared)
-    counts = _histogram(codes, levels, variants, filtrations[0])
-    for one, variant in zip(prepared[::-1], variants[::-1], strict=True):  # of the last axis
-        rows = at_thresholds(counts.reshape(-1, counts.shape[-1]), one, variant.superlevel)
-        counts = rows.reshape(*counts.shape[:-1], -1).swapaxes(1, 2)
-    return -counts if filtrations[0].cubes and filtrations[0].ndim == 3 else counts
+                raise_for_nan(flag, view, mask)
+            prepared.append(levels)
+            variants.append(images.variant)
+            codes.append(code)
+            kept.append(memory)
+        sizes = tuple(levels.rules.levels for levels in prepared)
+        counts = _histogram(codes, sizes, variants, filtrations[0])
+        for levels, variant in zip(prepared[::-1], variants[::-1], strict=True):  # of the last axis
+            rows = at_thresholds(counts.reshape(-1, counts.shape[-1]), levels, variant.superlevel)
+            counts = rows.reshape(*counts.shape[:-1], -1).swapaxes(1, 2)
+        counts = -counts if filtrations[0].cubes and filtrations[0].ndim == 3 else counts
+        return one.wrap(cupy.ascontiguousarray(counts))
 
 
 def _histogram(

@@ -65,26 +65,31 @@ def plan_pairs(
     rows, others = (SLICED_ROWS, 2) if sliced else (PAIR_ROWS, 0)
     own, most = rows - others, block[-1]
     across, down = _ceil(width, WARP_WIDTH), max(1, _ceil(height - others, own)) if deep else 1
-    counts = [steps] if channels else _candidates(steps if deep else _ceil(steps, own))
     if channels:
+        counts = [steps]
         units, each = across * down, steps * rows * WARP_WIDTH
         blocks = max(1, processors // images, _ceil(units * each, PAIR_POINTS_A_BLOCK))
         if units >= blocks * most:
             return Tiling(across, down, steps, most, blocks)
+    else:  # lengths that divide all steps evenly
+        whole = steps if deep else _ceil(steps, own)
+        parts = [*range(1, min(whole, 512) + 1), *(1 << power for power in range(10, 24))]
+        counts = sorted({_ceil(whole, count) for count in parts})
     best = None
-    for warps, parts in itertools.product(block, counts):
-        if parts * rows * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
+    for warps, part in itertools.product(block, counts):
+        if part * rows * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
             continue
-        chunk = parts if deep else parts * rows - others
+        chunk = part if deep else part * rows - others
         blocks = _ceil(across * down * _ceil(steps, chunk), warps)
         resident = most // warps
         each = _ceil(images * blocks, processors)
         busy = max(PAIR_BUSY, min(each, resident) * warps)
         extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
-        # Blocks that have a multiprocessor to themselves do not end apart.
-        rounds = each if deep and resident == 1 else _rounds(each, resident)
+        # The last time that a multiprocessor is filled, blocks that share it end apart.
+        rounds = max(1.0, each / resident)
+        rounds += 0.5 if each > resident and not (deep and resident == 1) else 0
         apart = 1 + PAIR_APART * (resident - 1) if deep else 1
-        cost = rounds * (parts + extra) * busy * apart
+        cost = rounds * (part + extra) * busy * apart
         if best is None or cost < best[0]:
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
@@ -94,23 +99,9 @@ def plan_pairs(
 def plan_batch(steps: int) -> Tiling:
     """Cut images of which there are many, and of one warp's width, for a block each, in pairs."""
     rows = _ceil(steps, PAIR_ROWS)
-
-    def cost(warps: int) -> int:
-        return (_ceil(rows, warps) + BATCH_BLOCK) * warps
-
-    warps = min((4, 8, RESIDENT_WARPS["pairs2d"]), key=cost)
+    choices = 4, 8, RESIDENT_WARPS["pairs2d"]
+    warps = min(choices, key=lambda warps: (_ceil(rows, warps) + BATCH_BLOCK) * warps)
     return Tiling(1, 1, _ceil(rows, warps) * PAIR_ROWS, warps, 1)
-
-
-def _candidates(steps: int) -> list[int]:
-    """Return lengths that divide `steps` evenly."""
-    parts = [*range(1, min(steps, 512) + 1), *(1 << power for power in range(10, 24))]
-    return sorted({_ceil(steps, count) for count in parts})
-
-
-def _rounds(blocks: int, resident: int) -> float:
-    """Return how often a multiprocessor is filled. The last time, blocks end at different times."""
-    return 1.0 if blocks <= resident else blocks / resident + 0.5
 
 
 def _ceil(a: int, b: int) -> int:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.compile import processors, shared_limit
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import Struct, processors, shared_limit
 from ecc_core._backends.cuda.transform_sampling import (
     Sampling,
     accumulate,
@@ -25,7 +24,7 @@ from ecc_core._orthants import Frame
 
 Floats = NDArray[np.float64]
 
-PLANES = Struct("transform_planes.cuh", "Planes")
+PLANES = Struct("transform.cuh", "Planes")
 PLACES = Struct("transform_mask.cu", "Places")
 
 WARP = 32  # lanes of a warp, bits of a word
@@ -44,45 +43,6 @@ FINDING = 6  # time to find 32 critical points, in additions of a warp
 MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
-class Share(NamedTuple):
-    """How blocks share the directions and the tiles of a mask."""
-
-    # For each block the first and the last of its directions, their orthant, its number among the
-    # blocks that have these directions, and the number of these blocks.
-    jobs: NDArray[np.int32]
-    width: int  # bins of each level in shared memory; 0 if bins are in global memory
-    shared: int  # bytes of dynamic shared memory
-
-
-class Tiles(NamedTuple):
-    """How a mask is divided among warps: blocks of `slices` slices of 32 rows of 64 points."""
-
-    rows: int
-    columns: int
-    slices: int
-    units: int
-
-
-class Places(NamedTuple):
-    """How integers tell the bins of heights; see the structure in transform_mask.cu."""
-
-    scale: float
-    offset: float
-    error: float
-    shift: int
-    guard: int
-
-
-class Plan(NamedTuple):
-    """The launches of a transform, which lack the addresses of mask, planes and result."""
-
-    words: int  # of 32 bits, in the planes
-    packing: Call
-    counting: Call
-    summing: Call
-    memory: Any  # what the arguments of `counting` point to
-
-
 def mask_transform(
     mask: Any,
     directions: Floats,
@@ -98,14 +58,15 @@ def mask_transform(
     device = cupy.cuda.runtime.getDevice()
     given = (directions.tobytes(), heights.tobytes(), spacing.tobytes())
     plan = _plan(mask.shape, *given, connectivity, device)
+    words, packing, counting, summing, _memory = plan
     pixels = cupy.ascontiguousarray(mask)
-    bits = cupy.empty(plan.words, np.int32)
-    source, planes, *_ = plan.packing.places
-    plan.packing.launch(((source, pixels.data.ptr), (planes, bits.data.ptr)))
+    bits = cupy.empty(words, np.int32)
+    source, planes, *_ = packing.places
+    packing.launch(((source, pixels.data.ptr), (planes, bits.data.ptr)))
     values = cupy.zeros(shape, np.int64)
-    planes, _grid, _sampling, _given, result, *_ = plan.counting.places
-    plan.counting.launch(((planes, bits.data.ptr), (result, values.data.ptr)))
-    plan.summing.launch(((plan.summing.places[0], values.data.ptr),))
+    planes, _grid, _sampling, _given, result, *_ = counting.places
+    counting.launch(((planes, bits.data.ptr), (result, values.data.ptr)))
+    summing.launch(((summing.places[0], values.data.ptr),))
     return values
 
 
@@ -117,36 +78,45 @@ def _plan(
     spacing: bytes,
     connectivity: int,
     _device: int,
-) -> Plan:
-    """Plan the transform of masks of a shape, on the current device."""
+) -> tuple[int, Call, Call, Call, Any]:
+    """Plan the transform of masks of a shape, on the current device.
+
+    Returns the words of 32 bits in the planes, the launches that pack a mask, count and sum, which
+    lack the addresses of mask, planes and result, and memory that must live as long as these.
+    """
     steps = np.frombuffer(spacing)
     frame, grid = place_grid(shape, tuple(steps.tolist()), connectivity)
     sampling = sample(directions, len(shape), heights, frame.reach)
-    tiles = _divide(frame, sampling)
-    places = _place_bins(sampling, steps, tiles.slices)
-    work = _share(sampling, tiles, places)
-    if places and not work.width:  # without the rows of bins on both sides they may fit
-        places, work = None, _share(sampling, tiles, None)
-    memory, samples = sampling.upload(work.jobs)
-    given = PLACES(**(places._asdict() if places else {}))
-    deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
-    words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
+    rows, columns, slices, units = _divide(frame, sampling)
+    places = _place_bins(sampling, steps, slices)
+    jobs, width, shared = _share(sampling, units, slices, places)
+    if places and not width:  # without the rows of bins on both sides they may fit
+        places = {}
+        jobs, width, shared = _share(sampling, units, slices, places)
+    memory, samples = sampling.upload(jobs)
+    deep = frame.axes[0]
+    words = frame.shape[0] + 2 * deep, rows + 1, TILE_COLUMNS // WARP * columns + 2
     sizes = {"deep": deep, "slices": words[0], "tiles": words[1], "words": words[2]}
     outside = 0xFFFFFFFF if frame.cubes else 0
     planes = PLANES(**sizes, cubes=frame.cubes, outside=outside, sign=frame.sign)
     blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
     arguments = 0, planes, *map(np.int32, frame.shape)
     packing = plan_call("transform_pack", "pack", {}, (blocks,), PACKING, arguments)
-    macros = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
-    arguments = planes, grid, samples, given, 0, *map(np.int32, (work.width, tiles.slices))
-    at, room = (len(work.jobs),), work.shared
-    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, arguments, room)
+    macros = {"SHARED": int(width > 0), "PLACES": int(bool(places))}
+    numbers = map(np.int32, (width, slices))
+    given = planes, grid, samples, PLACES(**places), 0, *numbers
+    at = (len(jobs),)
+    counting = plan_call("transform_mask", "count_mask", macros, at, COUNTING, given, shared)
     summing = accumulate(0, len(sampling.rows), sampling.levels.size)
-    return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
+    return math.prod(words) * TILE_ROWS, packing, counting, summing, memory
 
 
-def _divide(frame: Frame, sampling: Sampling) -> Tiles:
-    """Divide a mask among warps: many slices at a time, but enough units of work."""
+def _divide(frame: Frame, sampling: Sampling) -> tuple[int, int, int, int]:
+    """Divide a mask among warps: many slices at a time, but enough units of work.
+
+    Returns how many blocks of 32 rows and of 64 columns there are, the slices of a unit, and the
+    number of units.
+    """
     deep, high, wide = map(len, frame.positions)
     rows, columns = -(-high // TILE_ROWS), -(-wide // TILE_COLUMNS)
     warps = RESIDENT * processors(cupy.cuda.runtime.getDevice()) * COUNTING // WARP
@@ -155,13 +125,16 @@ def _divide(frame: Frame, sampling: Sampling) -> Tiles:
         units = -(-deep // slices) * rows * columns
         if units * orthants >= LEAST_UNITS * warps:
             break
-    return Tiles(rows, columns, slices, units)
+    return rows, columns, slices, units
 
 
-def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> Places | None:
-    """Return how steps of 16 bits tell bins, or None if too few heights are far from levels."""
+def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> dict[str, float]:
+    """Return how integers tell the bins of heights, the fields of PLACES.
+
+    There are none if steps of 16 bits would leave too few heights that are far from levels.
+    """
     if not sampling.scale:
-        return None
+        return {}
     steps = np.zeros(3)
     steps[3 - spacing.size :] = spacing
     steps = np.abs(sampling.directions) * (steps * sampling.scale)
@@ -175,29 +148,37 @@ def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> Places | No
     # A step is off by half a unit at most, a centre by one.
     close = 4 * (sum(sides) / 4 + 2 + error)
     if shift < 1 or close > 2.0 ** (shift - 2):
-        return None
+        return {}
     scale = sampling.scale * 2.0**shift
-    return Places(scale, 2.0**shift - sampling.origin * scale, error, shift, guard)
+    offset = 2.0**shift - sampling.origin * scale
+    return {"scale": scale, "offset": offset, "error": error, "shift": shift, "guard": guard}
 
 
-def _share(sampling: Sampling, tiles: Tiles, places: Places | None) -> Share:
-    """Share the directions among jobs, and the tiles among the blocks of each."""
+def _share(
+    sampling: Sampling, units: int, slices: int, places: dict[str, float]
+) -> tuple[NDArray[np.int32], int, int]:
+    """Return how blocks share the directions and the units.
+
+    Jobs tell for each block the first and the last of its directions, their orthant, its number
+    among the blocks that have these directions, and the number of these blocks. Then follow the
+    bins of each level in shared memory, 0 if bins are in global memory, and its bytes.
+    """
     device = cupy.cuda.runtime.getDevice()
-    rows = sampling.levels.size + 2 + 2 * (places.guard if places else 0)
+    rows = sampling.levels.size + 2 + 2 * int(places.get("guard", 0))
     width = WARP
     while width > 1 and width * rows * BIN_BYTES > BUDGET:
         width //= 2
     size = width * rows * BIN_BYTES
     if QUEUE_BYTES + size > shared_limit(device):
         width = size = 0
-    units = -(-tiles.units // (COUNTING // WARP))
+    units = -(-units // (COUNTING // WARP))
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     most = max(1, min(width or WARP, sampling.rows.size // wanted))
     resident = max(1, min(RESIDENT, shared_limit(device) // (QUEUE_BYTES + size)))
-    fewest = -(-units * tiles.slices // MOST_TURNS)
+    fewest = -(-units * slices // MOST_TURNS)
     jobs = _jobs(sampling.starts, most, units, resident * processors(device), fewest)
-    return Share(jobs, width, QUEUE_BYTES + size)
+    return jobs, width, QUEUE_BYTES + size
 
 
 @lru_cache(maxsize=64)

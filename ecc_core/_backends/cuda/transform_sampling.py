@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.calls import Call, plan_call
-from ecc_core._backends.cuda.structures import Struct
+from ecc_core._backends.cuda.kernels import Struct
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
 Floats = NDArray[np.float64]

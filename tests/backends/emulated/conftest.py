@@ -32,9 +32,9 @@ sys.path.pop(0)
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls compile recipe number scan samples recode "
-    "regions coefficients exact planned launch forests betti surface cells "
-    "transform_sampling transform_regions transform_masks transform"
+    "arrays bins calls kernels recipe scan samples recode "
+    "regions coefficients launch betti surface cells "
+    "transform_sampling transform_masks transform"
 )
 
 
@@ -67,7 +67,7 @@ class Emulator:
         self._compiler, self._folder = compiler, folder
         self._libraries: dict[object, ctypes.CDLL] = {}
         sources = folder / "source"
-        shutil.copytree(self.backend.compile.SOURCE, sources)
+        shutil.copytree(self.backend.kernels.SOURCE, sources)
         for file in sources.iterdir():
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
         for file in HERE.glob("*.[ch]*"):
@@ -111,7 +111,7 @@ class Emulator:
         self.launched.clear()
         self.backend.recipe.recipe.cache_clear()
         self.backend.scan.plan_scan.cache_clear()
-        self.backend.scan._kept_scan.cache_clear()
+        self.backend.scan._scan_of.cache_clear()
         self.backend.coefficients._plan.cache_clear()
         self.backend.regions.plan_regions.cache_clear()
         self.backend.cells._plan.cache_clear()

@@ -49,7 +49,7 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
 
 def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch):
     for name in ("EDGES_A_POINT", "FEW_EDGES"):
-        monkeypatch.setattr(emulator.backend.forests, name, 0)
+        monkeypatch.setattr(emulator.backend.betti, name, 0)
     rng = np.random.default_rng(2)
     image, shown = rng.random((6, 7, 9)), rng.random((6, 7, 9)) < 0.8
     at = np.linspace(0, 1, 9)
@@ -62,7 +62,7 @@ def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch)
 def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
     """The same points in the same order, with ties, and with points that never enter."""
     if passes:
-        monkeypatch.setattr(emulator.backend.forests, "FEW_EDGES", 0)
+        monkeypatch.setattr(emulator.backend.betti, "FEW_EDGES", 0)
     rng = np.random.default_rng(3)
     dimensions = sorted({0, len(shape) - 1})
     for levels in (1, 3, 300):

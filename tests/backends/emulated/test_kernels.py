@@ -9,7 +9,7 @@ from fake_cupy import guarded, ndarray
 from scipy import ndimage
 
 import ecc_core
-from ecc_core._backends.cuda import guesses, pair_rules
+from ecc_core._backends.cuda import rules
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.thresholds import Thresholds
@@ -19,7 +19,7 @@ SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
-# Some are so close together that they need pieces (guesses.py).
+# Some are so close together that they need pieces (rules.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
@@ -139,17 +139,17 @@ def check_regions(emulator, image, labels, levels, side):
 @pytest.mark.parametrize(
     ("rule", "levels"),
     [
-        *((guesses.AFFINE, levels) for levels in (EVEN, np.linspace(-2, 2, 4096))),
-        (guesses.UNIFORM, EVEN.astype(np.float32) * 0.9),
-        *((guesses.CELLS, levels) for levels in (PERCENTILES, DENSE_ON_ONE_SIDE, INFINITE)),
-        *((guesses.PIECES, levels) for levels in (CROWDED, CROWDED_MANY, CROWDED_AND_INFINITE)),
+        *((rules.AFFINE, levels) for levels in (EVEN, np.linspace(-2, 2, 4096))),
+        (rules.UNIFORM, EVEN.astype(np.float32) * 0.9),
+        *((rules.CELLS, levels) for levels in (PERCENTILES, DENSE_ON_ONE_SIDE, INFINITE)),
+        *((rules.PIECES, levels) for levels in (CROWDED, CROWDED_MANY, CROWDED_AND_INFINITE)),
         *((None, levels) for levels in (*CLOSE, np.linspace(0, 1, 5000))),
     ],
 )
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_the_cheapest_rule(rule, levels, superlevel):
     values = round_to_levels(levels, np.dtype(np.float32), superlevel).values
-    found = pair_rules.pair_rule(values, levels, values, superlevel)
+    found = rules.pair_rule(values, levels, values, superlevel)
     assert rule == (found and found.rule)
 
 

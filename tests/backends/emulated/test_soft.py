@@ -11,6 +11,8 @@ import torch
 from fake_cupy import fake_cupy
 
 import ecc_core._torch.curve  # noqa: F401, registers the operators once
+from ecc_core._backends.soft import Projected
+from ecc_core._torch import cpu
 from ecc_core.nn.functional import soft_euler_curve
 from ecc_core.nn.layers._base import increasing
 
@@ -140,3 +142,27 @@ def test_increasing_levels(soft, dtype, count):
     torch.testing.assert_close(soft.soft.increasing(free.detach(), step), wanted)
     found = soft.soft.increasing_gradients(free.detach(), step, upstream)
     torch.testing.assert_close(found, slopes)
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), [((2, 5, 7), 1), ((1, 3, 4, 5), 3)])
+def test_transforms_equal_those_of_the_cpu(soft, shape, connectivity):
+    weights, ndim, parts = drawn(shape).double(), len(shape) - 1, (soft.soft, cpu)
+    found = soft.soft.by_orthant(weights, connectivity, "min")
+    known = cpu.by_orthant(weights, connectivity, "min")
+    torch.testing.assert_close(found, known)
+    upstream = drawn(known.shape).double()
+    slopes = [
+        part.gradients_by_orthant(weights, upstream, connectivity, "min")
+        for part in (soft.soft, cpu)
+    ]
+    torch.testing.assert_close(*slopes)
+    vectors = torch.eye(ndim, dtype=torch.float64) - 0.3
+    levels = torch.linspace(-3, 3, 4, dtype=torch.float64)
+    given = Projected(known, vectors, levels, torch.tensor(2.0, dtype=torch.float64))
+    curves = [part.projections(given) for part in parts]
+    for own, true in zip(*curves, strict=True):
+        torch.testing.assert_close(own, true)
+    upstream = torch.ones_like(curves[0][0])
+    slopes = [part.projection_gradients(given, upstream, True) for part in parts]
+    for own, true in zip(*slopes, strict=True):
+        torch.testing.assert_close(own, true)

@@ -234,10 +234,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 // keeps the forest flat.
 constexpr Word kRoot = ~0ull;
 
-__device__ bool is_older(unsigned a, unsigned b) {
-    return kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u;
-}
-
 // Adds an edge. Where it displaces another one, that one is then added to what the edge leads to. Each
 // step leaves the components at every key as they are (D. Smirnov and D. Morozov, Triplet merge trees,
 // 2020).
@@ -247,7 +243,7 @@ __device__ void join(volatile Word* joined, unsigned a, unsigned b, unsigned key
         for (; link >> 32 <= key; link = joined[a]) a = link;
         for (Word up = joined[b]; up >> 32 <= key; up = joined[b]) b = up;
         if (a == b) return;
-        if (is_older(a, b)) {
+        if (kPairs ? a < b : a * 0x9E3779B1u < b * 0x9E3779B1u) {  // a is older
             const unsigned swapped = a;
             a = b;
             b = swapped;

@@ -1,7 +1,7 @@
 // The bin of a key is the number of thresholds that it has passed: for sublevel sets the thresholds
 // below the sample, which do not admit it; for superlevel sets those up to the sample, which do.
 #pragma once
-#include "element.cuh"
+#include "image.cuh"
 
 struct Bins {
     const Key* thresholds;   // in increasing order; null for kTable
@@ -25,18 +25,10 @@ ECC_DEVICE int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFF
 template <class T>
 ECC_DEVICE long long to_integer(T key) { return (long long)key; }
 
-ECC_DEVICE int consecutive_bin(float key, const Bins& bins) {
-    return max(0, min(bins.count, to_integer(key) - (int)bins.first + (kSuper ? 1 : 0)));
-}
-
-template <class T>
-ECC_DEVICE int consecutive_bin(T key, const Bins& bins) {
-    const long long above = to_integer(key) - bins.first + (kSuper ? 1 : 0);
-    return (int)max(0ll, min((long long)bins.count, above));
-}
+typedef decltype(to_integer(Key())) Integer;
 
 // A guess in the low 23 bits, which is monotonic in the key. The host computes the guesses of all
-// thresholds by the same arithmetic (guesses.py). kUniform: the guess of threshold k is k, so that the guess
+// thresholds by the same arithmetic (rules.py). kUniform: the guess of threshold k is k, so that the guess
 // of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a
 // cell, and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
@@ -48,7 +40,10 @@ ECC_DEVICE unsigned guess(Key key, const Bins& bins) {
 // The bin of a key. `thresholds` and `table` are in shared or in global memory.
 ECC_DEVICE int bin_of(Key key, const Bins& bins, const Key* thresholds, const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];
-    if (kBins == kConsecutive) return consecutive_bin(key, bins);
+    if (kBins == kConsecutive) {
+        const Integer above = to_integer(key) - (Integer)bins.first + (kSuper ? 1 : 0);
+        return (int)max((Integer)0, min((Integer)bins.count, above));
+    }
     if (kBins == kSearch)
         return first_failing(bins.count, [&](int i) { return passed(key, thresholds[i]); });
     int near = (int)(guess(key, bins) - kGuess);

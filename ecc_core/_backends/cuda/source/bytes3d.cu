@@ -2,7 +2,7 @@
 //
 // A warp moves through the slices of a unit; if slices are channels, it takes several units. The first and
 // the last of its rows belong to the warps above and below, unless they are the first and the last of the
-// image. volume.cuh states the formula.
+// image. pairs3d.cu states the formula.
 #include "sliced.cuh"
 
 struct SlicedUnit : Unit {

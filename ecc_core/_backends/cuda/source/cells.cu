@@ -150,21 +150,16 @@ struct Visit {
 
     template <unsigned group>
     ECC_DEVICE void operator()(int kind) const {
-        if (kLabelled) {
-            by_region<group>(kind);
+        if (!kLabelled) {
+            int code = corners.code[lowest(group)];
+#pragma unroll
+            for (int i = lowest(group) + 1; i < 8; ++i)
+                if (group >> i & 1) code = owner(code, corners.code[i]);
+            counter.add(kind, code, 0);
             return;
         }
-        int code = corners.code[lowest(group)];
-#pragma unroll
-        for (int i = lowest(group) + 1; i < 8; ++i)
-            if (group >> i & 1) code = owner(code, corners.code[i]);
-        counter.add(kind, code, 0);
-    }
-
-    // A group that enters with its last point must lie in one region. A group that enters with its
-    // first point counts once for each region that it meets.
-    template <unsigned group>
-    ECC_DEVICE void by_region(int kind) const {
+        // A group that enters with its last point must lie in one region. A group that enters with its
+        // first point counts once for each region that it meets.
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             if (!(group >> i & 1)) continue;

@@ -21,7 +21,7 @@ ECC_DEVICE unsigned value_at(unsigned place, unsigned flip) {
     return place >> 31 ? place ^ 0x80000000u : ~place;
 }
 
-// As in exact.py. Zero at launch of find_events.
+// As in coefficients.py. Zero at launch of find_events.
 struct Found {
     unsigned long long buckets[kBuckets];  // events in each
     unsigned long long events;             // all of them
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// As in exact.py.
+// As in coefficients.py.
 struct Buckets {
     long long starts[kBuckets + 1];  // of each bucket in the list of events, and its end
 };

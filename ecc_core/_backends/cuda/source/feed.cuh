@@ -1,21 +1,19 @@
 // How the rows of a warp that scans through a volume come to shared memory.
 #pragma once
-#include "pair_events.cuh"
+#include "pairs.cuh"
 
 constexpr int kSpan = 32 / kFold;  // lanes of a row
 
 // Of a row.
 ECC_DEVICE int lane_of_row() { return kFold > 1 ? lane_index() % kSpan : lane_index(); }
 
-// How far the rows of a lane are below the first ones of its warp.
-ECC_DEVICE int rows_of_fold() { return kFold > 1 ? lane_index() / kSpan * kPairRows : 0; }
-
 // A unit of sixteen rows.
 struct PairUnit : Unit {
     int rows_before;  // rows above, which other warps own: more than `y` where the last rows are repeated
 
     ECC_DEVICE PairUnit(const Image& image, const Tiling& tiling, int index)
-        : Unit(tiling, index, kFold * kPairRows), rows_before(y + rows_of_fold()) {
+        : Unit(tiling, index, kFold * kPairRows),
+          rows_before(y + (kFold > 1 ? lane_index() / kSpan * kPairRows : 0)) {
         y = min(rows_before, image.height - kPairRows);
     }
 };

@@ -21,10 +21,6 @@ struct Result {
     int copies;                   // of every bin, a power of two
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
-
-    ECC_DEVICE unsigned long long* counts_of(int image, int bins) const {
-        return counts + (long long)image * places(bins, accumulate);
-    }
 };  // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end.
     // Without it the kernel only counts, and `not_finite` is zero at launch, too.
 
@@ -148,8 +144,11 @@ struct BlockCounts {
                            int index) {
         const int lane = threadIdx.x & 31;
         layout = lay_out((char*)memory + (blockDim.x >> 5) * warp_bytes, bins);
-        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
-                     result.copies, lane & (result.copies - 1), codes_of(bins), layout.table};
+        const int count = bins.count + 1;
+        unsigned long long* const global =
+            result.counts + (long long)index * places(count, result.accumulate);
+        histogram = {layout.counts, global, count, result.copies, lane & (result.copies - 1),
+                     codes_of(bins), layout.table};
         histogram.clear();
         __syncthreads();
     }

@@ -13,7 +13,7 @@ constexpr bool kSigned = (ECC_ELEMENT)-1 < 0;
 constexpr int kRows = ECC_ROWS;   // words of a lane in a slice: the bits of row r and of row r + kRows
 constexpr int kTall = 2 * kRows;  // rows
 
-// As in number.py.
+// As in scan.py.
 struct Bytes {
     const unsigned char* data;
     unsigned long long* sums;  // (images,), zero at launch; with a reply, one word that is `start`

@@ -1,5 +1,5 @@
-// Options of kernels that are fixed when they are compiled, as constants. variants.py, recipe.py and the
-// callers of compile.py choose the ECC_ macros.
+// Options of kernels that are fixed when they are compiled, as constants. kernels.py, recipe.py and the
+// callers of plan_call choose the ECC_ macros.
 #pragma once
 
 // The order in which values are compared. "Up": a cell belongs to its greatest point.

@@ -7,7 +7,100 @@
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
 #define ECC_PAIRS
-#include "pair_block.cuh"
+#include "pairs.cuh"
+
+// Loads the samples of a lane, the first of which is at `row`.
+ECC_DEVICE void load_quad(Quad& quad, const Element* row, const Columns& columns) {
+    if (kVector) {
+        quad = *(const Quad*)row;
+    } else {
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) quad.v[x] = row[columns.at[x]];
+    }
+}
+
+// Bytes of a lane that are next to each other. A row of a warp in shared memory has 16 bytes of each lane,
+// then, for 64-bit types, the other 16 of each, so that lanes use different banks.
+constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
+
+ECC_DEVICE Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
+
+ECC_DEVICE void copy_lane_ahead(Quad* to, const Element* from) {
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(Quad); i += kPart)
+        copy_ahead<kPart>((char*)to + 32 * i, (const char*)from + i);
+}
+
+ECC_DEVICE Quad read_lane(const Quad* at) {
+    if constexpr (sizeof(Quad) > kPart) {
+        union {
+            Quad quad;
+            uint4 parts[sizeof(Quad) / kPart];
+        } found;
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i) found.parts[i] = ((const uint4*)at)[32 * i];
+        return found.quad;
+    } else {
+        return *at;
+    }
+}
+
+ECC_DEVICE void write_lane(Quad* to, const Quad& samples) {
+    if constexpr (sizeof(Quad) > kPart) {
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i)
+            ((uint4*)to)[32 * i] = ((const uint4*)&samples)[i];
+    } else {
+        *to = samples;
+    }
+}
+
+// The queue of rows that are copied to shared memory for a lane. An item is two rows that share registers.
+template <int copies>
+struct PairQueue {
+    static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // bytes before the rows of masks
+    static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
+    Quad* lane;
+
+    ECC_DEVICE static void copy(Quad* to, const Element* row, const Columns& columns) {
+        if (kVector) {
+            copy_lane_ahead(to, row);
+        } else {
+            Quad samples;
+            load_quad(samples, row, columns);
+            write_lane(to, samples);
+        }
+    }
+
+    ECC_DEVICE Quad* slot(int i, int row = 0) const {
+        return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Quad));
+    }
+    // The lane's bytes of the mask.
+    ECC_DEVICE unsigned* shown(int i) const {
+        const int own = lane_index();
+        return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
+    }
+
+    // Starts to copy item `i`.
+    ECC_DEVICE void ask(int i, const Element* low, const Element* high, const Columns& columns,
+                        const Image& image) const {
+        copy(slot(i), low, columns);
+        copy(slot(i, 1), high, columns);
+        if (kMask) {
+            copy_ahead<4>(shown(i), image.shown(low));
+            copy_ahead<4>(shown(i) + 32, image.shown(high));
+        }
+        if (kVector || kMask) end_of_copy();
+    }
+
+    ECC_DEVICE void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
+                         PairCheck& check) const {
+        if (kVector || kMask) wait_for_copy<copies - 1>();
+        const Quad low = read_lane(slot(i)), high = read_lane(slot(i, 1));
+        encode(&low, &high, out, check);
+        if (kMask) mask_codes(out, shown(i)[0], shown(i)[32]);
+    }
+};
 
 // Pairs of rows in the queue. It divides their number in a step, so that each always has the same slot.
 constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
@@ -20,11 +113,6 @@ typedef PairQueue<kCopies> RowQueue;
 constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 ECC_DEVICE bool on_the_left() { return lane_index() < 16; }
-
-// The column beside the warp: its distance from the warp's first one, which is column `left`.
-ECC_DEVICE int beside(int left, int width) {
-    return on_the_left() ? max(left - 1, 0) - left : min(kWarpWidth, width - 1 - left);
-}
 
 ECC_DEVICE pair outer_code(Element sample, int left, int width, const Encoder& encode, bool shown) {
     const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
@@ -79,7 +167,10 @@ struct PairStrip {
     }
     // The sample beside the warp in row `y`, on the side of this lane.
     ECC_DEVICE Outer outer(int y) const {
-        const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
+        const Element* const first = row(y);
+        const int beside = on_the_left() ? max(left - 1, 0) - left
+                                         : min(kWarpWidth, image.width - 1 - left);
+        const Element* const at = first + (beside - (int)columns.first);
         return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.

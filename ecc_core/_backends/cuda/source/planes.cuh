@@ -1,11 +1,87 @@
 // Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
+#include "image.cuh"
+
 #if defined(ECC_PAIRS)
-#include "plane64.cuh"
+// A bit for each of a lane's 64 samples, sixteen rows of four columns, in two words.
+// Sample (row r, column x) is bit r + 16 * (x / 2) of word a (columns 0 and 2) or b (1 and 3).
+struct Plane64 {
+    unsigned a, b;
+};
+
+ECC_DEVICE Plane64 operator&(Plane64 p, Plane64 q) { return {p.a & q.a, p.b & q.b}; }
+ECC_DEVICE Plane64 operator|(Plane64 p, Plane64 q) { return {p.a | q.a, p.b | q.b}; }
+ECC_DEVICE Plane64 operator^(Plane64 p, Plane64 q) { return {p.a ^ q.a, p.b ^ q.b}; }
+ECC_DEVICE Plane64 operator~(Plane64 p) { return {~p.a, ~p.b}; }
+
+template <unsigned table>
+ECC_DEVICE Plane64 logic(Plane64 p, Plane64 q, Plane64 r) {
+    return {logic<table>(p.a, q.a, r.a), logic<table>(p.b, q.b, r.b)};
+}
+
+constexpr int kPairRows = 16;
+constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
+constexpr unsigned kFirstRow = 0x00010001u;  // of two columns
+constexpr Plane64 kNone = {0u, 0u}, kAll = {~0u, ~0u};
+
+// Bits of the left neighbours. The high half of `other` holds those of the first column.
+ECC_DEVICE Plane64 left_of(Plane64 bits, unsigned other) {
+    return {__byte_perm(other, bits.b, 0x5432), bits.a};
+}
+
+// The same plane seen from the next row; the first row sees the first row of `above`.
+ECC_DEVICE Plane64 next_row(Plane64 bits, Plane64 above) {
+    return {((bits.a << 1) & ~kFirstRow) | (above.a & kFirstRow),
+            ((bits.b << 1) & ~kFirstRow) | (above.b & kFirstRow)};
+}
+
+// The last row as the first one.
+ECC_DEVICE Plane64 last_row(Plane64 bits) { return {bits.a >> 15, bits.b >> 15}; }
+
+// Bits of the samples that lie in columns [0, columns) of the lane.
+ECC_DEVICE Plane64 column_bits(int columns) {
+    return {(columns > 0 ? 0xFFFFu : 0u) | (columns > 2 ? 0xFFFF0000u : 0u),
+            (columns > 1 ? 0xFFFFu : 0u) | (columns > 3 ? 0xFFFF0000u : 0u)};
+}
+
+// Bits of the samples that lie in rows [0, rows) of the lane.
+ECC_DEVICE Plane64 row_bits(int rows) {
+    const unsigned column = rows <= 0 ? 0u : rows >= kPairRows ? 0xFFFFu : (1u << rows) - 1u;
+    return {column * 0x00010001u, column * 0x00010001u};
+}
 typedef Plane64 plane;
+
 #else
-#include "plane32.cuh"
+// A bit for each of a lane's 32 samples, eight rows of four columns.
+// Sample (row r, column x) is bit 31 - (4 r + x).
+typedef unsigned int Plane32;
+
+constexpr Plane32 kNone = 0u, kAll = ~0u;
+
+constexpr Plane32 kFirstColumn = 0x88888888u;
+
+// Bits of the left neighbours. `shifted` holds what the first column gets.
+ECC_DEVICE Plane32 left_of(Plane32 bits, Plane32 shifted) {
+    return ((bits >> 1) & ~kFirstColumn) | (shifted & kFirstColumn);
+}
+
+// The same plane seen from the next row; `above` is what the first row sees, in the low four bits.
+ECC_DEVICE Plane32 next_row(Plane32 bits, Plane32 above) { return (bits >> 4) | (above << 28); }
+
+// Bits of the samples that lie in columns [0, columns) of the lane.
+ECC_DEVICE Plane32 column_bits(int columns) {
+    const Plane32 nibble = columns <= 0            ? 0u
+                         : columns >= kLaneWidth ? 0xFu
+                                                 : 0xFu & ~(0xFu >> columns);
+    return nibble * 0x11111111u;
+}
+
+// Bits of the samples that lie in rows [0, rows) of the lane.
+ECC_DEVICE Plane32 row_bits(int rows) {
+    return rows <= 0 ? 0u : rows >= kLaneRows ? 0xFFFFFFFFu : ~(0xFFFFFFFFu >> (4 * rows));
+}
 typedef Plane32 plane;
+
 #endif
 
 // Functions of three bits as `logic` takes them: their values where a, b and c are 0xF0, 0xCC and 0xAA.

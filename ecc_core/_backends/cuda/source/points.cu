@@ -153,29 +153,6 @@ ECC_DEVICE Numbers4 coefficients(const Around& before, const Around& same, const
     return digits;
 }
 
-// The same for images of one slice, where signs are those of both V and T.
-ECC_DEVICE Numbers4 coefficients(const Around& same) {
-    unsigned ones[9], twos[5], fours[3], eights[1], carries[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        ones[i] = ~same.at[kSides[i]];
-        ones[4 + i] = same.at[kCorners[i]] & same.at[kSides[kBeside[i][0]]] & same.at[kSides[kBeside[i][1]]];
-    }
-    ones[8] = kAll;  // the sample itself
-    Numbers4 digits;
-    digits.b0 = add(ones, carries);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) twos[i] = carries[i];
-    twos[4] = 0;
-    unsigned high[2];
-    digits.b1 = add(twos, high);
-    // With this bit the sum is 8 more than the number, and the last digit is inverted.
-    fours[0] = high[0], fours[1] = high[1], fours[2] = kAll;
-    digits.b2 = add(fours, eights);
-    digits.b3 = ~eights[0];
-    return digits;
-}
-
 // Writes or counts the coefficients of a slice, and marks its labels.
 struct Sink {
     const Samples& samples;
@@ -190,7 +167,7 @@ struct Sink {
 #pragma unroll
             for (int r = 1; r <= kRows; ++r)
                 if (rows >> r & 1)
-                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient(digits, r) : 0;
+                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient_of(digits, r) : 0;
         } else {
             count(digits, slice);
         }
@@ -209,7 +186,7 @@ struct Sink {
                 const int at = queued + __popc(lanes & ((1u << lane) - 1));
                 queue.rank[warp][at] = slice.own[r].rank;
                 queue.group[warp][at] = slice.own[r].group;
-                queue.coefficient[warp][at] = coefficient(digits, r);
+                queue.coefficient[warp][at] = coefficient_of(digits, r);
             }
             queued += __popc(lanes);
         }
@@ -230,10 +207,8 @@ struct Sink {
             if (fresh >> r & 1 && slice.own[r].group) counts.mark(slice.own[r].group);
     }
 
-    ECC_DEVICE static signed char coefficient(const Numbers4& digits, int row) {
-        const auto digit = [&](unsigned bits, int k) { return (bits >> row & 1) << k; };
-        const int number = (int)(digit(digits.b0, 0) | digit(digits.b1, 1) | digit(digits.b2, 2)) -
-                           (int)digit(digits.b3, 3);
+    ECC_DEVICE static signed char coefficient_of(const Numbers4& digits, int row) {
+        const int number = coefficient(digits.b0, digits.b1, digits.b2, digits.b3, 31 - row);
         return (signed char)(kCubes && !kFlat ? -number : number);
     }
 };
@@ -279,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         take(0, now);
         const Around same = beside(now, 0, fresh);
         sink.mark(fresh, now);
-        sink.finish(coefficients(same), now);
+        sink.finish(coefficients(Around(), same, Around()), now);
     }
     if (!kFlat) {
         unsigned alike = 0;

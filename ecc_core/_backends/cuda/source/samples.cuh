@@ -2,7 +2,6 @@
 // direction. Images of fewer axes have size 1 along the first ones.
 #pragma once
 #include "bins.cuh"
-#include "image.cuh"
 
 struct Samples {
     const Element* data;

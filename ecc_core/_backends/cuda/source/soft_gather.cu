@@ -1,6 +1,5 @@
 // The gradient of images: the coefficient times a function of the value, which is interpolated in a
 // table.
-#include "soft_levels.cuh"
 #include "soft_points.cuh"
 
 typedef ECC_OUT Out;

@@ -1,5 +1,5 @@
 // Kernels whose work depends on the levels only.
-#include "soft_levels.cuh"
+#include "soft.cuh"
 
 // Computes the windows, and clears the moments of each image. Block i is that of image i. All blocks
 // write the same windows, so that each can use them without waiting for another.

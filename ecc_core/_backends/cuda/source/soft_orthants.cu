@@ -55,9 +55,6 @@ struct Orthants {
     }
 };
 
-// Infinite weights become NaN, which no sum hides.
-ECC_DEVICE Real finite(Real x) { return isinf(x) ? x - x : x; }
-
 // Sums (images, orthants, vertices) of the signed values of the cells of which a vertex is the highest.
 // One thread for each vertex of an image.
 extern "C" __global__ void __launch_bounds__(kThreads) soft_orthants(const Orthants cells, Real* out) {
@@ -78,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) soft_orthants(const Ortha
             for (int axis = 0; axis < 3; ++axis) lowest[axis] = at[axis] - Orthants::bit(upper, axis);
             const long long owner = cells.owner(weights, lowest, extent);
             if (owner < 0) continue;
-            const Real value = finite(weights[owner]);
+            const Real own = weights[owner];
+            const Real value = isinf(own) ? own - own : own;  // NaN, which no sum hides
 #pragma unroll
             for (int orthant = 0; orthant < kOrthants; ++orthant)
                 if ((~orthant & extent) == upper) sums[orthant] += __popc(extent) & 1 ? -value : value;

@@ -1,6 +1,5 @@
 // Curves of small images in one launch, with a block for each image: windows, moments and curves. 512
 // images of 8^2 take less than half the time of separate launches, forward and backward.
-#include "soft_levels.cuh"
 #include "soft_points.cuh"
 
 struct SmallWork {

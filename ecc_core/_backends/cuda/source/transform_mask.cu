@@ -5,7 +5,6 @@
 // memory do not wait for each other.
 #include "device.cuh"
 #include "transform.cuh"
-#include "transform_planes.cuh"
 
 constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
 constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers (struct Places)

@@ -1,6 +1,5 @@
 // Packs a mask into planes of bits.
-#include "common.cuh"
-#include "transform_planes.cuh"
+#include "transform.cuh"
 
 constexpr int kRows = 32, kTurns = 2;                   // rows of a block, and words of a thread
 constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // words of a row that a block packs

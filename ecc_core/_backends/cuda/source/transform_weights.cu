@@ -20,7 +20,6 @@ constexpr int kLevels = 31;      // that a warp takes at a time, beside the one 
 constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
 
-ECC_DEVICE Weight magnitude(Weight value) { return value < 0 ? -value : value; }
 ECC_DEVICE Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
 
 // Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
@@ -36,7 +35,7 @@ struct Weights {
 };
 
 ECC_DEVICE Weight cell(const Weights& image, Weight weight) {
-    return magnitude(weight) < image.absent ? weight : 0;
+    return (weight < 0 ? -weight : weight) < image.absent ? weight : 0;
 }
 
 // The part of a coefficient within a slice: two points of the row and two of the row beside it.
@@ -95,13 +94,6 @@ ECC_DEVICE Parts operator-(const Parts& a, const Parts& b) {
 #pragma unroll
     for (int i = 0; i < kParts; ++i) difference.part[i] = a.part[i] - b.part[i];
     return difference;
-}
-
-ECC_DEVICE Parts from_lane(const Parts& sum, int lane) {
-    Parts other;
-#pragma unroll
-    for (int i = 0; i < kParts; ++i) other.part[i] = __shfl_sync(kWarp, sum.part[i], lane);
-    return other;
 }
 
 ECC_DEVICE Parts split(const Weights& image, long long weight) {
@@ -282,7 +274,10 @@ struct RowCounts {
             sum = guess(level, missed);
             if (missed) sum = search(level);
         }
-        const Parts before = from_lane(sum, (lane + 31) & 31);
+        Parts before;
+#pragma unroll
+        for (int i = 0; i < kParts; ++i)
+            before.part[i] = __shfl_sync(kWarp, sum.part[i], (lane + 31) & 31);
         if (lane && bin <= run.end && bin < sampling.count) bins.add(bin, sum - before);
     }
 
