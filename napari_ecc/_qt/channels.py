@@ -35,6 +35,7 @@ class ChannelExplorer(Panel):
     about = "Two channels at every pair of thresholds."
 
     def _fill(self) -> None:
+        controller, events = self.controller, self.model.events
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
@@ -42,11 +43,8 @@ class ChannelExplorer(Panel):
         self.readout = self.add(QLabel())
         self.readout.setWordWrap(True)
         self.overlay = self.add_form(OVERLAY, self.model)
-        self.save = Saver(self, "surface.csv", self.controller.table, self.map)
+        self.save = Saver(self, "surface.csv", controller.table, self.map)
         self.add_actions(save=self.save.button(), copy=self.copy_button)
-
-    def _connect(self) -> None:
-        controller, events = self.controller, self.model.events
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "second", controller.others)
         names = controller.images.names_changed, controller.others.names_changed

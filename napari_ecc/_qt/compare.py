@@ -76,7 +76,7 @@ class CurveComparison(Panel):
     about = "Curves of layers, frames and groups."
 
     def _fill(self) -> None:
-        controller = self.controller
+        controller, events = self.controller, self.model.events
         sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
@@ -104,9 +104,6 @@ class CurveComparison(Panel):
             table=self.save_table.button("Save table…"),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        events = self.model.events
         self.show(self._offer_columns, events.curves, events.features)
         self.show(self._show_curves, events.curves, events.comparison)
         self.show(self._show_lines, events.view)

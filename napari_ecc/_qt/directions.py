@@ -55,15 +55,15 @@ class DirectionExplorer(Panel):
     about = "The object, swept along a direction."
 
     def _fill(self) -> None:
-        self.form = self.add_form(CHOICES, self.explorer, self.model)
-        self.settings = self.add_settings(SETTINGS, self.model, self.explorer)
+        model, controller = self.model, self.controller
+        self.form = self.add_form(CHOICES, self.explorer, model)
+        self.settings = self.add_settings(SETTINGS, model, self.explorer)
         self.angles = self.add_form(ANGLES)
         self.angles["azimuth"].native.setSuffix("°")
         self.angles["azimuth"].native.setWrapping(True)
-        self.arrow = self.add_form(ARROW, self.model)
+        self.arrow = self.add_form(ARROW, model)
         self.plot = self.add(CurvePlot("height", "χ"), stretch=1)
         self.map = self.add(HeatMap("height", "azimuth °"), stretch=1)
-        controller = self.controller
         self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
         self.add_actions(
@@ -71,9 +71,6 @@ class DirectionExplorer(Panel):
             transform=self.save_transform.button("Transform…"),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        model, controller = self.model, self.controller
         self.plot.threshold_moved.connect(controller.mark)
         self.plot.stepped.connect(controller.step)
         self._links.add(self.plot.set_threshold, model.events.height)

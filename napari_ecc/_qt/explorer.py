@@ -111,6 +111,7 @@ class EulerExplorer(Panel):
         self.outputs = self.add_actions(
             save=(*self.save.button(), "Ctrl+Alt+S"), copy=(*self.copy_button, "Ctrl+Alt+C")
         )
+        self._connect()
 
     def _add_levels(self) -> None:
         """Add the threshold and the least persistence, what is known there, and where to go."""

@@ -65,7 +65,7 @@ class RegionExplorer(Panel):
     about = "Pattern and shape of each object."
 
     def _fill(self) -> None:
-        controller = self.controller
+        controller, events = self.controller, self.model.events
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=1)
@@ -78,9 +78,6 @@ class RegionExplorer(Panel):
             save=self.save.button(),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        controller, events = self.controller, self.model.events
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "labels", controller.objects)
         self.show(self.show_empty, controller.objects.names_changed)

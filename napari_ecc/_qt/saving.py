@@ -1,15 +1,20 @@
-"""Save results to files."""
+"""Save results and settings to files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QFileDialog
 
-from napari_ecc._controller.output import write_columns
+from ecc_core.io import atomic_file, check_output, write_csv, write_table
 from napari_ecc._qt.canvas import DEVICES
+from napari_ecc._qt.form import Form
 
 FILTERS = {
     ".csv": "CSV table (*.csv)",
@@ -71,3 +76,50 @@ def attempt(act: Callable[[], None]) -> bool:
         show_error(str(error))
         return False
     return True
+
+
+def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:
+    """Write a mapping of columns or a DataFrame as CSV or Parquet; the suffix decides.
+
+    `facts` say how they were computed: lines of CSV that begin with ``#``, before the table; in
+    Parquet the key ``ecc`` of the schema's metadata.
+    """
+    target = check_output(path, TABLES)
+    columns = {str(name): np.asarray(column) for name, column in table.items()}
+    if target.suffix.lower() == ".parquet":
+        write_table(target, columns, metadata=facts)
+        return
+    with atomic_file(target) as file:
+        stream = TextIOWrapper(file, encoding="utf-8", newline="")
+        for name, text in facts.items():
+            stream.writelines(f"# {name}: {line}\n" for line in text.splitlines())
+        write_csv(stream, columns)
+        stream.flush()
+        stream.detach()
+
+
+def _settings(panel: Any) -> dict[str, Any]:
+    """The model of each setting: what the forms show, but for layers and what is in them."""
+    models = dict.fromkeys(panel.more_settings, panel.model)
+    for form in panel.findChildren(Form):
+        models |= {k: model for k, model in form.models.items() if k not in form.offered}
+    return models
+
+
+def save_settings(panel: Any, path: str) -> None:
+    """Write the settings of a dock as JSON."""
+    values = {name: getattr(model, name) for name, model in _settings(panel).items()}
+    text = json.dumps({"dock": panel.title, **values}, indent=1)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def load_settings(panel: Any, path: str) -> None:
+    """Read settings of a dock; a ValueError says that they are not."""
+    models, values = _settings(panel), json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(values, dict) or values.pop("dock", None) != panel.title:
+        raise ValueError(f"{path}: these are not settings of the dock {panel.title}")
+    unknown = sorted(set(values) - set(models))
+    if unknown:
+        raise ValueError(f"{path}: the dock {panel.title} has no settings {unknown}")
+    for name, value in values.items():
+        setattr(models[name], name, tuple(value) if isinstance(value, list) else value)

@@ -42,30 +42,28 @@ class SeriesExplorer(Panel):
     about = "The curve of every frame."
 
     def _fill(self) -> None:
-        self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_settings(SETTINGS, self.model)
+        model, controller, events = self.model, self.controller, self.model.events
+        self.form = self.add_form(CHOICES, model, self.explorer)
+        self.settings = self.add_settings(SETTINGS, model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
         self.map = self.add(HeatMap("threshold t", "frame"), stretch=3)
-        self.save = Saver(self, "series.csv", self.controller.table, self.map)
+        self.save = Saver(self, "series.csv", controller.table, self.map)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
         self.add_actions(
-            limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
+            limits=("Contrast range", limits_tip, controller.take_contrast_limits),
             save=self.save.button(),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        model, events = self.model, self.model.events
         for name in ("low", "high"):
             self.settings[name].native.setDecimals(4)
             self.settings[name].changed.connect(self._set_range)
-        self.offer(self.form, "image", self.controller.images)
-        self.show(self._show_layer, self.controller.layer_changed)
+        self.offer(self.form, "image", controller.images)
+        self.show(self._show_layer, controller.layer_changed)
         self.show(self._show_cursor, events.index)
         self.show(self._show_range, events.range)
         shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
-        self.map.picked.connect(self.controller.show_frame)
+        self.map.picked.connect(controller.show_frame)
 
     def _set_range(self, *_: Any) -> None:
         low, high = self.settings["low"].value, self.settings["high"].value
