@@ -14,17 +14,17 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.saving import Saver
 
 CHOICES = {
-    "First": (form.choice("image", "The layer of the rows, the same as in the dock Threshold"),),
-    "Its set ": (form.SUPERLEVEL,),
-    "Second": (form.choice("second", "The layer of the columns, of the same shape"),),
-    "Its set": (form.SUPERLEVEL._replace(name="superlevel_second"),),
-    "Part": (form.SCOPE,),
+    "First": form.choice("image", "The layer of the rows, the same as in the dock Threshold"),
+    "Its set ": form.SUPERLEVEL,
+    "Second": form.choice("second", "The layer of the columns, of the same shape"),
+    "Its set": form.SUPERLEVEL._replace(name="superlevel_second"),
+    "Part": form.SCOPE,
 }
 SETTINGS = {
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("n_thresholds", "Of each channel", 2, 512),),
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("n_thresholds", "Of each channel", 2, 512),
 }
-OVERLAY = {"": (form.check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
+OVERLAY = {"": form.check("show_both", "Show points in both sets", "At the chosen thresholds")}
 
 
 class ChannelExplorer(Panel):

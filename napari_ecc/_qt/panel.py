@@ -31,7 +31,7 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.canvas import Plot, colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.saving import Saver, attempt, load_settings, save_settings
+from napari_ecc._qt.saving import Saver, errors_shown, load_settings, save_settings
 
 ROOM = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
@@ -67,7 +67,9 @@ class Panel(QWidget):
         self._links.callback(controller.close)
         self._docked = False
         self.destroyed.connect(self._links.close)
-        self.heading, self.work = Heading(self), _WorkLine(controller)
+        self.work = _WorkLine(controller)
+        self.heading = QLabel(wordWrap=True)
+        self.heading.linkActivated.connect(self._follow_link)
         self.subject = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.empty = buttons(
             sample=("Open a sample", "An image to begin with", controller.open_sample)
@@ -84,7 +86,6 @@ class Panel(QWidget):
         layout.addWidget(_Column(inside), stretch=1)
         layout.addWidget(self.work)
         self.show(self.show_empty, controller.images.names_changed)
-        self.show(self.show_subject, controller.subject_changed)
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removing)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
@@ -132,11 +133,6 @@ class Panel(QWidget):
         show(False)
         return form
 
-    def show_subject(self) -> None:
-        """Set the description of the displayed part."""
-        self.subject.setText(self.controller.subject)
-        self.subject.setVisible(bool(self.controller.subject))
-
     @property
     def message(self) -> str:
         """What the plot shows while there is nothing to draw."""
@@ -149,7 +145,9 @@ class Panel(QWidget):
         return plot
 
     def show_state(self) -> None:
-        """Show the state in the plot, and below it what is known of a result."""
+        """Show the displayed part, the state in the plot, and what is known of a result."""
+        self.subject.setText(self.controller.subject)
+        self.subject.setVisible(bool(self.controller.subject))
         state = self.work.state or self.controller.state.replace("complete", "")
         self.work.text.setText(self.model.status)
         self.work.text.setVisible(not self.main.empty)
@@ -196,9 +194,45 @@ class Panel(QWidget):
         self.show(offer_layers, choice.names_changed)
 
     def _set_colours(self) -> None:
-        """Let plots follow the colours of napari's theme."""
+        """Let links and plots follow the colours of napari's theme."""
+        colours = colours_of(self.controller.viewer.theme)
+        links = {"guide": "Help", "save": "Save settings", "load": "Load settings"}
+        style = f"style='color: {colours.text}'"
+        texts = " · ".join(f"<a href='{at}' {style}>{text}</a>" for at, text in links.items())
+        self.heading.setText(f"{self.about}<br>{texts}")
         for plot in self.findChildren(Plot):
-            plot.set_colours(colours_of(self.controller.viewer.theme))
+            plot.set_colours(colours)
+
+    def _follow_link(self, link: str) -> None:
+        """Show the guide, or ask for a file to save the settings to or to load them from."""
+        kinds = "Settings (*.json)"
+        if link == "guide":
+            self._show_guide()
+        elif link == "save":
+            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
+            if path:
+                with errors_shown():
+                    save_settings(self, path)
+        else:
+            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
+            if path:
+                with errors_shown():
+                    load_settings(self, path)
+
+    def _show_guide(self) -> None:
+        """Show the section of the guide about this dock in a window, without pictures.
+
+        It is ``docs/napari.md`` of the repository, and a file beside the plugin in the wheel.
+        """
+        package = Path(__file__).parents[1]
+        places = package / "guide.md", package.parent / "docs" / "napari.md"
+        text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
+        section = text.partition(f"\n## {self.title}\n")[2].partition("\n## ")[0]
+        browser = QTextBrowser(self, openExternalLinks=True, windowTitle=f"Guide: {self.title}")
+        browser.setWindowFlag(Qt.WindowType.Dialog)
+        browser.setMarkdown(f"## {self.title}\n{re.sub(PICTURE, '', section)}")
+        browser.resize(*GUIDE_SIZE)
+        browser.show()
 
     def show(self, callback: Callable[..., Any], *signals: Any) -> None:
         """Call a function now, and when a signal is emitted until the panel is closed."""
@@ -247,57 +281,6 @@ class Panel(QWidget):
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
-
-
-class Heading(QLabel):
-    """Says what a dock is for, and links to its guide and its settings."""
-
-    def __init__(self, panel: Panel) -> None:
-        super().__init__(wordWrap=True)
-        self._panel = panel
-        self.linkActivated.connect(self._follow_link)
-        self._show()
-
-    def changeEvent(self, event: Any) -> None:
-        """Follow the theme's colours."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self._show()
-
-    def _show(self) -> None:
-        colour = self.palette().text().color().name()
-        links = {"guide": "Help", "save": "Save settings", "load": "Load settings"}
-        texts = [f"<a href='{at}' style='color: {colour}'>{text}</a>" for at, text in links.items()]
-        self.setText(f"{self._panel.about}<br>{' · '.join(texts)}")
-
-    def _follow_link(self, link: str) -> None:
-        """Show the guide, or ask for a file to save the settings to or to load them from."""
-        kinds = "Settings (*.json)"
-        if link == "guide":
-            self._show_guide()
-        elif link == "save":
-            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
-            if path:
-                attempt(partial(save_settings, self._panel, path))
-        else:
-            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
-            if path:
-                attempt(partial(load_settings, self._panel, path))
-
-    def _show_guide(self) -> None:
-        """Show the section of the guide about this dock in a window, without pictures.
-
-        It is ``docs/napari.md`` of the repository, and a file beside the plugin in the wheel.
-        """
-        package, title = Path(__file__).parents[1], self._panel.title
-        places = package / "guide.md", package.parent / "docs" / "napari.md"
-        text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
-        section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-        browser = QTextBrowser(self, openExternalLinks=True, windowTitle=f"Guide: {title}")
-        browser.setWindowFlag(Qt.WindowType.Dialog)
-        browser.setMarkdown(f"## {title}\n{re.sub(PICTURE, '', section)}")
-        browser.resize(*GUIDE_SIZE)
-        browser.show()
 
 
 class _WorkLine(QWidget):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QFileDialog
 
 from ecc_core.io import atomic_file, check_output, write_csv, write_table
-from napari_ecc._qt.canvas import DEVICES
+from napari_ecc._qt.canvas import PICTURES
 from napari_ecc._qt.form import Form
 
 FILTERS = {
@@ -36,7 +37,7 @@ class Saver:
         self, panel: Any, name: str, table: Callable[[], Any] | None, plot: Any = None
     ) -> None:
         self._panel, self._name, self._table, self._plot = panel, name, table, plot
-        self._suffixes = (*(TABLES if table else ()), *(DEVICES if plot else ()))
+        self._suffixes = (*(TABLES if table else ()), *(PICTURES if plot else ()))
 
     def button(self, text: str = "Save…") -> tuple[str, str, Callable[[], None]]:
         """Text, tooltip and callback of a button that asks for a file."""
@@ -57,25 +58,21 @@ class Saver:
             known = [suffix for suffix in self._suffixes if FILTERS[suffix] == chosen]
             path += (known or self._suffixes)[0]
         facts = self._panel.controller.facts
-
-        def save() -> None:
-            if self._table is None or path.lower().endswith(tuple(DEVICES)):
+        with errors_shown():
+            if self._table is None or path.lower().endswith(PICTURES):
                 self._plot.save(path, facts)
             else:
                 write_columns(path, self._table(), facts)
-
-        if attempt(save):
             show_info(f"Saved {path}")
 
 
-def attempt(act: Callable[[], None]) -> bool:
-    """Call a function with a file and return whether it succeeded; errors become notifications."""
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Turn errors about a file into notifications."""
     try:
-        act()
+        yield
     except (OSError, ValueError) as error:
         show_error(str(error))
-        return False
-    return True
 
 
 def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:

@@ -14,22 +14,20 @@ from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
 CHOICES = {
-    "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
-    "Along": (form.choice("axis", "The axis that the frames follow one another along"),),
-    "Frames": (
-        form.choice(
-            "scope",
-            "The last two or three axes of the image are a frame's",
-            {"Planes": "slice", "Volumes": "volume"},
-        ),
+    "Image": form.choice("image", "The Image layer, the same as in the dock Threshold"),
+    "Along": form.choice("axis", "The axis that the frames follow one another along"),
+    "Frames": form.choice(
+        "scope",
+        "The last two or three axes of the image are a frame's",
+        {"Planes": "slice", "Volumes": "volume"},
     ),
 }
 SETTINGS = {
-    "Sets": (form.SUPERLEVEL,),
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
-    "First": (form.number("low", "First threshold", -1e300, 1e300, 1),),
-    "Last": (form.number("high", "Last threshold", -1e300, 1e300, 1),),
+    "Sets": form.SUPERLEVEL,
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),
+    "First": form.number("low", "First threshold", -1e300, 1e300, 1),
+    "Last": form.number("high", "Last threshold", -1e300, 1e300, 1),
 }
 
 
@@ -63,7 +61,7 @@ class SeriesExplorer(Panel):
         self.show(self._show_range, events.range)
         shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
-        self.map.picked.connect(controller.show_frame)
+        self.map.placed.connect(lambda _, row: controller.show_frame(row))
 
     def _set_range(self, *_: Any) -> None:
         low, high = self.settings["low"].value, self.settings["high"].value
@@ -99,7 +97,5 @@ class SeriesExplorer(Panel):
         model = self.model
         self.map.set_marker(float(model.cursor) if model.shape else None)
         values = model.rows.get(model.key(model.index)) if model.shape else None
-        if values is None:
-            self.plot.set_lines([])
-        else:
-            self.plot.set_lines([Line(model.thresholds, values, model.superlevel)])
+        lines = [] if values is None else [Line(model.thresholds, values, model.superlevel)]
+        self.plot.set_lines(lines)
