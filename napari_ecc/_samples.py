@@ -38,8 +38,14 @@ def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
     rng = np.random.default_rng(5)
     scale = np.array([2.0, 1.0, 1.0])
     centre_lines = np.ones(shape, dtype=bool)
-    for _ in range(6):
-        path = _wandering_path(rng, shape, 500)
+    walls = np.array(shape) - 1
+    for _ in range(6):  # a smooth random walk that is reflected at the walls
+        heading = np.cumsum(rng.standard_normal((500, 3)) * 0.15, axis=0)
+        heading += rng.standard_normal(3)
+        heading /= np.linalg.norm(heading, axis=1, keepdims=True)
+        start = rng.uniform(0, shape)
+        folded = np.mod(start + np.cumsum(heading * [0.5, 1, 1], axis=0), 2 * walls)
+        path = np.round(walls - np.abs(folded - walls)).astype(np.int64)
         centre_lines[tuple(path.T)] = False
     distance = distance_transform_edt(centre_lines, sampling=scale)
     width = 4.0 + 60 * gaussian_filter(rng.standard_normal(shape), 12)
@@ -47,21 +53,6 @@ def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
     noise = gaussian_filter(rng.standard_normal(shape), 1) * 80
     volume = np.clip(bright + noise + 35, 0, 255).astype(np.uint8)
     return [(volume, {"name": "vessels", "scale": scale, "units": "um"}, "image")]
-
-
-def _wandering_path(
-    rng: np.random.Generator, shape: tuple[int, ...], steps: int
-) -> NDArray[np.int64]:
-    """A smooth random walk that is reflected at the walls, (steps, 3)."""
-    heading = np.cumsum(rng.standard_normal((steps, 3)) * 0.15, axis=0)
-    heading += rng.standard_normal(3)
-    heading /= np.linalg.norm(heading, axis=1, keepdims=True)
-    start = rng.uniform(0, shape)
-    walls = np.array(shape) - 1
-    folded = np.mod(start + np.cumsum(heading * [0.5, 1, 1], axis=0), 2 * walls)
-    inside = walls - np.abs(folded - walls)
-    path: NDArray[np.int64] = np.round(inside).astype(np.int64)
-    return path
 
 
 def drops(frames: int = 40, side: int = 160) -> list[LayerData]:

@@ -195,23 +195,19 @@ class Runner:
         step = work.take()
         if step is not None and not work.cancelled.is_set():
             self._shown = time.monotonic()
-            self._on_step(work, on_step, step)
+            if (step is PREPARING) != self._waits:
+                self._waits = not self._waits
+                self.preparing.emit(self._waits)
+            if step is not PREPARING:
+                try:
+                    on_step(step)
+                except Exception as error:  # the layer may have been removed
+                    log.debug("a result could not be shown", exc_info=True)
+                    self._report(error)
+                if step.total > 1 and not work.cancelled.is_set():
+                    self._show_progress(step)
         if ended and work.error is not None and not work.cancelled.is_set():
             self._report(work.error)
-
-    def _on_step(self, work: Work, on_step: OnStep, step: Step) -> None:
-        if (step is PREPARING) != self._waits:
-            self._waits = not self._waits
-            self.preparing.emit(self._waits)
-        if step is PREPARING:
-            return
-        try:
-            on_step(step)
-        except Exception as error:  # the layer may have been removed
-            log.debug("a result could not be shown", exc_info=True)
-            self._report(error)
-        if step.total > 1 and not work.cancelled.is_set():
-            self._show_progress(step)
 
     def _report(self, error: Exception) -> None:
         message = str(error) or type(error).__name__
@@ -267,6 +263,4 @@ _one_at_a_time = threading.Lock()
 
 def result(job: Iterator[Step]) -> Any:
     """Return the value of a job's last step."""
-    for step in job:
-        last = step
-    return last.value
+    return deque(job, maxlen=1).pop().value

@@ -3,13 +3,21 @@
 Figures are created without pyplot, so they need no display and leave no global state.
 """
 
-from ecc_core.plotting._curves import plot_betti_curves, plot_curve
+from ecc_core.plotting._curves import (
+    plot_betti_curves,
+    plot_curve,
+    plot_curves,
+    plot_minkowski_curves,
+)
 from ecc_core.plotting._figures import COLUMN
 from ecc_core.plotting._level_sets import THRESHOLD_COLOURS, plot_level_sets
-from ecc_core.plotting._panels import plot_curves, plot_minkowski_curves
+from ecc_core.plotting._maps import (
+    plot_surface,
+    plot_transform,
+    plot_transform_polar,
+    plot_transforms,
+)
 from ecc_core.plotting._persistence import plot_barcode, plot_persistence
-from ecc_core.plotting._surfaces import plot_surface
-from ecc_core.plotting._transforms import plot_transform, plot_transform_polar, plot_transforms
 
 __all__ = [
     "COLUMN",

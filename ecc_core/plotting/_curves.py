@@ -1,19 +1,29 @@
-"""Figures of one Euler characteristic curve, and of Betti curves."""
+"""Figures of curves, of Betti curves and of Minkowski functionals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
+from ecc_core._request.levels import distinct_values
+from ecc_core.plotting._figures import EULER, FAINT, named, new_axes, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
 
-    from ecc_core.results import BettiResult, CurveResult
+    from ecc_core.results import (
+        BettiResult,
+        ComponentCurves,
+        CurveResult,
+        MinkowskiCurves,
+        RegionMinkowski,
+    )
 
 MOST_LINES = 10
 """Curves that are drawn one by one."""
@@ -74,12 +84,12 @@ def plot_curve(
     """
     own = ax is None
     ax = ax or new_axes(2.4)
-    label_axes(ax, curve)
-    known = meaning_of(curve, superlevel)
+    _label_axes(ax, curve)
+    known = _meaning_of(curve, superlevel)
     thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
     finite = np.isfinite(thresholds)
     lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
-    drawn = draw_steps(ax, thresholds[finite], lines, known["superlevel"], label=label, **line)
+    drawn = _draw_steps(ax, thresholds[finite], lines, known["superlevel"], label=label, **line)
     for artist in drawn:
         artist.ecc_meaning = known  # what is drawn over it must agree with
     if own:
@@ -87,20 +97,20 @@ def plot_curve(
         if names is not None and label is None and 0 < len(drawn) == len(names):
             for artist, name in zip(drawn, on_host(names).tolist(), strict=True):
                 artist.set_label(f"label {name}")
-        scale_counts(ax)
+        _scale_counts(ax)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(**BESIDE)
     return ax
 
 
-def meaning_of(curve: Curve, superlevel: bool | None) -> dict[str, Any]:
+def _meaning_of(curve: Curve, superlevel: bool | None) -> dict[str, Any]:
     """Return the facts that curves must have in common; a pair knows what is given."""
     if isinstance(curve, tuple):
         return {"superlevel": bool(superlevel)}
     return curve._meaning(superlevel=superlevel)
 
 
-def label_axes(ax: Axes, curve: Curve) -> None:
+def _label_axes(ax: Axes, curve: Curve) -> None:
     """Say what the axes show, unless they do."""
     if not ax.get_xlabel():
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
@@ -111,7 +121,7 @@ def label_axes(ax: Axes, curve: Curve) -> None:
         ax.margins(x=0.01)
 
 
-def draw_steps(
+def _draw_steps(
     ax: Axes, thresholds: Any, lines: Any, superlevel: bool, label: str | None = None, **line: Any
 ) -> list[Any]:
     """Draw curves (k, n) as step functions; of many, the mean and a band. Return the lines."""
@@ -127,7 +137,7 @@ def draw_steps(
     return drawn
 
 
-def scale_counts(ax: Axes) -> None:
+def _scale_counts(ax: Axes) -> None:
     """Let a scale be logarithmic beyond small numbers if one peak hides all others."""
     drawn = [np.abs(line.get_ydata()) for line in ax.lines if line.get_drawstyle() != "default"]
     sizes: Any = np.concatenate([[0], *drawn])
@@ -169,3 +179,127 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     ax.set(xlabel=named("threshold", curves.units), ylabel="Betti number", yscale="symlog")
     ax.legend(**BESIDE if own else {"frameon": False})
     return ax
+
+
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> Figure:
+    """Plot several named curves on the same axes.
+
+    Parameters
+    ----------
+    curves : mapping of str to EulerCurve, BettiCurves or MinkowskiCurves
+        Curves by name. There is a panel for each Betti number or functional. Up to 10 curves are
+        listed in a legend beside the panels. Of more, the mean is drawn and the band that contains
+        90 % of them at each threshold.
+    superlevel : bool, optional
+        As for :func:`plot_curve`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curves
+    >>> figure = plot_curves({"a": ([0, 1], [2, 1]), "b": ([0, 1], [5, 1])})
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['a', 'b']
+    """
+    quantities = [_quantities(curve) for curve in curves.values()]
+    figure, panels = _panels([label for found in quantities for label in found] or [EULER], 6.0)
+    lines: dict[int, Line2D] = {}
+    for label, ax in panels.items():
+        drawn = {k: found[label] for k, found in enumerate(quantities) if label in found}
+        if len(curves) > MOST_LINES:
+            _draw_together(ax, [*drawn.values()], superlevel)
+            continue
+        for k, curve in drawn.items():
+            plot_curve(curve, ax, superlevel=superlevel, color=f"C{k}", linewidth=1.2)
+            lines[k] = ax.lines[-1]
+    _describe(figure, panels)
+    handles: list[Any] = [lines[k] for k in sorted(lines)]
+    names = [*curves]
+    if len(curves) > MOST_LINES:
+        handles, names = next(iter(panels.values())).get_legend_handles_labels()
+    if handles:  # at the right of the panels, for which the figure becomes wider
+        blank = [" "] * len(handles)
+        legend = figure.legend(handles, blank, loc="outside right upper", frameon=False)
+        for text, name in zip(legend.texts, names, strict=True):
+            text.set(text=name, parse_math=False)  # names may hold $ or begin with _
+        width = legend.get_window_extent().width / figure.dpi
+        figure.set_figwidth(figure.get_figwidth() + width)
+    return figure
+
+
+def _draw_together(ax: Axes, curves: Sequence[Curve], superlevel: bool | None) -> None:
+    """Draw the mean and the band of curves, each at the thresholds of all of them."""
+    _label_axes(ax, curves[0])
+    above = _meaning_of(curves[0], superlevel)["superlevel"]
+    pairs = [tuple(map(on_host, tuple(curve)[-2:])) for curve in curves]
+    levels = distinct_values(np.concatenate([at for at, _ in pairs]))
+    levels = levels[np.isfinite(levels)]
+    rows = []
+    for at, values in pairs:
+        flat = np.pad(values.reshape(-1, at.size), ((0, 0), (1, 1)))  # outside the set is empty
+        place = np.searchsorted(at, levels, "left" if above else "right")
+        rows.append(flat[:, place + above])
+    _draw_steps(ax, levels, np.concatenate(rows), above)
+
+
+def plot_minkowski_curves(
+    curves: MinkowskiCurves[Any] | RegionMinkowski[Any] | ComponentCurves[Any], **line: Any
+) -> Figure:
+    """Plot each Minkowski functional as a step function, one below the other.
+
+    Parameters
+    ----------
+    curves : MinkowskiCurves, RegionMinkowski or ComponentCurves
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_minkowski_curves
+    >>> figure = plot_minkowski_curves(ecc.minkowski_curves(np.eye(5)))
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['area', 'perimeter', 'Euler characteristic']
+    """
+    quantities = _quantities(curves)
+    figure, panels = _panels(quantities, 4.5)
+    for label, curve in quantities.items():
+        plot_curve(curve, panels[label], **line)
+    _describe(figure, panels)
+    return figure
+
+
+def _quantities(curve: Curve) -> dict[str, Curve]:
+    """Return the curve of each Betti number or functional by its label."""
+    quantities = getattr(curve, "_quantities", lambda: {EULER: curve})
+    return {**quantities()}
+
+
+def _panels(labels: Iterable[str], width: float) -> tuple[Figure, dict[str, Axes]]:
+    """Return a figure, and its panels by label, that of the Euler characteristic last."""
+    order = sorted(dict.fromkeys(labels), key=lambda label: label == EULER)
+    height = 3.6 if len(order) == 1 else 1.6 * len(order)
+    figure = new_figure(figsize=(width, height), layout="constrained")
+    panels = figure.subplots(len(order), sharex=True, squeeze=False)[:, 0]
+    return figure, dict(zip(order, panels, strict=True))
+
+
+def _describe(figure: Figure, panels: Mapping[str, Axes]) -> None:
+    """Label the axes of panels with curves, the thresholds at the last one only."""
+    for label, ax in panels.items():
+        if ax.get_xlabel():
+            ax.set_ylabel(label)
+            ax.label_outer()
+        if label.startswith("$b_"):
+            ax.set_yscale("symlog")
+            ax.set_ylim(0, max(1, ax.get_ylim()[1]))
+        if label == EULER:
+            _scale_counts(ax)
+    figure.align_ylabels()

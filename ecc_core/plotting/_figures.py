@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
@@ -33,11 +30,3 @@ def new_axes(height: float, **settings: Any) -> "Axes":
 def named(quantity: str, units: str | None) -> str:
     """Return the label of an axis."""
     return f"{quantity} ({units})" if units else quantity
-
-
-def diverging_colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a colour scale that a few extreme values do not affect."""
-    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
-    if values.dtype.kind in "iu" or largest == 0:
-        largest = max(1.0, np.ceil(largest))
-    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}

@@ -30,14 +30,6 @@ MARKER_STYLE: dict[str, Any] = {
     "markeredgewidth": 0.5,
     "zorder": 3,
 }
-LEGEND_STYLE: dict[str, Any] = {
-    "frameon": False,
-    "handlelength": 0.9,
-    "handletextpad": 0.35,
-    "labelspacing": 0.36,
-    "borderpad": 0.1,
-    "borderaxespad": 0.0,
-}
 # Points and inches, for one column of a journal
 FONT_SIZE = 7.0
 LEFT, RIGHT, TOP, BOTTOM, GAP = 0.56, 0.05, 0.18, 0.36, 0.08
@@ -127,7 +119,12 @@ def plot_level_sets(
         fontsize=FONT_SIZE - 0.8,
         loc="upper center",
         bbox_to_anchor=(0.5, -0.045),
-        **LEGEND_STYLE,
+        frameon=False,
+        handlelength=0.9,
+        handletextpad=0.35,
+        labelspacing=0.36,
+        borderpad=0.1,
+        borderaxespad=0.0,
     )
     return figure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from ecc_core.results._topology import DiagramResult
 
+Floats = NDArray[np.float64]
+
 MOST_BARS = 200
 NAMES = {
     1: ("components", "circle"),
@@ -24,15 +26,6 @@ NAMES = {
     3: ("components", "tunnels", "cavities", "torus"),
 }
 """Classes by number of axes and dimension; the last is that of a periodic image."""
-
-
-class _Classes(NamedTuple):
-    """Classes of one dimension; those that never die end at the last finite value."""
-
-    births: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    essential: NDArray[np.bool_]
-    style: dict[str, Any]
 
 
 def plot_persistence(
@@ -85,12 +78,11 @@ def plot_persistence(
         values = np.array([low, np.clip((low if side < 0 else high) - side, low, high), high])
         band = np.clip(values + side, low, high)
         ax.fill_between(values, values, band, color=FAINT, alpha=0.3, linewidth=0, zorder=0)
-    for found in _by_dimension(pairs):
-        style = {"markersize": 3, **found.style, **markers}
-        dies = ~found.essential
-        ax.plot(found.births[dies], found.ends[dies], ".", **style)
+    for births, ends, lasts, look in _by_dimension(pairs):
+        style = {"markersize": 3, **look, **markers}
+        ax.plot(births[~lasts], ends[~lasts], ".", **style)
         style["label"] = None
-        ax.plot(found.births[~dies], found.ends[~dies], "^", **style)
+        ax.plot(births[lasts], ends[lasts], "^", **style)
     ax.set(xlabel=named("birth", pairs.units), ylabel=named("death", pairs.units), aspect="equal")
     _finish(ax)
     return ax
@@ -122,11 +114,10 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
     """
     ax = ax or new_axes(COLUMN)
     row = 0
-    for found in _by_dimension(pairs):
-        order = np.argsort(np.abs(found.ends - found.births), kind="stable")[::-1][:MOST_BARS]
+    for births, ends, _, look in _by_dimension(pairs):
+        order = np.argsort(np.abs(ends - births), kind="stable")[::-1][:MOST_BARS]
         rows = row + np.arange(order.size)
-        style = {"linewidth": 1, **found.style, **lines}
-        ax.hlines(rows, found.births[order], found.ends[order], **style)
+        ax.hlines(rows, births[order], ends[order], **{"linewidth": 1, **look, **lines})
         row += order.size
     ax.invert_yaxis()
     ax.set(xlabel=named("threshold", pairs.units), yticks=[])
@@ -143,7 +134,13 @@ def _extent(pairs: DiagramResult[Any]) -> tuple[float, float]:
     return float(ends.min()), float(ends.max())
 
 
-def _by_dimension(pairs: DiagramResult[Any]) -> Iterator[_Classes]:
+def _by_dimension(
+    pairs: DiagramResult[Any],
+) -> Iterator[tuple[Floats, Floats, NDArray[np.bool_], dict[str, Any]]]:
+    """Births and ends of the classes of each dimension, which of them never die, and their look.
+
+    Those that never die end at the last finite value.
+    """
     births, lasts = on_host(pairs.births).astype(np.float64), on_host(pairs.essential)
     last = _extent(pairs)[0 if pairs.superlevel else 1]
     ends = np.where(lasts, last, on_host(pairs.deaths).astype(np.float64))
@@ -156,7 +153,7 @@ def _by_dimension(pairs: DiagramResult[Any]) -> Iterator[_Classes]:
         if several.size > 1 and k < len(names):
             style["label"] = names[k]
         own = dimensions == k
-        yield _Classes(births[own], ends[own], lasts[own], style)
+        yield births[own], ends[own], lasts[own], style
 
 
 def _finish(ax: Axes) -> None:

@@ -8,14 +8,13 @@
   hypothesis, which the rest of the package does not
 """
 
+from ecc_core.testing.arrays import KnownShape, in_chunks, known_shapes
 from ecc_core.testing.assertions import (
     assert_arrays_equal,
     assert_curves_equal,
     assert_regions_equal,
     to_numpy,
 )
-from ecc_core.testing.chunked import in_chunks
-from ecc_core.testing.shapes import KnownShape, known_shapes
 
 __all__ = [
     "KnownShape",

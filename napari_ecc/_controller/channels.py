@@ -12,6 +12,7 @@ from pandas import DataFrame
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
+from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
@@ -24,7 +25,6 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import WORKERS, load
-from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._model.channels import ChannelModel
 from napari_ecc._workers import Job, Step

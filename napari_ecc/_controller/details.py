@@ -14,6 +14,7 @@ from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
+from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.fields import (
     CriticalPoints,
@@ -29,7 +30,6 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.layers import Selection, can_be_held, describe
 from napari_ecc._controller.loading import device_name
-from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
 from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._controller.warming import prepared

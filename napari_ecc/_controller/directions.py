@@ -14,6 +14,7 @@ from psygnal import Signal
 from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
+from napari_ecc._controller.code import call
 from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import DockController
@@ -28,7 +29,6 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.output import call
 from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel

@@ -13,6 +13,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
+from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layers import fitting_level, selection_of
@@ -26,7 +27,6 @@ from napari_ecc._controller.measuring import (
     placed,
     rows_of,
 )
-from napari_ecc._controller.output import call
 from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves

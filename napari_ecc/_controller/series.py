@@ -10,6 +10,7 @@ from pandas import DataFrame
 from psygnal import Signal
 
 from ecc_core import EulerCurve
+from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import compute_curves, request_of
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
@@ -22,7 +23,6 @@ from napari_ecc._controller.layers import (
     problem_with,
 )
 from napari_ecc._controller.loading import device_name
-from napari_ecc._controller.output import call
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 

@@ -13,12 +13,7 @@ import pyqtgraph as pg
 from napari.utils.theme import get_theme
 from qtpy.QtCore import QMarginsF, QRectF, QSize, QSizeF, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, qGray
-from qtpy.QtWidgets import (
-    QApplication,
-    QGraphicsTextItem,
-    QMenu,
-    QProgressBar,
-)
+from qtpy.QtWidgets import QApplication, QGraphicsTextItem, QMenu, QProgressBar
 
 LEFT, BOTTOM = 56, 40
 """Width and height of axes in pixels, so that plots below each other have the same abscissa."""
@@ -30,6 +25,8 @@ ROOM = 12
 LOWEST, PREFERRED = 180, QSize(360, 240)
 """Minimum height and preferred size of a plot in pixels."""
 EXPORT_SIZE = QSize(640, 400)
+PICTURES = (".png", ".svg", ".pdf")
+"""Suffixes of the files that a plot is saved to."""
 SCALE = 3
 """Pixels of a PNG file per pixel of the screen."""
 
@@ -159,10 +156,7 @@ class Plot(pg.PlotWidget):
         self._text, self._written = QGraphicsTextItem(), ""
         self._text.setZValue(100)
         self.scene().addItem(self._text)
-        self._bar = QProgressBar(self)
-        self._bar.setRange(0, 0)
-        self._bar.setTextVisible(False)
-        self._bar.hide()
+        self._bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False, visible=False)
 
     @property
     def empty(self) -> bool:
@@ -316,17 +310,16 @@ class Plot(pg.PlotWidget):
         raise NotImplementedError
 
     def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
-        """Save the plot, on white, to a file of one of the suffixes in `DEVICES`.
+        """Save the plot, on white, to a file of one of the suffixes in `PICTURES`.
 
         `facts` become texts of a PNG file, or the description of an SVG or a PDF file. Raises
         ValueError for another suffix, OSError if the file cannot be written.
         """
         path, facts = Path(path), facts or {}
-        suffix = path.suffix.lower()
-        if suffix not in DEVICES:
-            wanted = ", ".join(DEVICES)
+        if path.suffix.lower() not in PICTURES:
+            wanted = ", ".join(PICTURES)
             raise ValueError(f"`path` must end with one of {wanted}, got {path.name!r}")
-        device = DEVICES[suffix](path, facts)
+        device = _device(path, facts)
         size, colours = self.size(), self._colours
         self.resize(EXPORT_SIZE)
         self.resizeEvent(None)
@@ -339,42 +332,34 @@ class Plot(pg.PlotWidget):
             painter.end()
         self.set_colours(colours)
         self.resize(size)
-        if not drawn or (suffix == ".png" and not device.save(str(path))):
+        if not drawn or (isinstance(device, QImage) and not device.save(str(path))):
             raise OSError(f"{path} cannot be written")
 
 
-def _new_image(_: Path, facts: Mapping[str, str]) -> Any:
-    """An image to draw on, finer than the screen, with texts that are saved in the file."""
-    image = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
-    image.setDevicePixelRatio(SCALE)
-    for name, text in facts.items():
-        image.setText(name, text)
-    return image
+def _device(path: Path, facts: Mapping[str, str]) -> Any:
+    """A picture to draw on, finer than the screen, or a file; both with texts."""
+    width, height = EXPORT_SIZE.width(), EXPORT_SIZE.height()
+    device: Any
+    if path.suffix.lower() == ".png":
+        device = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
+        device.setDevicePixelRatio(SCALE)
+        for name, text in facts.items():
+            device.setText(name, text)
+        return device
+    texts = "\n".join(f"{name}: {text}" for name, text in facts.items())
+    if path.suffix.lower() == ".svg":
+        from qtpy.QtSvg import QSvgGenerator
 
-
-def _new_svg(path: Path, facts: Mapping[str, str]) -> Any:
-    """An SVG file to draw on, with texts as its description."""
-    from qtpy.QtSvg import QSvgGenerator
-
-    generator = QSvgGenerator()
-    generator.setFileName(str(path))
-    generator.setSize(EXPORT_SIZE)
-    generator.setViewBox(QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
-    generator.setTitle("Euler characteristic curve")
-    generator.setDescription("\n".join(f"{name}: {text}" for name, text in facts.items()))
-    return generator
-
-
-def _new_pdf(path: Path, facts: Mapping[str, str]) -> Any:
-    """A PDF file of one page to draw on, with texts as what created it."""
-    writer = QPdfWriter(str(path))
-    writer.setResolution(72)
-    writer.setPageSize(QPageSize(QSizeF(EXPORT_SIZE), QPageSize.Unit.Point))
-    writer.setPageMargins(QMarginsF())
-    writer.setTitle("Euler characteristic curve")
-    writer.setCreator("\n".join(f"{name}: {text}" for name, text in facts.items()))
-    return writer
-
-
-DEVICES = {".png": _new_image, ".svg": _new_svg, ".pdf": _new_pdf}
-"""What draws pictures, by their suffixes."""
+        device = QSvgGenerator()
+        device.setFileName(str(path))
+        device.setSize(EXPORT_SIZE)
+        device.setViewBox(QRectF(0, 0, width, height))
+        device.setDescription(texts)
+    else:
+        device = QPdfWriter(str(path))
+        device.setResolution(72)
+        device.setPageSize(QPageSize(QSizeF(EXPORT_SIZE), QPageSize.Unit.Point))
+        device.setPageMargins(QMarginsF())
+        device.setCreator(texts)
+    device.setTitle("Euler characteristic curve")
+    return device

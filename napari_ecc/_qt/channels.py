@@ -14,17 +14,17 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.saving import Saver
 
 CHOICES = {
-    "First": (form.choice("image", "The layer of the rows, the same as in the dock Threshold"),),
-    "Its set ": (form.SUPERLEVEL,),
-    "Second": (form.choice("second", "The layer of the columns, of the same shape"),),
-    "Its set": (form.SUPERLEVEL._replace(name="superlevel_second"),),
-    "Part": (form.SCOPE,),
+    "First": form.choice("image", "The layer of the rows, the same as in the dock Threshold"),
+    "Its set ": form.SUPERLEVEL,
+    "Second": form.choice("second", "The layer of the columns, of the same shape"),
+    "Its set": form.SUPERLEVEL._replace(name="superlevel_second"),
+    "Part": form.SCOPE,
 }
 SETTINGS = {
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("n_thresholds", "Of each channel", 2, 512),),
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("n_thresholds", "Of each channel", 2, 512),
 }
-OVERLAY = {"": (form.check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
+OVERLAY = {"": form.check("show_both", "Show points in both sets", "At the chosen thresholds")}
 
 
 class ChannelExplorer(Panel):
@@ -35,6 +35,7 @@ class ChannelExplorer(Panel):
     about = "Two channels at every pair of thresholds."
 
     def _fill(self) -> None:
+        controller, events = self.controller, self.model.events
         # The first set and the connectivity are this dock's, layer and part the explorer's
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
@@ -42,11 +43,8 @@ class ChannelExplorer(Panel):
         self.readout = self.add(QLabel())
         self.readout.setWordWrap(True)
         self.overlay = self.add_form(OVERLAY, self.model)
-        self.save = Saver(self, "surface.csv", self.controller.table, self.map)
+        self.save = Saver(self, "surface.csv", controller.table, self.map)
         self.add_actions(save=self.save.button(), copy=self.copy_button)
-
-    def _connect(self) -> None:
-        controller, events = self.controller, self.model.events
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "second", controller.others)
         names = controller.images.names_changed, controller.others.names_changed

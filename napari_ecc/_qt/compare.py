@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from napari_ecc._qt import form
 from napari_ecc._qt.canvas import PALETTE
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import Saver, attempt
+from napari_ecc._qt.saving import Saver, errors_shown
 
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 FOLDER_TIP = "The images in a folder, to group by the folders in it"
@@ -28,25 +27,21 @@ TRANSLUCENT = "#70"
 MOST_LINES = 200
 """Largest number of curves per group that are drawn, evenly chosen."""
 EACH = {"each curve": ""}
-CHOICES = {
+CHOICES: form.Rows = {
     "Group by": (
         form.choice("by", "The names, or a column that is known of the curves", {"name": ""}),
         form.text("pattern", "Regular expression for the names or values, such as control|drug"),
     ),
-    "Units": (
-        form.choice(
-            "unit",
-            "What is independent: each curve, or a column such as the well or the animal, whose "
-            "curves are averaged",
-            EACH,
-        ),
+    "Units": form.choice(
+        "unit",
+        "What is independent: each curve, or a column such as the well or the animal, whose "
+        "curves are averaged",
+        EACH,
     ),
-    "Show": (
-        form.choice(
-            "view",
-            "All curves; the mean of each group with a 95 % band; the difference of two means",
-            {"Curves": "curves", "Means and bands": "bands", "Difference": "difference"},
-        ),
+    "Show": form.choice(
+        "view",
+        "All curves; the mean of each group with a 95 % band; the difference of two means",
+        {"Curves": "curves", "Means and bands": "bands", "Difference": "difference"},
     ),
 }
 COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
@@ -76,7 +71,7 @@ class CurveComparison(Panel):
     about = "Curves of layers, frames and groups."
 
     def _fill(self) -> None:
-        controller = self.controller
+        controller, events = self.controller, self.model.events
         sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
@@ -104,14 +99,11 @@ class CurveComparison(Panel):
             table=self.save_table.button("Save table…"),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        events = self.model.events
         self.show(self._offer_columns, events.curves, events.features)
         self.show(self._show_curves, events.curves, events.comparison)
         self.show(self._show_lines, events.view)
         self.table.native.itemSelectionChanged.connect(self._show_lines)
-        self.plot.chosen.connect(self._choose)
+        self.plot.chosen.connect(lambda name: native.selectRow(list(self.model.curves).index(name)))
 
     def _offer_columns(self) -> None:
         columns = [name for name in self.model.table.columns if name != "name"]
@@ -131,7 +123,16 @@ class CurveComparison(Panel):
         if not curves:
             self.table.clear()
         elif comparison is not None:
-            self._show_table(comparison)
+            group = {name: title for title, names in comparison.groups.items() for name in names}
+            rows = {name: curve_descriptors(curve) for name, curve in curves.items()}
+            self.table.value = {
+                "group": [group[name] for name in rows],
+                **{
+                    column: [f"{getattr(row, column):.6g}" for row in rows.values()]
+                    for column in COLUMNS
+                },
+            }
+            self.table.row_headers = tuple(rows)
         self._show_lines()
 
     def _show_lines(self) -> None:
@@ -147,10 +148,6 @@ class CurveComparison(Panel):
             names = [name for row, name in enumerate(self.model.curves) if row in rows]
             lines += [self._line(name, colour="text", width=2.4, label=name) for name in names]
         self.plot.set_lines(lines)
-
-    def _choose(self, name: str) -> None:
-        """Select the row of a curve."""
-        self.table.native.selectRow(list(self.model.curves).index(name))
 
     def _line(self, name: str, **look: Any) -> Line:
         curve = self.model.curves[name]
@@ -186,18 +183,6 @@ class CurveComparison(Panel):
             return [at.name() for at in scale]
         return [colour.replace("#", TRANSLUCENT) if len(names) > FEW else colour] * len(names)
 
-    def _show_table(self, comparison: Comparison) -> None:
-        group = {name: title for title, names in comparison.groups.items() for name in names}
-        rows = {name: curve_descriptors(curve) for name, curve in self.model.curves.items()}
-        self.table.value = {
-            "group": [group[name] for name in rows],
-            **{
-                column: [f"{getattr(row, column):.6g}" for row in rows.values()]
-                for column in COLUMNS
-            },
-        }
-        self.table.row_headers = tuple(rows)
-
     def _ask_for_folder(self) -> None:
         path = QFileDialog.getExistingDirectory(self, "Add the images in a folder")
         if path:
@@ -211,4 +196,5 @@ class CurveComparison(Panel):
 
     def join(self, path: str) -> None:
         """Join a CSV or Parquet table; errors become notifications."""
-        attempt(partial(self.controller.join, path))
+        with errors_shown():
+            self.controller.join(path)

@@ -15,36 +15,32 @@ QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
 
-CHOICES = {
-    "Image": (form.choice("image", "The layer, the same as in the dock Threshold"),),
+CHOICES: form.Rows = {
+    "Image": form.choice("image", "The layer, the same as in the dock Threshold"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
-    "t": (form.slider("threshold", "Threshold of the object, shared with the dock Threshold"),),
-    "a": (form.slider("slope", "Slope of the plane, in values of the image per world unit"),),
+    "t": form.slider("threshold", "Threshold of the object, shared with the dock Threshold"),
+    "a": form.slider("slope", "Slope of the plane, in values of the image per world unit"),
 }
 SETTINGS = {
-    "Connect": (form.CONNECTIVITY,),
-    "Filter by": (
-        form.choice(
-            "filtration",
-            "Sweep the object at the threshold along the direction, "
-            "or add a plane that rises in the direction to the image",
-            {"Height of the object": "height", "Image plus a plane": "plane"},
-        ),
+    "Connect": form.CONNECTIVITY,
+    "Filter by": form.choice(
+        "filtration",
+        "Sweep the object at the threshold along the direction, "
+        "or add a plane that rises in the direction to the image",
+        {"Height of the object": "height", "Image plus a plane": "plane"},
     ),
-    "Directions": (form.whole_number("n_directions", "Rows of the transform", 4, 720),),
-    "Heights": (
-        form.whole_number("n_heights", "Columns of the transform, points of the curve", 8, 4096),
+    "Directions": form.whole_number("n_directions", "Rows of the transform", 4, 720),
+    "Heights": form.whole_number(
+        "n_heights", "Columns of the transform, points of the curve", 8, 4096
     ),
 }
 ANGLES = {
-    "Azimuth": (
-        form.number("azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1),
+    "Azimuth": form.number(
+        "azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1
     ),
-    "Elevation": (form.slider("elevation", "From the plane to the axis before", -90, 90),),
+    "Elevation": form.slider("elevation", "From the plane to the axis before", -90, 90),
 }
-ARROW = {
-    "": (form.check("show_arrow", "Arrow in the canvas", "Drag its tip to turn the direction"),),
-}
+ARROW = {"": form.check("show_arrow", "Arrow in the canvas", "Drag its tip to turn the direction")}
 
 
 class DirectionExplorer(Panel):
@@ -55,15 +51,15 @@ class DirectionExplorer(Panel):
     about = "The object, swept along a direction."
 
     def _fill(self) -> None:
-        self.form = self.add_form(CHOICES, self.explorer, self.model)
-        self.settings = self.add_settings(SETTINGS, self.model, self.explorer)
+        model, controller = self.model, self.controller
+        self.form = self.add_form(CHOICES, self.explorer, model)
+        self.settings = self.add_settings(SETTINGS, model, self.explorer)
         self.angles = self.add_form(ANGLES)
         self.angles["azimuth"].native.setSuffix("°")
         self.angles["azimuth"].native.setWrapping(True)
-        self.arrow = self.add_form(ARROW, self.model)
+        self.arrow = self.add_form(ARROW, model)
         self.plot = self.add(CurvePlot("height", "χ"), stretch=1)
         self.map = self.add(HeatMap("height", "azimuth °"), stretch=1)
-        controller = self.controller
         self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
         self.add_actions(
@@ -71,13 +67,10 @@ class DirectionExplorer(Panel):
             transform=self.save_transform.button("Transform…"),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        model, controller = self.model, self.controller
         self.plot.threshold_moved.connect(controller.mark)
         self.plot.stepped.connect(controller.step)
         self._links.add(self.plot.set_threshold, model.events.height)
-        self.map.picked.connect(model.turn)
+        self.map.placed.connect(lambda _, row: model.turn(row))
         self.angles["azimuth"].changed.connect(model.turn)
         self.angles["elevation"].changed.connect(lambda up: model.turn(model.azimuth, up))
         self.offer(self.form, "image", controller.images)
@@ -121,10 +114,8 @@ class DirectionExplorer(Panel):
 
     def _show_curve(self) -> None:
         curve = self.model.curve
-        if curve is None:
-            self.plot.set_lines([])
-        else:
-            self.plot.set_lines([Line(curve.thresholds, curve.values, curve.superlevel)])
+        lines = [] if curve is None else [Line(curve.thresholds, curve.values, curve.superlevel)]
+        self.plot.set_lines(lines)
 
     def _show_transform(self) -> None:
         transform = self.model.transform

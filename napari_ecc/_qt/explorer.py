@@ -17,10 +17,9 @@ from napari_ecc._model.explorer import BETTI_NAMES, Tree
 from napari_ecc._model.levels import formatted
 from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
+from napari_ecc._qt.plot import BETTI_COLOURS, NO_TREE, CurvePlot, Line, MergeTree, betti_lines
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.scatter import Scatter
-from napari_ecc._qt.tree import NO_TREE, MergeTree
 
 MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
@@ -31,8 +30,8 @@ ALL = -1e300, 1e300
 STEPS = 500
 """Positions of the slider of the persistence."""
 
-CHOICES = {
-    "Image": (form.choice("image", "The Image or Labels layer to explore"),),
+CHOICES: form.Rows = {
+    "Image": form.choice("image", "The Image or Labels layer to explore"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
     "Show": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
@@ -48,21 +47,19 @@ LEVELS = {
     for title, name, tip in (("t", "t", "Threshold"), ("at least", "least", "Least persistence"))
 }
 SETTINGS = {
-    "Region": (form.choice("roi", "Restrict the image to a Shapes or Labels layer"),),
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("bins", "Number of thresholds", 2, 65536),),
-    "Smoothing": (form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, 0.5),),
-    "Smallest": (
-        form.whole_number("min_size", "Points of the least object of Make Labels", 0, 2**31 - 1),
+    "Region": form.choice("roi", "Restrict the image to a Shapes or Labels layer"),
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("bins", "Number of thresholds", 2, 65536),
+    "Smoothing": form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, 0.5),
+    "Smallest": form.whole_number(
+        "min_size", "Points of the least object of Make Labels", 0, 2**31 - 1
     ),
-    "Set": (
-        form.choice(
-            "contour",
-            "How the set is drawn; all of it in three dimensions",
-            {"Contour": True, "Fill": False},
-        ),
+    "Set": form.choice(
+        "contour",
+        "How the set is drawn; all of it in three dimensions",
+        {"Contour": True, "Fill": False},
     ),
-    "Window": (form.number("window", "Of what changes, ± % of the range", 0.1, 50, 0.5),),
+    "Window": form.number("window", "Of what changes, ± % of the range", 0.1, 50, 0.5),
 }
 OVERLAYS = {
     "": (
@@ -110,6 +107,7 @@ class EulerExplorer(Panel):
         self.outputs = self.add_actions(
             save=(*self.save.button(), "Ctrl+Alt+S"), copy=(*self.copy_button, "Ctrl+Alt+C")
         )
+        self._connect()
 
     def _add_levels(self) -> None:
         """Add the threshold and the least persistence, what is known there, and where to go."""
@@ -198,14 +196,12 @@ class EulerExplorer(Panel):
         if curve is None:
             self.plot.set_lines([])
             return
-        values = curve.values
-        if self.model.min_persistence and betti is not None:
-            values = betti.euler
-        line = Line(curve.thresholds, values, curve.superlevel, dashed=not curve.complete)
-        if betti is None or not self.model.show_betti:
-            self.plot.set_lines([line])
-        else:
-            self.plot.set_lines([*betti_lines(betti), line._replace(label="χ")])
+        lasting = betti if self.model.min_persistence else None
+        values = curve.values if lasting is None else lasting.euler
+        lines = [Line(curve.thresholds, values, curve.superlevel, dashed=not curve.complete)]
+        if betti is not None and self.model.show_betti:
+            lines = [*betti_lines(betti), lines[0]._replace(label="χ")]
+        self.plot.set_lines(lines)
 
     def _show_threshold(self) -> None:
         curve, threshold = self.model.curve, self.model.threshold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from magicgui.widgets import (
@@ -18,7 +18,7 @@ from magicgui.widgets import (
     Slider,
     SpinBox,
 )
-from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtCore import QEvent, Qt
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -85,8 +85,8 @@ def text(name: str, tip: str, *, numbers: bool = False) -> Field:
     return Field(name, LineEdit, {"tooltip": tip}, numbers=numbers)
 
 
-Rows = Mapping[str, Sequence[Field]]
-"""Fields of each row by the text before them."""
+Rows = Mapping[str, Field | tuple[Field, ...]]
+"""One or more fields of each row by the text before them."""
 
 SCOPE = choice(
     "scope",
@@ -117,30 +117,29 @@ class Form(QWidget):
         self.offered: set[str] = set()
         """Fields whose choices depend on the layers."""
         self._rows: dict[str, QHBoxLayout] = {}
-        self._quiet = _QuietWheel()
         layout = self._layout = QFormLayout(self)
         layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         _tighten(layout)
         for label, fields in rows.items():
             row, title = QHBoxLayout(), QLabel(label)
-            for field in fields:
-                row.addWidget(self._made(field).native, 1)
+            for field in (fields,) if isinstance(fields, Field) else fields:
+                row.addWidget(self._made(field), 1)
                 self._rows[field.name] = row
-            title.setBuddy(self[fields[0].name].native)
+            title.setBuddy(row.itemAt(0).widget())
             layout.addRow(*([title, row] if label else [row]))
 
     def __getitem__(self, name: str) -> Any:
         """Return the widget of a field."""
         return self._widgets[name]
 
-    def _made(self, field: Field) -> Any:
+    def _made(self, field: Field) -> QWidget:
         widget = field.widget(name=field.name, **field.options)
         native = widget.native
         inside = [*native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
         for part in (native, *inside):
             part.setAccessibleName(field.options["tooltip"])  # for screen readers
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            part.installEventFilter(self._quiet)
+            part.installEventFilter(self)
             if isinstance(part, QAbstractSpinBox):
                 part.setKeyboardTracking(False)
             if isinstance(part, QComboBox):
@@ -150,7 +149,7 @@ class Form(QWidget):
         if field.numbers:
             native.setMaxLength(2**31 - 1)
         self._fields[field.name], self._widgets[field.name] = field, widget
-        return widget
+        return native
 
     def set_visible(self, name: str, visible: bool) -> None:
         """Show or hide the row of a widget."""
@@ -168,32 +167,27 @@ class Form(QWidget):
 
     def follow(self, model: Any, links: Links) -> None:
         """Synchronise widgets with fields of a model, both ways."""
-        for name in self._widgets:
-            if name not in self.models and hasattr(model, name):
-                self.models[name] = model
-                self._tie(name, model, links)
+        for name, widget in self._widgets.items():
+            if name in self.models or not hasattr(model, name):
+                continue
+            self.models[name] = model
+            typed = self._fields[name].numbers
+            changed = widget.native.editingFinished if typed else widget.changed
+            changed.connect(lambda *_, name=name: setattr(model, name, self.value(name)))
 
-    def _tie(self, name: str, model: Any, links: Links) -> None:
-        def set_model(*_: Any) -> None:
-            setattr(model, name, self.value(name))
+            def show(*_: Any, name: str = name) -> None:  # another listener may have changed it
+                self.display(name, getattr(model, name))
 
-        def set_widget(*_: Any) -> None:
-            self.display(name, getattr(model, name))
+            links.add(show, getattr(model.events, name))
+            show()
 
-        widget = self._widgets[name]
-        finished = self._fields[name].numbers
-        (widget.native.editingFinished if finished else widget.changed).connect(set_model)
-        links.add(set_widget, getattr(model.events, name))
-        set_widget()
-
-    def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
+    def offer(self, name: str, choices: Mapping[str, Any], current: Any) -> None:
         """Set the choices of a combo box and its current value."""
         self.offered.add(name)
-        pairs = choices if isinstance(choices, Mapping) else {text: text for text in choices}
-        self._fields[name] = self._fields[name]._replace(choices=pairs)
+        self._fields[name] = self._fields[name]._replace(choices=choices)
         widget = self._widgets[name]
         with widget.changed.blocked():
-            widget.choices = list(pairs)
+            widget.choices = list(choices)
             self.display(name, current)
 
     def value(self, name: str) -> Any:
@@ -221,12 +215,8 @@ class Form(QWidget):
             else:
                 widget.native.setCurrentIndex(-1)
 
-
-class _QuietWheel(QObject):
-    """Leaves wheel events to the scroll area, unless the widget has the focus."""
-
     def eventFilter(self, widget: Any, event: Any) -> bool:
-        """Ignore wheel events over combo boxes and widgets without focus."""
+        """Leave wheel events over combo boxes and widgets without focus to the scroll area."""
         if event.type() != QEvent.Type.Wheel:
             return False
         if widget.hasFocus() and not isinstance(widget, QComboBox):

@@ -29,13 +29,10 @@ class HeatMap(Plot):
 
     Signals
     -------
-    picked : float
-        The user points to this coordinate of the rows.
     placed : (float, float)
         The user points to these coordinates of the columns and of the rows.
     """
 
-    picked = Signal(float)
     placed = Signal(float, float)
 
     def __init__(self, x_label: str, y_label: str) -> None:
@@ -54,10 +51,7 @@ class HeatMap(Plot):
         for line in (*self._markers[0], *self._markers[90]):
             line.hide()
             self.addItem(line, ignoreBounds=True)
-        self._make_bar()
-
-    def _make_bar(self) -> None:
-        """Put the colours with the values that they stand for above the map."""
+        # Above the map are its colours, with the values that they stand for
         axis = self._axes["bar"] = Axis("top")
         axis.log = True
         bar = pg.PlotItem(axisItems={"top": axis}, enableMenu=False)
@@ -104,7 +98,6 @@ class HeatMap(Plot):
         """Select the row and the column under the mouse."""
         column, row = self.place_of(event)
         row = float(np.clip(row, self._rows[0], self._rows[-1]))
-        self.picked.emit(row)
         self.placed.emit(float(np.clip(column, self._columns[0], self._columns[-1])), row)
 
     _drag = _press

@@ -1,9 +1,11 @@
-"""The base class of the docks, and its status line."""
+"""The base class of the docks: what is above and below their widgets."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_info
@@ -12,6 +14,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QApplication,
     QDockWidget,
+    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMainWindow,
@@ -19,6 +22,7 @@ from qtpy.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
@@ -27,8 +31,7 @@ from napari_ecc._controller.docks import LayerChoice
 from napari_ecc._controller.session import Links
 from napari_ecc._qt.canvas import Plot, colours_of
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.heading import Heading
-from napari_ecc._qt.saving import Saver
+from napari_ecc._qt.saving import Saver, errors_shown, load_settings, save_settings
 
 ROOM = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
@@ -37,6 +40,8 @@ LOWEST = 150
 PREPARING, COMPUTING = "Preparing, first use only …", "Computing …"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
+GUIDE_SIZE = 620, 640
+PICTURE = r"!\[.*?\]\(.*?\)"
 
 
 class Panel(QWidget):
@@ -59,24 +64,32 @@ class Panel(QWidget):
         self.model = controller.model
         self.explorer = controller.session.explorer
         self._links = Links()
-        self._ends = [controller.close, self._links.close]
+        self._links.callback(controller.close)
         self._docked = False
-        self.destroyed.connect(partial(_finish, self._ends))
+        self.destroyed.connect(self._links.close)
         self.work = _WorkLine(controller)
-        self.subject = QLabel()
-        self.subject.setTextFormat(Qt.TextFormat.PlainText)
-        self.subject.setWordWrap(True)
+        self.heading = QLabel(wordWrap=True)
+        self.heading.linkActivated.connect(self._follow_link)
+        self.subject = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.empty = buttons(
             sample=("Open a sample", "An image to begin with", controller.open_sample)
         )
-        self._build()
+        inside = QWidget()
+        self._content = QVBoxLayout(inside)
+        self._content.setSpacing(6)
+        self._content.setContentsMargins(0, 0, 6, 0)
+        layout = self._below = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 4, 6)
+        layout.setSpacing(4)
+        for part in (self.heading, self.empty.native, self.subject):
+            layout.addWidget(part)
+        layout.addWidget(_Column(inside), stretch=1)
+        layout.addWidget(self.work)
         self.show(self.show_empty, controller.images.names_changed)
-        self.show(self.show_subject, controller.subject_changed)
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removing)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._fill()
-        self._connect()
         for plot in self.findChildren(Plot):
             saver = Saver(self, "picture.png", None, plot)
             plot.picture_wanted.connect(partial(Saver.ask, saver))  # holds it
@@ -85,26 +98,8 @@ class Panel(QWidget):
         self.show(self._set_colours, controller.viewer.events.theme)
 
     def _fill(self) -> None:
-        """Add the widgets."""
+        """Add the widgets, and connect them with model and controller."""
         raise NotImplementedError
-
-    def _connect(self) -> None:
-        """Connect the widgets with model and controller."""
-        raise NotImplementedError
-
-    def _build(self) -> None:
-        inside = QWidget()
-        self._content = QVBoxLayout(inside)
-        self._content.setSpacing(6)
-        self._content.setContentsMargins(0, 0, 6, 0)
-        layout = self._below = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 4, 6)
-        layout.setSpacing(4)
-        self.heading = Heading(self)
-        for part in (self.heading, self.empty.native, self.subject):
-            layout.addWidget(part)
-        layout.addWidget(_Column(inside), stretch=1)
-        layout.addWidget(self.work)
 
     def add(self, part: Any, *, stretch: int = 0) -> Any:
         """Append a widget of Qt or magicgui, and return it."""
@@ -138,11 +133,6 @@ class Panel(QWidget):
         show(False)
         return form
 
-    def show_subject(self) -> None:
-        """Set the description of the displayed part."""
-        self.subject.setText(self.controller.subject)
-        self.subject.setVisible(bool(self.controller.subject))
-
     @property
     def message(self) -> str:
         """What the plot shows while there is nothing to draw."""
@@ -155,12 +145,14 @@ class Panel(QWidget):
         return plot
 
     def show_state(self) -> None:
-        """Show the state in the plot, and below it what is known of a result."""
+        """Show the displayed part, the state in the plot, and what is known of a result."""
+        self.subject.setText(self.controller.subject)
+        self.subject.setVisible(bool(self.controller.subject))
         state = self.work.state or self.controller.state.replace("complete", "")
         self.work.text.setText(self.model.status)
         self.work.text.setVisible(not self.main.empty)
         text = state or (self.message if self.main.empty else "")
-        self.main.set_state(text, busy=self.work.preparing)
+        self.main.set_state(text, busy=self.work.state == PREPARING)
 
     def show_empty(self) -> None:
         """Show a button that opens a sample if there is no layer."""
@@ -202,9 +194,45 @@ class Panel(QWidget):
         self.show(offer_layers, choice.names_changed)
 
     def _set_colours(self) -> None:
-        """Let plots follow the colours of napari's theme."""
+        """Let links and plots follow the colours of napari's theme."""
+        colours = colours_of(self.controller.viewer.theme)
+        links = {"guide": "Help", "save": "Save settings", "load": "Load settings"}
+        style = f"style='color: {colours.text}'"
+        texts = " · ".join(f"<a href='{at}' {style}>{text}</a>" for at, text in links.items())
+        self.heading.setText(f"{self.about}<br>{texts}")
         for plot in self.findChildren(Plot):
-            plot.set_colours(colours_of(self.controller.viewer.theme))
+            plot.set_colours(colours)
+
+    def _follow_link(self, link: str) -> None:
+        """Show the guide, or ask for a file to save the settings to or to load them from."""
+        kinds = "Settings (*.json)"
+        if link == "guide":
+            self._show_guide()
+        elif link == "save":
+            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
+            if path:
+                with errors_shown():
+                    save_settings(self, path)
+        else:
+            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
+            if path:
+                with errors_shown():
+                    load_settings(self, path)
+
+    def _show_guide(self) -> None:
+        """Show the section of the guide about this dock in a window, without pictures.
+
+        It is ``docs/napari.md`` of the repository, and a file beside the plugin in the wheel.
+        """
+        package = Path(__file__).parents[1]
+        places = package / "guide.md", package.parent / "docs" / "napari.md"
+        text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
+        section = text.partition(f"\n## {self.title}\n")[2].partition("\n## ")[0]
+        browser = QTextBrowser(self, openExternalLinks=True, windowTitle=f"Guide: {self.title}")
+        browser.setWindowFlag(Qt.WindowType.Dialog)
+        browser.setMarkdown(f"## {self.title}\n{re.sub(PICTURE, '', section)}")
+        browser.resize(*GUIDE_SIZE)
+        browser.show()
 
     def show(self, callback: Callable[..., Any], *signals: Any) -> None:
         """Call a function now, and when a signal is emitted until the panel is closed."""
@@ -218,7 +246,7 @@ class Panel(QWidget):
                 self._docked = True
                 QTimer.singleShot(0, self._make_room)
             elif self._docked:
-                _finish(self._ends)
+                self._links.close()
                 self.deleteLater()
         return bool(super().event(event))
 
@@ -264,12 +292,8 @@ class _WorkLine(QWidget):
     def __init__(self, controller: Any) -> None:
         super().__init__()
         runner = controller.runner
-        self.text = QLabel()
-        self.text.setWordWrap(True)
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.bar = QProgressBar()
-        self.bar.setMaximumWidth(90)
-        self.bar.setTextVisible(False)
+        self.text = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.bar = QProgressBar(maximumWidth=90, textVisible=False)
         both = buttons(
             cancel=("Cancel", "Stop; what is known stays", runner.stop),
             resume=("Resume", "Go on where it was cancelled", controller.resume),
@@ -284,12 +308,11 @@ class _WorkLine(QWidget):
         self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
         self._soon.timeout.connect(self._show_work)
         self.state = ""  # what is being done
-        self.preparing = False  # whether kernels are being compiled for it
         self._show_busy(runner.running)
         runner.busy.connect(self._show_busy)
-        runner.preparing.connect(self._show_preparing)
+        runner.preparing.connect(self._show_work)
         runner.progressed.connect(self._show_progress)
-        runner.stopped.connect(self._show_stopped)
+        runner.stopped.connect(lambda: self.resume.native.show())
 
     def _show_busy(self, busy: bool) -> None:
         if busy:
@@ -303,17 +326,12 @@ class _WorkLine(QWidget):
         self.state = ""
         self.changed.emit()
 
-    def _show_preparing(self, preparing: bool) -> None:
-        self.preparing = preparing
-        self._show_work()
-
-    def _show_stopped(self) -> None:
-        self.resume.native.show()
-
-    def _show_work(self) -> None:
+    def _show_work(self, preparing: bool = False) -> None:
+        """Say what is being done; `preparing`: kernels are being compiled for it."""
+        self._soon.stop()
         self.cancel.native.show()
         self.bar.setVisible(self.bar.value() > 0)
-        self.state = PREPARING if self.preparing else COMPUTING
+        self.state = PREPARING if preparing else COMPUTING
         self.changed.emit()
 
     def _show_progress(self, done: int, total: int) -> None:
@@ -326,9 +344,7 @@ class _Column(QScrollArea):
     """Scrolls vertically, and is as wide as its content needs."""
 
     def __init__(self, content: QWidget) -> None:
-        super().__init__()
-        self.setWidgetResizable(True)
-        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        super().__init__(widgetResizable=True, frameShape=QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(content)
 
@@ -342,9 +358,3 @@ class _Column(QScrollArea):
         if event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return bool(super().eventFilter(widget, event))
-
-
-def _finish(ends: list[Callable[[], Any]]) -> None:
-    """Call functions once, in reverse order."""
-    while ends:
-        ends.pop()()

@@ -20,23 +20,21 @@ MOST_LINES = 100
 """Largest number of curves of selected objects, and of others behind them."""
 
 CHOICES = {
-    "Labels": (form.choice("labels", "The Labels layer, one label an object"),),
-    "Part": (form.SCOPE,),
-    "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
+    "Labels": form.choice("labels", "The Labels layer, one label an object"),
+    "Part": form.SCOPE,
+    "Image": form.choice("image", "The Image layer, the same as in the dock Threshold"),
 }
-SETTINGS = {
-    "Sets": (form.SUPERLEVEL,),
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
+SETTINGS: form.Rows = {
+    "Sets": form.SUPERLEVEL,
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("n_thresholds", "Columns of the curves", 2, 1024),
     **{
         " " * k or "Also": (form.check(f"with_{name}", one.title, one.about.capitalize()),)
         for k, (name, one) in enumerate(ALSO.items())
     },
-    "Directions": (form.whole_number("n_directions", "Directions of the transforms", 1, 256),),
-    "Heights": (
-        form.whole_number(
-            "n_heights", "Heights of the transforms, in radii of each object", 2, 1024
-        ),
+    "Directions": form.whole_number("n_directions", "Directions of the transforms", 1, 256),
+    "Heights": form.whole_number(
+        "n_heights", "Heights of the transforms, in radii of each object", 2, 1024
     ),
 }
 OBJECT = {
@@ -65,7 +63,7 @@ class RegionExplorer(Panel):
     about = "Pattern and shape of each object."
 
     def _fill(self) -> None:
-        controller = self.controller
+        controller, events = self.controller, self.model.events
         self.form = self.add_form(CHOICES, self.model, self.explorer)
         self.settings = self.add_settings(SETTINGS, self.model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=1)
@@ -78,9 +76,6 @@ class RegionExplorer(Panel):
             save=self.save.button(),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        controller, events = self.controller, self.model.events
         self.offer(self.form, "image", controller.images)
         self.offer(self.form, "labels", controller.objects)
         self.show(self.show_empty, controller.objects.names_changed)

@@ -1,15 +1,21 @@
-"""Save results to files."""
+"""Save results and settings to files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QFileDialog
 
-from napari_ecc._controller.output import write_columns
-from napari_ecc._qt.canvas import DEVICES
+from ecc_core.io import atomic_file, check_output, write_csv, write_table
+from napari_ecc._qt.canvas import PICTURES
+from napari_ecc._qt.form import Form
 
 FILTERS = {
     ".csv": "CSV table (*.csv)",
@@ -31,7 +37,7 @@ class Saver:
         self, panel: Any, name: str, table: Callable[[], Any] | None, plot: Any = None
     ) -> None:
         self._panel, self._name, self._table, self._plot = panel, name, table, plot
-        self._suffixes = (*(TABLES if table else ()), *(DEVICES if plot else ()))
+        self._suffixes = (*(TABLES if table else ()), *(PICTURES if plot else ()))
 
     def button(self, text: str = "Save…") -> tuple[str, str, Callable[[], None]]:
         """Text, tooltip and callback of a button that asks for a file."""
@@ -52,22 +58,65 @@ class Saver:
             known = [suffix for suffix in self._suffixes if FILTERS[suffix] == chosen]
             path += (known or self._suffixes)[0]
         facts = self._panel.controller.facts
-
-        def save() -> None:
-            if self._table is None or path.lower().endswith(tuple(DEVICES)):
+        with errors_shown():
+            if self._table is None or path.lower().endswith(PICTURES):
                 self._plot.save(path, facts)
             else:
                 write_columns(path, self._table(), facts)
-
-        if attempt(save):
             show_info(f"Saved {path}")
 
 
-def attempt(act: Callable[[], None]) -> bool:
-    """Call a function with a file and return whether it succeeded; errors become notifications."""
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Turn errors about a file into notifications."""
     try:
-        act()
+        yield
     except (OSError, ValueError) as error:
         show_error(str(error))
-        return False
-    return True
+
+
+def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:
+    """Write a mapping of columns or a DataFrame as CSV or Parquet; the suffix decides.
+
+    `facts` say how they were computed: lines of CSV that begin with ``#``, before the table; in
+    Parquet the key ``ecc`` of the schema's metadata.
+    """
+    target = check_output(path, TABLES)
+    columns = {str(name): np.asarray(column) for name, column in table.items()}
+    if target.suffix.lower() == ".parquet":
+        write_table(target, columns, metadata=facts)
+        return
+    with atomic_file(target) as file:
+        stream = TextIOWrapper(file, encoding="utf-8", newline="")
+        for name, text in facts.items():
+            stream.writelines(f"# {name}: {line}\n" for line in text.splitlines())
+        write_csv(stream, columns)
+        stream.flush()
+        stream.detach()
+
+
+def _settings(panel: Any) -> dict[str, Any]:
+    """The model of each setting: what the forms show, but for layers and what is in them."""
+    models = dict.fromkeys(panel.more_settings, panel.model)
+    for form in panel.findChildren(Form):
+        models |= {k: model for k, model in form.models.items() if k not in form.offered}
+    return models
+
+
+def save_settings(panel: Any, path: str) -> None:
+    """Write the settings of a dock as JSON."""
+    values = {name: getattr(model, name) for name, model in _settings(panel).items()}
+    text = json.dumps({"dock": panel.title, **values}, indent=1)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def load_settings(panel: Any, path: str) -> None:
+    """Read settings of a dock; a ValueError says that they are not."""
+    models, values = _settings(panel), json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(values, dict) or values.pop("dock", None) != panel.title:
+        raise ValueError(f"{path}: these are not settings of the dock {panel.title}")
+    unknown = sorted(set(values) - set(models))
+    if unknown:
+        raise ValueError(f"{path}: the dock {panel.title} has no settings {unknown}")
+    for name, value in values.items():
+        setattr(models[name], name, tuple(value) if isinstance(value, list) else value)

@@ -14,22 +14,20 @@ from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
 CHOICES = {
-    "Image": (form.choice("image", "The Image layer, the same as in the dock Threshold"),),
-    "Along": (form.choice("axis", "The axis that the frames follow one another along"),),
-    "Frames": (
-        form.choice(
-            "scope",
-            "The last two or three axes of the image are a frame's",
-            {"Planes": "slice", "Volumes": "volume"},
-        ),
+    "Image": form.choice("image", "The Image layer, the same as in the dock Threshold"),
+    "Along": form.choice("axis", "The axis that the frames follow one another along"),
+    "Frames": form.choice(
+        "scope",
+        "The last two or three axes of the image are a frame's",
+        {"Planes": "slice", "Volumes": "volume"},
     ),
 }
 SETTINGS = {
-    "Sets": (form.SUPERLEVEL,),
-    "Connect": (form.CONNECTIVITY,),
-    "Thresholds": (form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
-    "First": (form.number("low", "First threshold", -1e300, 1e300, 1),),
-    "Last": (form.number("high", "Last threshold", -1e300, 1e300, 1),),
+    "Sets": form.SUPERLEVEL,
+    "Connect": form.CONNECTIVITY,
+    "Thresholds": form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),
+    "First": form.number("low", "First threshold", -1e300, 1e300, 1),
+    "Last": form.number("high", "Last threshold", -1e300, 1e300, 1),
 }
 
 
@@ -42,30 +40,28 @@ class SeriesExplorer(Panel):
     about = "The curve of every frame."
 
     def _fill(self) -> None:
-        self.form = self.add_form(CHOICES, self.model, self.explorer)
-        self.settings = self.add_settings(SETTINGS, self.model)
+        model, controller, events = self.model, self.controller, self.model.events
+        self.form = self.add_form(CHOICES, model, self.explorer)
+        self.settings = self.add_settings(SETTINGS, model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
         self.map = self.add(HeatMap("threshold t", "frame"), stretch=3)
-        self.save = Saver(self, "series.csv", self.controller.table, self.map)
+        self.save = Saver(self, "series.csv", controller.table, self.map)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
         self.add_actions(
-            limits=("Contrast range", limits_tip, self.controller.take_contrast_limits),
+            limits=("Contrast range", limits_tip, controller.take_contrast_limits),
             save=self.save.button(),
             copy=self.copy_button,
         )
-
-    def _connect(self) -> None:
-        model, events = self.model, self.model.events
         for name in ("low", "high"):
             self.settings[name].native.setDecimals(4)
             self.settings[name].changed.connect(self._set_range)
-        self.offer(self.form, "image", self.controller.images)
-        self.show(self._show_layer, self.controller.layer_changed)
+        self.offer(self.form, "image", controller.images)
+        self.show(self._show_layer, controller.layer_changed)
         self.show(self._show_cursor, events.index)
         self.show(self._show_range, events.range)
         shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
         self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
-        self.map.picked.connect(self.controller.show_frame)
+        self.map.placed.connect(lambda _, row: controller.show_frame(row))
 
     def _set_range(self, *_: Any) -> None:
         low, high = self.settings["low"].value, self.settings["high"].value
@@ -101,7 +97,5 @@ class SeriesExplorer(Panel):
         model = self.model
         self.map.set_marker(float(model.cursor) if model.shape else None)
         values = model.rows.get(model.key(model.index)) if model.shape else None
-        if values is None:
-            self.plot.set_lines([])
-        else:
-            self.plot.set_lines([Line(model.thresholds, values, model.superlevel)])
+        lines = [] if values is None else [Line(model.thresholds, values, model.superlevel)]
+        self.plot.set_lines(lines)

@@ -6,17 +6,16 @@ call that gives what the dock shows.
 
 from napari_ecc._controller.curves import curve_table
 from napari_ecc._model.compare import compare_groups
-from napari_ecc.actions.curves import (
+from napari_ecc.actions.layer_pairs import layer_surface, object_curves, region_table
+from napari_ecc.actions.layers import (
     all_frames,
     folder_curves,
     frame_curves,
     layer_betti_curves,
     layer_curve,
     layer_curves,
+    layer_transform,
 )
-from napari_ecc.actions.directions import layer_transform
-from napari_ecc.actions.objects import object_curves, region_table
-from napari_ecc.actions.surfaces import layer_surface
 
 __all__ = [
     "all_frames",

@@ -49,7 +49,7 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     values[3, 4] = np.nan
     heat.set_values(values, columns, rows)
     seen = []
-    heat.picked.connect(seen.append)
+    heat.placed.connect(lambda _, row: seen.append(row))
     x = heat.area().center().x()
     drag_mouse(heat, *[(x, heat.pixels(0, row)[1]) for row in (0, 90, 200)], (x, 299))
     assert_allclose(seen, [0, 90, 200, 270], atol=1e-9)
@@ -70,7 +70,7 @@ def test_an_empty_map_says_why(heat, drag_mouse):
     heat.show_nothing()
     heat.set_state("nothing here")
     seen = []
-    heat.picked.connect(seen.append)
+    heat.placed.connect(lambda _, row: seen.append(row))
     drag_mouse(heat, (200, 100))
     assert seen == []
     assert_array_equal(pixels_of(heat)[5, 5], QColor(PAPER.background).getRgb()[:3])

@@ -1,4 +1,4 @@
-"""Curves of layers and frames."""
+"""Curves and transforms of layers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ecc_core import BettiCurves, EulerCurve
+from ecc_core import BettiCurves, EulerCurve, EulerTransform
 from napari_ecc._controller.curves import (
-    Request,
     compute_curve,
     compute_curves,
     compute_file_curves,
@@ -21,13 +21,19 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
+from napari_ecc._controller.direction_sweep import Sweep, Swept, curves_along
 from napari_ecc._controller.fields import count_all, find_classes
 from napari_ecc._controller.layers import (
     Part,
     checked_part,
     contrast_limits,
+    fitting_level,
     levels_of,
+    selection_of,
+    unit_of,
+    values_of,
 )
+from napari_ecc._model.directions import circle
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
 
@@ -98,10 +104,10 @@ def layer_curve(
     >>> chi.tolist()
     [1, 3]
     """
-    request = _requested(
+    request = request_of(
         layer,
-        part,
-        region,
+        checked_part(layer, part),
+        region=region,
         thresholds=thresholds,
         range=range,
         connectivity=connectivity,
@@ -151,7 +157,7 @@ def layer_betti_curves(
     >>> betti.tolist()
     [[1, 3], [0, 0]]
     """
-    request = _requested(layer, part, region, **options)
+    request = request_of(layer, checked_part(layer, part), region=region, **options)
     curve, field = result(compute_curve(request))
     sets: Any = {"superlevel": request.superlevel, "connectivity": request.connectivity}
     if min_persistence:
@@ -304,8 +310,67 @@ def frame_curves(
     return cast(EulerCurve, replace(found[0], values=np.stack([curve.values for curve in found])))
 
 
-def _requested(
-    layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
-) -> Request:
-    """Return the request for a part of a layer, which must have a curve."""
-    return request_of(layer, checked_part(layer, part), region=region, **options)
+def layer_transform(
+    layer: Image | Labels,
+    directions: int | ArrayLike = 64,
+    heights: int = 128,
+    *,
+    part: Part | None = None,
+    elevation: float = 0.0,
+    threshold: float | None = None,
+    slope: float | None = None,
+    superlevel: bool = True,
+    connectivity: int | None = None,
+) -> EulerTransform:
+    """Directional Euler characteristic curves of a layer, in world units.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+    directions : int or (k, d) array, default 64
+        Unit vectors; or how many, evenly spaced, of one elevation.
+    heights : int, default 128
+        Number of heights, or of thresholds with `slope`.
+    part : tuple of (int or slice) or None, default None
+        As in `layer_curve`.
+    elevation : float, default 0
+        Degrees from the plane of the last two axes towards the axis before, where `directions` is
+        a number and the part is a volume.
+    threshold : float or None, default None
+        The set at this threshold is swept along each direction.
+    slope : float or None, default None
+        Instead of that, a plane that rises by this much a world unit is added to the image.
+    superlevel, connectivity
+        As in `layer_curve`.
+
+    Returns
+    -------
+    EulerTransform
+        With the layer's unit as the `units` of heights.
+
+    Raises
+    ------
+    ValueError
+        If the layer has no curve, or unless one of `threshold` and `slope` is given.
+    """
+    if (threshold is None) == (slope is None):
+        raise ValueError(
+            f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
+        )
+    selection = values_of(layer, selection_of(layer, checked_part(layer, part)))
+    ndim = len(selection.axes)
+    if isinstance(directions, int):
+        directions = circle(directions, elevation, ndim)
+    sweep = Sweep(
+        version=0,
+        selection=selection,
+        level=fitting_level(selection, layer.name),
+        threshold=threshold,
+        slope=slope,
+        superlevel=superlevel,
+        connectivity=connectivity,
+        n_heights=heights,
+    )
+    swept = Swept(np.asarray(sweep.level.full))
+    found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
+    return found if slope is not None else replace(found, units=unit_of(layer, selection.where))

@@ -1,11 +1,11 @@
-"""Figures of Euler characteristic transforms."""
+"""Heat maps of Euler characteristic surfaces and transforms."""
 
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core.plotting._figures import EULER, FAINT, diverging_colours, named, new_axes, new_figure
+from ecc_core.plotting._figures import EULER, FAINT, named, new_axes, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,9 +14,76 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
-    from ecc_core.results import EulerTransform
+    from ecc_core.results import EulerSurface, EulerTransform
 
 PANEL, PANELS_A_ROW = 2.2, 4  # inches
+
+
+def plot_surface(
+    surface: "EulerSurface[Any]",
+    ax: "Axes | None" = None,
+    *,
+    contours: int = 8,
+    colorbar: bool = True,
+    **mesh: Any,
+) -> "Axes":
+    """Plot a surface as a heat map with contours.
+
+    The thresholds of the first image are on the x-axis, those of the second on the y-axis. Zero is
+    white, positive values are red, and negative values are blue. The 1 % of the values that are
+    furthest from zero may exceed the colour scale.
+
+    Parameters
+    ----------
+    surface : EulerSurface
+        Surface of one pair of images. Infinite thresholds are not drawn.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+    contours : int, default 8
+        Largest number of contours; 0 for none.
+    colorbar : bool, default True
+        Whether to draw a colour bar.
+    **mesh
+        Passed to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the surface has batch axes, or there is nothing to draw.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_surface
+    >>> rng = np.random.default_rng(0)
+    >>> ax = plot_surface(ecc.euler_surface(*rng.random((2, 16, 16)), 8, 8))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('first threshold', 'second threshold')
+    """
+    surface = surface.to_numpy()
+    first, second, values = surface
+    if values.ndim != 2:
+        raise ValueError(
+            f"`surface` must be that of one pair of images, got values of shape {values.shape}"
+        )
+    drawn = np.isfinite(first), np.isfinite(second)
+    x, y = first[drawn[0]], second[drawn[1]]
+    heights = values[np.ix_(*drawn)].T
+    if heights.size == 0:
+        raise ValueError("`surface` must have finite thresholds, got none")
+    ax = ax or new_axes(2.8)
+    image = ax.pcolormesh(x, y, heights, shading="nearest", **_colours(heights, mesh))
+    if contours and min(heights.shape) > 1 and heights.min() < heights.max():
+        ax.contour(x, y, heights, contours, colors="black", linewidths=0.4, alpha=0.6)
+    ax.set_xlabel(named("first threshold", surface.units_first))
+    ax.set_ylabel(named("second threshold", surface.units_second))
+    if colorbar:
+        ax.figure.colorbar(image, ax=ax, extend="both").set_label(EULER)
+    return ax
 
 
 def plot_transform(
@@ -59,9 +126,7 @@ def plot_transform(
     heights, values = _finite(transform)
     angles = _angles(transform.directions)
     places = np.arange(len(values)) if angles is None else np.degrees(angles)
-    drawn = ax.pcolormesh(
-        places, heights, values.T, shading="nearest", **diverging_colours(values, mesh)
-    )
+    drawn = ax.pcolormesh(places, heights, values.T, shading="nearest", **_colours(values, mesh))
     ax.set_xlabel("direction" if angles is None else "direction (degrees)")
     ax.set_ylabel(named("height", transform.units))
     if angles is not None:
@@ -125,7 +190,7 @@ def plot_transform_polar(
     step = 2 * np.pi / len(angles)
     edges = np.append(angles, angles[-1] + step) - step / 2 - np.pi / 2
     rings = np.append(heights, 2 * heights[-1] - heights[-2])
-    drawn = ax.pcolormesh(edges, rings, values.T, shading="flat", **diverging_colours(values, mesh))
+    drawn = ax.pcolormesh(edges, rings, values.T, shading="flat", **_colours(values, mesh))
     ax.set_rorigin(rings[0])
     ax.set_rlim(rings[0], rings[-1])
     ax.set_xticks([0, np.pi / 2, np.pi, 3 * np.pi / 2], ["right", "up", "left", "down"])
@@ -173,13 +238,17 @@ def plot_transforms(
     rows = each * -(-max(len(transforms), 1) // columns)
     figure = new_figure(figsize=(PANEL * columns + 0.8, PANEL * rows), layout="constrained")
     values = [transform.values.ravel() for transform in transforms.values()]
-    colours = diverging_colours(np.concatenate(values), {}) if values else {}
+    colours = _colours(np.concatenate(values), {}) if values else {}
     axes: list[Axes] = []
     for i, (name, transform) in enumerate(transforms.items()):
         place = each * columns * (i // columns) + i % columns + 1
         if shapes is not None:
             top = figure.add_subplot(rows, columns, place)
-            _draw_shape(top, shapes[name], transform.spacing)
+            seen = np.asarray(shapes[name])
+            seen = seen.max(axis=0) if seen.ndim == 3 else seen
+            down, across = (transform.spacing or (1.0, 1.0))[-2:]
+            top.imshow(seen, cmap="gray_r", vmin=0, interpolation="nearest", aspect=down / across)
+            top.set(xticks=[], yticks=[])
             place += columns
         flat = figure.add_subplot(rows, columns, place)
         axes.append(plot_transform(transform, flat, colorbar=False, **colours))
@@ -195,21 +264,19 @@ def plot_transforms(
     return figure
 
 
+def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a diverging colour scale that a few extreme values do not affect."""
+    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
+    if values.dtype.kind in "iu" or largest == 0:
+        largest = max(1.0, np.ceil(largest))
+    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}
+
+
 def _quantity(transform: "EulerTransform[Any]") -> str:
     """Return what the values of a transform are."""
     if transform.smooth:
         return "smooth transform"
     return f"weighted {EULER}" if transform.weighted else EULER
-
-
-def _draw_shape(ax: "Axes", shape: "ArrayLike", spacing: "tuple[float, ...] | None") -> None:
-    """Draw an object in black, with the distances between its points."""
-    seen = np.asarray(shape)
-    if seen.ndim == 3:
-        seen = seen.max(axis=0)
-    across, down = (1.0, 1.0) if spacing is None else (spacing[-1], spacing[-2])
-    ax.imshow(seen, cmap="gray_r", vmin=0, interpolation="nearest", aspect=down / across)
-    ax.set(xticks=[], yticks=[])
 
 
 def _finite(transform: "EulerTransform[Any]") -> tuple[NDArray[Any], NDArray[Any]]:

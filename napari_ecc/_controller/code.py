@@ -1,17 +1,11 @@
-"""What leaves a dock: Python code that reproduces what it shows, and files of its results."""
+"""Python code that reproduces what a dock shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from io import TextIOWrapper
 from typing import Any
 
 import numpy as np
 from napari.layers import Layer
-from numpy.typing import ArrayLike
-from pandas import DataFrame
-
-from ecc_core.io import atomic_file, check_output, write_csv, write_table
 
 
 def call(target: str, action: str, *arguments: Any, **options: Any) -> str:
@@ -21,7 +15,7 @@ def call(target: str, action: str, *arguments: Any, **options: Any) -> str:
 
     Examples
     --------
-    >>> from napari_ecc._controller.output import call
+    >>> from napari_ecc._controller.code import call
     >>> print(call("t, chi", "layer_curve", part=(3, slice(None)), superlevel=True, region=None))
     t, chi = actions.layer_curve(
         part=np.s_[3, :],
@@ -44,25 +38,3 @@ def _written(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return repr(value.tolist())
     return repr(value)
-
-
-def write_columns(
-    path: str, table: Mapping[str, ArrayLike] | DataFrame, facts: Mapping[str, str]
-) -> None:
-    """Write a table as CSV or Parquet; the suffix decides.
-
-    `facts` say how they were computed: lines of CSV that begin with ``#``, before the table; in
-    Parquet the key ``ecc`` of the schema's metadata.
-    """
-    target = check_output(path, (".csv", ".parquet"))
-    columns = {str(name): np.asarray(column) for name, column in table.items()}
-    if target.suffix.lower() == ".parquet":
-        write_table(target, columns, metadata=facts)
-        return
-    with atomic_file(target) as file:
-        stream = TextIOWrapper(file, encoding="utf-8", newline="")
-        for name, text in facts.items():
-            stream.writelines(f"# {name}: {line}\n" for line in text.splitlines())
-        write_csv(stream, columns)
-        stream.flush()
-        stream.detach()
