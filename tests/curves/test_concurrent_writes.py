@@ -84,6 +84,7 @@ CALLS = [
     lambda: ecc.betti_curves(integers, connectivity=1, superlevel=True),
     lambda: ecc.betti_numbers(mask),
     lambda: ecc.persistence_pairs(image, 0, nan="omit"),
+    lambda: ecc.persistence_pairs(image, 2, mask=mask),
     lambda: ecc.persistence_pairs(integers, 2, mask=mask),
     soft_curve,
     soft_transform,

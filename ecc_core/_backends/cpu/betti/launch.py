@@ -225,7 +225,8 @@ def persistence_pairs(
         field = laid_out(*narrowed(values, shown))
         return planar_pairs(field, dimensions, filtration, short=short)
     never = never_of(values, shown)
-    if filtration.nan == "raise" and (never if shown is None else never[shown.reshape(-1)]).any():
+    # The mask is read once: it may change meanwhile, and NumPy's boolean indices read it twice.
+    if filtration.nan == "raise" and (never if shown is None else never & shown.reshape(-1)).any():
         raise ValueError(NAN_MESSAGE)
     flat, found = values.reshape(-1), []
     for k in dimensions:
