@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -48,8 +48,6 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
     thresholds_: NDArray[Any]
-    _result: Callable[..., Any]
-    """Returns the curves or the transform of an image, at what `_at` returns and over a range."""
 
     def _set(self, images: Iterable[Any]) -> None:
         """Set what features are computed at: thresholds, or directions and heights."""
@@ -58,6 +56,10 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _at(self) -> tuple[NDArray[Any], ...]:
         """Return the same."""
         return (self.thresholds_,)
+
+    def _result(self, image: Any, *at: Any) -> Any:
+        """Return the curves or the transform of an image; `at` ends with a range."""
+        raise NotImplementedError
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""

@@ -77,32 +77,30 @@ def sign_flips(count: int, most: int, width: int, generator: np.random.Generator
     sizes = blocks(min(total, most), max(width, count))
     if total > most:
         flipped = (generator.integers(2, size=(size, 1, count)) for size in sizes)
-    else:
-        ends = itertools.accumulate(sizes, initial=0)
-        numbers = (np.arange(begin, end) for begin, end in itertools.pairwise(ends))
-        flipped = (at[:, None, None] >> np.arange(count) & 1 for at in numbers)
-    permuted = ((1 - 2 * bits) / count for bits in flipped)
-    return Permutations(observed, permuted, exact=total <= most)
+        return Permutations(observed, ((1 - 2 * bits) / count for bits in flipped), exact=False)
+    ends = itertools.accumulate(sizes, initial=0)
+    numbers = (np.arange(begin, end) for begin, end in itertools.pairwise(ends))
+    flipped = (at[:, None, None] >> np.arange(count) & 1 for at in numbers)
+    return Permutations(observed, ((1 - 2 * bits) / count for bits in flipped), exact=True)
 
 
 def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> list[Floats]:
     """Return the curves (k, n) of the units of each group, or one array of differences of pairs."""
-    sizes = [len(values) for values in groups.values()]
-    got = " and ".join(map(str, sizes))
-    if not all(sizes):
+    if not all(map(len, groups.values())):
         names = " and ".join(f"`{name}`" for name in groups)
+        got = " and ".join(str(len(values)) for values in groups.values())
         raise ValueError(f"{names} must hold curves, got {got}")
     if paired and len(groups) > 2:
         raise ValueError(f"`paired` must be False for more than two groups, got {len(groups)}")
     if units is None:
         if not paired:
             return [*groups.values()]
-        if len(set(sizes)) > 1:
+        if len({len(values) for values in groups.values()}) > 1:
             raise ValueError(
                 "`first` and `second` must hold as many curves if `paired` without `units`, "
-                f"got {got}"
+                f"got {' and '.join(str(len(values)) for values in groups.values())}"
             )
-        units = [[*range(size)] for size in sizes]
+        units = [[*range(len(values))] for values in groups.values()]
     means = unit_means(groups, units)
     for number, unit in ((i, unit) for i, own in enumerate(means) for unit in own):
         if not paired and any(unit in own for own in means[:number]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +20,6 @@ from ecc_core.results import RegionCurves
 __all__ = ["RegionCurvesTransformer"]
 
 
-@dataclass(eq=False, repr=False)
 class RegionCurvesTransformer(ImageTransformer):
     """Euler characteristic curves of the labelled regions of images as features.
 
@@ -101,14 +99,24 @@ class RegionCurvesTransformer(ImageTransformer):
 
     image_shape = None  # pairs have no flattened form
 
-    thresholds: int | ArrayLike = 64
-    _: KW_ONLY
-    ids: ArrayLike | None = None
-    missing: Literal["nan", "zero"] = "nan"
-    range: tuple[float, float] | None = None
-    connectivity: int | None = None
-    superlevel: bool = False
-    workers: int | None = None
+    def __init__(
+        self,
+        thresholds: int | ArrayLike = 64,
+        *,
+        ids: ArrayLike | None = None,
+        missing: Literal["nan", "zero"] = "nan",
+        range: tuple[float, float] | None = None,
+        connectivity: int | None = None,
+        superlevel: bool = False,
+        workers: int | None = None,
+    ) -> None:
+        self.thresholds = thresholds
+        self.ids = ids
+        self.missing = missing
+        self.range = range
+        self.connectivity = connectivity
+        self.superlevel = superlevel
+        self.workers = workers
 
     def _set(self, images: Iterable[Any]) -> None:
         if self.missing not in ("nan", "zero"):
@@ -124,12 +132,12 @@ class RegionCurvesTransformer(ImageTransformer):
         self.thresholds_ = region_curves(nowhere, nowhere, self.thresholds, range=bounds).thresholds
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
 
-    def _result(self, image: Any, thresholds: Any, _: None) -> RegionCurves:
+    def _result(self, image: Any, *at: Any) -> RegionCurves:
         image, labels = _read(image)
         return region_curves(
             image,
             labels,
-            thresholds if np.any(labels) else [],
+            at[0] if np.any(labels) else [],
             connectivity=self.connectivity,
             superlevel=self.superlevel,
             workers=self.workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from ecc_core.transforms import euler_transform, region_transforms
 __all__ = ["EulerCurveTransformer", "EulerTransformTransformer", "RegionTransformsTransformer"]
 
 
-@dataclass(eq=False, repr=False)
 class EulerCurveTransformer(ImageTransformer):
     """Euler characteristic curves of images as features, with thresholds set by `fit`.
 
@@ -73,13 +72,22 @@ class EulerCurveTransformer(ImageTransformer):
 
     _prefix = "ecc"
 
-    thresholds: int | ArrayLike = 64
-    _: KW_ONLY
-    range: tuple[float, float] | None = None
-    image_shape: tuple[int, ...] | None = None
-    connectivity: int | None = None
-    superlevel: bool = False
-    workers: int | None = None
+    def __init__(
+        self,
+        thresholds: int | ArrayLike = 64,
+        *,
+        range: tuple[float, float] | None = None,
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        superlevel: bool = False,
+        workers: int | None = None,
+    ) -> None:
+        self.thresholds = thresholds
+        self.range = range
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.superlevel = superlevel
+        self.workers = workers
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
         """Return batches of images: an array as a whole, and each image of a list."""
@@ -96,7 +104,8 @@ class EulerCurveTransformer(ImageTransformer):
         point = first[(slice(1),) * first.ndim]
         self.thresholds_ = self._result(point, self.thresholds, bounds).thresholds
 
-    def _result(self, image: Any, thresholds: Any, bounds: Any) -> EulerCurve:
+    def _result(self, image: Any, *at: Any) -> EulerCurve:
+        thresholds, bounds = at
         return euler_curve(
             image,
             thresholds,
@@ -133,7 +142,6 @@ class _TransformTransformer(ImageTransformer):
         return self.directions_, self.heights_
 
 
-@dataclass(eq=False, repr=False)
 class EulerTransformTransformer(_TransformTransformer):
     """Euler characteristic transforms (ECT) of shapes as features.
 
@@ -176,17 +184,29 @@ class EulerTransformTransformer(_TransformTransformer):
     (2, 32)
     """
 
-    directions: int | ArrayLike = 16
-    heights: int | ArrayLike = 32
-    _: KW_ONLY
-    threshold: float = 0
-    range: tuple[float, float] | None = None
-    image_shape: tuple[int, ...] | None = None
-    connectivity: int | None = None
-    spacing: ArrayLike | None = None
-    workers: int | None = None
+    def __init__(
+        self,
+        directions: int | ArrayLike = 16,
+        heights: int | ArrayLike = 32,
+        *,
+        threshold: float = 0,
+        range: tuple[float, float] | None = None,
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        spacing: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.directions = directions
+        self.heights = heights
+        self.threshold = threshold
+        self.range = range
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.spacing = spacing
+        self.workers = workers
 
-    def _result(self, image: Any, directions: Any, heights: Any, bounds: Any) -> Any:
+    def _result(self, image: Any, *at: Any) -> Any:
+        directions, heights, bounds = at
         return euler_transform(
             image > self.threshold,
             directions,
@@ -198,7 +218,6 @@ class EulerTransformTransformer(_TransformTransformer):
         )
 
 
-@dataclass(eq=False, repr=False)
 class RegionTransformsTransformer(_TransformTransformer):
     """Mean Euler characteristic transform of the objects of label images, as features.
 
@@ -240,15 +259,26 @@ class RegionTransformsTransformer(_TransformTransformer):
 
     _negative = False
 
-    directions: int | ArrayLike = 16
-    heights: int | ArrayLike = 32
-    _: KW_ONLY
-    range: tuple[float, float] | None = None
-    normalize: Literal["radius"] | None = "radius"
-    image_shape: tuple[int, ...] | None = None
-    connectivity: int | None = None
-    spacing: ArrayLike | None = None
-    workers: int | None = None
+    def __init__(
+        self,
+        directions: int | ArrayLike = 16,
+        heights: int | ArrayLike = 32,
+        *,
+        range: tuple[float, float] | None = None,
+        normalize: Literal["radius"] | None = "radius",
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        spacing: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.directions = directions
+        self.heights = heights
+        self.range = range
+        self.normalize = normalize
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.spacing = spacing
+        self.workers = workers
 
     def _rows(self, found: Any) -> NDArray[Any]:
         mean: NDArray[Any] = found.values.sum(axis=0) / max(len(found.labels), 1)
@@ -259,7 +289,8 @@ class RegionTransformsTransformer(_TransformTransformer):
         tags.input_tags.categorical = True  # labels, which are coded as integers
         return tags
 
-    def _result(self, image: Any, directions: Any, heights: Any, bounds: Any) -> Any:
+    def _result(self, image: Any, *at: Any) -> Any:
+        directions, heights, bounds = at
         return region_transforms(
             image,
             directions,

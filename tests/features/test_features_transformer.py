@@ -241,6 +241,14 @@ def test_features_are_the_mean_transforms_of_regions():
     assert_array_equal(features[2], 0)
 
 
+def test_dask_tells_fitted_transformers_apart(images):
+    """Otherwise results of two fits that are computed together would be the same."""
+    dask = pytest.importorskip("dask.base")
+    given = np.abs(images)
+    one, other = (EulerCurveTransformer(4).fit(scale * given) for scale in (1, 3))
+    assert dask.tokenize(one) != dask.tokenize(other)
+
+
 def test_what_transformers_of_shapes_refuse(images):
     with pytest.raises(ValueError, match="`heights`"):
         EulerTransformTransformer(heights=[1, 0]).fit(images)
