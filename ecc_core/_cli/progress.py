@@ -17,7 +17,7 @@ def bar(**settings: Any) -> Iterator[Any]:
     try:
         tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
     except ImportError:  # the work does without
-        yield SimpleNamespace(update=lambda _: None, set_description_str=lambda *_, **__: None)
+        yield SimpleNamespace(update=lambda *_: None, set_description_str=lambda *_, **__: None)
         return
     where = {"delay": PATIENCE, "disable": None, "file": sys.stderr, "leave": False}
     with tqdm.tqdm(**where, **settings) as shown:

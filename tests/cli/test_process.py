@@ -169,3 +169,12 @@ class TestProgress:
         shown = stream.getvalue()
         assert ("curve of image.png" in shown) == (slow and terminal)
         assert (shown != "") == (slow and terminal)
+
+    def test_without_tqdm(self, say, run, monkeypatch, image_file, tmp_path):
+        expected = run(image_file)
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+        assert run(image_file) == expected
+        other = tmp_path / "other.npy"
+        np.save(other, noise(5, 5))
+        say("batch", image_file, other, "--thresholds", "0.5", "--out", tmp_path / "c.csv")
+        assert (tmp_path / "c.csv").exists()
