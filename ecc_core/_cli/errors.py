@@ -18,7 +18,7 @@ ARGUMENTS = {
 
 
 class FailedImages(Exception):
-    """Some images of a batch failed, which does not end it; the arguments say why."""
+    """Some images of a batch failed, which does not end it; `args` say why."""
 
 
 @contextmanager

@@ -221,9 +221,10 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
 def read_single(
     path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
 ) -> tuple[View, Array, Array | None, Calibration]:
-    """Read an image without other axes than Z, Y and X, its mask if any, and its calibration.
+    """Read an image without other axes than Z, Y and X: its view, values, mask and calibration.
 
-    The calibration is that of the file if `always`, or if --smooth is in a unit.
+    The mask is None if there is none. The calibration is that of the file if `always`, or if
+    --smooth is in a unit.
     """
     view = select_input(path, arguments, rule)
     calibration = Calibration()

@@ -38,6 +38,7 @@ ARGUMENTS = {
     **{  # of the statistics that need no words or values of their own below
         f"--{name}": _argument(f"add {one.about}", action="store_true")
         for name, one in STATISTICS.items()
+        if name != "euler"
     },
     "input": _argument(INPUT, metavar="INPUT"),
     "inputs": _argument(INPUT, metavar="INPUT", nargs="+"),

@@ -3,10 +3,11 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
@@ -158,8 +159,9 @@ def whole_betti_curves(
 ) -> BettiCurves:
     """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
     request = lazy_request(image, thresholds, **options)
-    values = _joined(request, LastingBetti, least=least) if least else _joined(request, Betti)
-    return BettiCurves(request.thresholds(), values, **curve_facts(request.filtration))
+    at = request.thresholds()
+    kind = partial(LastingBetti, least=least) if least else Betti
+    return BettiCurves(at, _joined(request, at, kind), **curve_facts(request.filtration))
 
 
 def whole_component_curves(
@@ -167,17 +169,18 @@ def whole_component_curves(
 ) -> ComponentCurves:
     """Return the result of :func:`ecc_core.component_curves` for a dask array."""
     request = lazy_request(image, thresholds, **options)
-    at, values = request.thresholds(), _joined(request, Components)
+    at = request.thresholds()
+    values = _joined(request, at, Components)
     ndim, facts = request.filtration.ndim, curve_facts(request.filtration)
     steps = tuple(check_spacing(1.0 if spacing is None else spacing, ndim).tolist())
     return ComponentCurves(at, values, kept=request.kept(), spacing=steps, **facts)
 
 
-def _joined(request: Request, kind: type[Betti], **options: Any) -> Any:
+def _joined(request: Request, at: NDArray[Any], kind: Callable[..., Betti]) -> Any:
     """Return the numbers of a kind of curves as a dask array of shape batch + (rows, n)."""
-    image, mask, at = request.images, request.mask, request.thresholds()
+    image, mask = request.images, request.mask
     dtype = image.dtype.newbyteorder("=")
-    quantity = kind(at, request.filtration, dtype, mask is not None, **options)
+    quantity = kind(at, request.filtration, dtype, mask is not None)
     rows, lead = request.geometry.ndim + quantity.more, len(request.geometry.batch)
     getattr(origin_of(image._meta).betti_numbers(), quantity.name)  # raises for CuPy arrays
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
@@ -207,5 +210,5 @@ def _joined(request: Request, kind: type[Betti], **options: Any) -> Any:
         whole = join(images, tuple((0, n) for n in counts))
         tasks[name, *images, 0, 0] = (Betti.numbers, betti.key, whole, lengths)
     inputs = [image, betti] if mask is None else [image, mask, betti]
-    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
-    return da.Array(graph, name, (*batch, (rows,), (at.size,)), meta=meta)
+    layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
+    return da.Array(layers, name, (*batch, (rows,), (at.size,)), meta=meta)

@@ -93,7 +93,7 @@ def open_image(
     return _stored(location, request, partial(_opened, location, request))
 
 
-@lru_cache(maxsize=1)  # which can be read once
+@lru_cache(maxsize=1)  # a stream can be read only once
 def open_stream(stream: BinaryIO, request: Request) -> StoredImage:
     """Open the NPY file in a stream, whose values are read at once."""
     return _stored(Path("-"), request, partial(array_files.read_npy, stream))

@@ -115,9 +115,13 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = Path(os.path.realpath(path))
     for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        with suppress(OSError), left.open("rb") as file:
-            if lock_file(file):  # the process that wrote it was killed
-                left.unlink()
+        with suppress(OSError):
+            if sys.platform == "win32":
+                left.unlink()  # fails while a process has it open
+                continue
+            with left.open("rb") as file:
+                if lock_file(file):  # the process that wrote it was killed
+                    left.unlink()
     with whole_file(path) as file:
         yield file
 
@@ -153,8 +157,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def lock_file(file: IO[bytes]) -> bool:
-    """Lock an open file until this process closes it, or ends. Return False if another has."""
-    if sys.platform != "win32":  # where a file that is open cannot be removed
+    """Lock an open file until it is closed; return False if another process has locked it."""
+    if sys.platform != "win32":  # on Windows an open file cannot be removed: no lock is needed
         import fcntl
 
         try:

@@ -96,10 +96,9 @@ class Direction:
         for axis, (terms, first) in enumerate(zip(self.terms, start, strict=True)):
             count = part.shape[part.ndim - ndim + axis]
             shape = (count,) + (1,) * (ndim - axis - 1)
-            term = terms[first : first + count].reshape(shape)
+            term = np.asarray(terms[first : first + count].reshape(shape), like=part)
             height = term if axis == 0 else height + term
-        added = np.asarray(self.scale * height, like=part)
-        values: NDArray[np.float64] = part.astype(np.float64) + added
+        values: NDArray[np.float64] = part.astype(np.float64) + self.scale * height
         return values
 
 

@@ -285,10 +285,13 @@ class PersistencePairs(DiagramResult[ArrayT]):
         if asked.exact:
             at = distinct_values(np.concatenate([host.births[kept], ends[kept]]))
         else:
-            finite = np.concatenate([host.births, ends])
-            finite = finite[np.isfinite(finite)]
-            bounds = (finite.min(), finite.max()) if finite.size else (None, None)
-            at = asked.over(lambda: bounds, ())
+
+            def find_range() -> tuple[Any, Any]:
+                values = np.concatenate([host.births, ends])
+                values = values[np.isfinite(values)]
+                return (values.min(), values.max()) if values.size else (None, None)
+
+            at = asked.over(find_range, ())
         grid = round_to_levels(at, ends.dtype, self.superlevel)
         values = np.zeros((len(rows), at.size), np.int64)
         for k, span in rows.items():

@@ -137,7 +137,8 @@ def compute_curve(
     mask = None if request.read_mask is None else request.read_mask()
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
-    if request.bounds is None and not at_once:  # those of the preview, also of a resumed job
+    # The preview and a resumed job must use the same thresholds.
+    if request.bounds is None and not at_once and isinstance(request.thresholds, int):
         request = replace(request, bounds=Field(full, mask).range)
     preview = None if progress.known else _preview(request, mask, at_once)
     if preview is not None:

@@ -98,7 +98,7 @@ class LayerChoice:
 
 
 class DockController:
-    """Follows the image layer of a session, and runs one job at a time.
+    """Follows a layer of a session, by default the image, and runs one job at a time.
 
     A change of the layers, of the displayed part or of the settings calls `request`, which starts
     the job of the dock. The dock shows the results as they come, or nothing but the reason why
@@ -116,7 +116,7 @@ class DockController:
         self.session = session_of(viewer)
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
-        self.choice = self.images  # of the layer that the job is of
+        self.choice = self.images  # of the layer that the job works on
         self.runner = Runner(description)
         self.runners = [self.runner]  # all of the dock, the first one of its job
         self.subject = ""  # what is shown: the layer, and the part of it

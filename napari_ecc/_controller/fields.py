@@ -57,7 +57,7 @@ class Field:
 
     @cached_property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest finite value, in memory."""
+        """The least and the greatest finite value of data in memory."""
         data = self.data if self.mask is None else self.data[self.mask]
         if data.dtype.kind == "f":
             ends = [data.min(initial=0), data.max(initial=0)]  # of no values, too
@@ -71,10 +71,10 @@ class Field:
         self, wanted: int | NDArray[np.float64], bounds: tuple[float, float] | None = None
     ) -> NDArray[np.float64]:
         """Return the thresholds, or so many between bounds or over the range of the values."""
-        if not isinstance(wanted, int):
+        if not isinstance(wanted, int | np.integer):
             return wanted
         low, high = bounds or self.range
-        return even_levels(low, high, wanted, whole=self.data.dtype.kind in "biu")
+        return even_levels(low, high, int(wanted), whole=self.data.dtype.kind in "biu")
 
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
@@ -162,11 +162,11 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
     It is None for data that are not in memory, which would be read for it once more, or without
     values in the range.
     """
-    from skimage.filters import threshold_otsu
-
     if is_lazy(field.data):
         yield Step(None)
         return
+    from skimage.filters import threshold_otsu
+
     step = max(1, round((field.data.size / MOST_SAMPLES) ** (1 / field.data.ndim)))
     sparse = (slice(None, None, step),) * field.data.ndim
     values = field.data[sparse]

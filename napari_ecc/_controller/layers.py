@@ -232,13 +232,13 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
     """
     shape = tuple(selection.full.shape)
     if isinstance(region, Shapes):
-        from skimage.draw import polygon2mask
-
         polygons = _polygons(image, selection, region)
         if not polygons:
             raise ValueError(f"“{region.name}” has no shapes yet. Draw one.")
 
         def filled() -> NDArray[np.bool_]:
+            from skimage.draw import polygon2mask
+
             mask = np.zeros(shape[-2:], np.bool_)
             for polygon in polygons:
                 mask |= polygon2mask(mask.shape, polygon)

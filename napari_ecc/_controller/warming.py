@@ -54,7 +54,7 @@ class _Compiler:
     def _work(self) -> None:
         while self._more.acquire():
             task, dtype, ndim = kernel = self._wanted.popleft()
-            with suppress(Exception):  # no such images: the job itself says why
+            with suppress(Exception):  # for example a dtype without kernels: the job says why
                 TASKS[task](np.ones((SIDE,) * ndim, dtype))
             self._ready[kernel].set()
 

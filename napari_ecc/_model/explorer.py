@@ -188,9 +188,9 @@ class Classes:
 class Tree:
     """The merge tree of objects, each in a row near those that it merges with.
 
-    `merges_with` are the numbers of older objects from 1 on, or 0; `parents` are less by one. An
-    object is followed by those that merge with it, and by theirs, those that merge first nearest,
-    so that no line to a parent crosses a bar.
+    `merges_with` are the numbers of older objects from 1 on, or 0; `parents` are
+    their indices, or -1. An object is followed by those that merge with it, and by theirs, those
+    that merge first nearest, so that no line to a parent crosses a bar.
     """
 
     def __init__(

@@ -147,6 +147,8 @@ class Plot(pg.PlotWidget):
         self.setMenuEnabled(False)
         self.plotItem.layout.setContentsMargins(0, MARGIN, MARGIN, 2)
         self.setLabels(bottom=x_label, left=y_label)
+        self._axes["left"].setWidth(LEFT)
+        self._axes["bottom"].setHeight(BOTTOM)
         self._view = self.getViewBox()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
         self._colours = PAPER
@@ -270,9 +272,10 @@ class Plot(pg.PlotWidget):
 
     def _write(self) -> None:
         """Write the legend and the state."""
-        self.plotItem.setVisible(not self.empty)
-        self._axes["left"].setWidth(LEFT)  # pyqtgraph sets both to 0 while the axes are hidden
-        self._axes["bottom"].setHeight(BOTTOM)
+        if self.plotItem.isVisible() == self.empty:
+            self.plotItem.setVisible(not self.empty)
+            self._axes["left"].setWidth(LEFT)  # pyqtgraph sets both to 0 while the axes are hidden
+            self._axes["bottom"].setHeight(BOTTOM)
         colours, legend = self._colours, () if self.empty else self._legend()
         lines = [
             (f"<span style='color: {mark.name()}'>●</span> {escape(text)}", colours.text)

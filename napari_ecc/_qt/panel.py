@@ -66,7 +66,7 @@ class Panel(QWidget):
         self._links = Links()
         self._links.callback(controller.close)
         self._docked = False
-        self.destroyed.connect(self._links.close)
+        self.destroyed.connect(partial(Links.close, self._links))  # holds them
         self.work = _WorkLine(controller)
         self.heading = QLabel(wordWrap=True)
         self.heading.linkActivated.connect(self._follow_link)

@@ -377,9 +377,11 @@ def _surface(
     height = min(height, max(MOST_ROWS, BLOCK_POINTS // (width * depth)))
     depth = min(depth, max(1, BLOCK_POINTS // (width * height)))
     count = worker_count(workers, first.size, bins[1] + 1)
-    counted = share(tiles(shape, (depth, height, width)), count_cells, count)
+    total, *others = share(tiles(shape, (depth, height, width)), count_cells, count)
+    for other in others:
+        total += other
     reached = np.zeros([top + 2 for top in tops], np.int64)
-    total = np.sum(counted, axis=0).reshape([top + 1 for top in tops])
+    total = total.reshape([top + 1 for top in tops])
     np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
     values = reached[np.ix_(*(plan.entered for plan in plans))]
     return -values if cubes and ndim == 3 else values

@@ -158,7 +158,7 @@ def _plan(
     # The range of places of the highest corner of a unit cube, for each axis. A group never enters
     # if all of its points are outside the image, or if it enters with the last of them and any is
     # outside. Therefore one range serves groups of every extent (``_tables`` in
-    # ``cpu/minkowski/launch.py``).
+    # ``cpu/cells.py``).
     begin = int(cells.every or not filtration.boundary.is_closed)
     places = [(begin, length + 1 - filtration.boundary.missing) for length in sizes]
     (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))

@@ -161,8 +161,10 @@ class Forest:
         of those that do not, if the histogram is empty; otherwise places are not known.
         """
         nodes, edges, pairs = self.joined()
-        by_key = np.argsort(edges.keys, kind="stable")
-        order = by_key if histogram.size else np.lexsort((edges.places, edges.keys))
+        if histogram.size:
+            order = np.argsort(edges.keys, kind="stable")
+        else:
+            order = np.lexsort((edges.places, edges.keys))
         _, more = join(nodes, edges, order, histogram)
         roots = nodes.tree == np.arange(nodes.tree.size)
         return np.concatenate([pairs, more]), nodes.places[roots]

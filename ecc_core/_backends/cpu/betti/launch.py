@@ -150,7 +150,7 @@ def grow(
 
 
 def cumulate(histogram: Values, plan: Plan, kind: Kind | None = None) -> Values:
-    """Count the components at each threshold; those of the complement without the frame."""
+    """Count what has entered at each threshold; components of the complement without the frame."""
     sign = -1 if kind and kind.complement else 1
     return sign * np.concatenate([[0], np.cumsum(histogram[::sign])])[plan.entered]
 
@@ -225,9 +225,11 @@ def persistence_pairs(
         field = laid_out(*narrowed(values, shown))
         return planar_pairs(field, dimensions, filtration, short=short)
     never = never_of(values, shown)
-    # The mask is read once: it may change meanwhile, and NumPy's boolean indices read it twice.
-    if filtration.nan == "raise" and (never if shown is None else never & shown.reshape(-1)).any():
-        raise ValueError(NAN_MESSAGE)
+    if filtration.nan == "raise" and values.dtype.kind == "f":
+        nan = np.isnan(values)
+        # Not `nan[shown]`: NumPy reads boolean indices twice, and the mask may change meanwhile.
+        if (nan if shown is None else nan & shown).any():
+            raise ValueError(NAN_MESSAGE)
     flat, found = values.reshape(-1), []
     for k in dimensions:
         if filtration.boundary.wraps:

@@ -115,7 +115,7 @@ class _Counting:
             self.kinds = [kind_of(filtration, complement=k > 0) for k in range(filtration.ndim)]
 
     def ordered(self, keys: Array, kind: Kind) -> Array:
-        """Return keys in the order in which points enter a forest, or those in that order."""
+        """Convert keys to the order in which points enter a forest of a kind, or back."""
         return keys.dtype.type(self.plans[-1].top) - keys if kind.complement else keys
 
     def lasting(self, births: Points, deaths: Points | None = None) -> Values:

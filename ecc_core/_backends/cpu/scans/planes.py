@@ -27,9 +27,10 @@ REGISTER = 512  # bits
 # Whether the target compresses bytes in registers; elsewhere LLVM's code is slow
 if config.CPU_FEATURES is not None:
     HAS_COMPRESS = "+avx512vbmi2" in config.CPU_FEATURES
+elif config.CPU_NAME in (None, "host"):
+    HAS_COMPRESS = bool(llvmlite.binding.get_host_cpu_features().get("avx512vbmi2", False))
 else:
-    features = llvmlite.binding.get_host_cpu_features()
-    HAS_COMPRESS = config.CPU_NAME in (None, "host") and features.get("avx512vbmi2", False)
+    HAS_COMPRESS = False
 
 
 @llvm.operation()

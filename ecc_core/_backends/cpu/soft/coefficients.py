@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 LARGEST = 1 << 18  # points of an image
 ALONE = 1 << 18  # points that do not pay for waking a thread
-FEW_POINTS = 1 << 15  # those of weights that do not
+FEW_POINTS = 1 << 15  # points of weights that do not
 
 
 def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Array:
