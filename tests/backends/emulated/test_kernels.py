@@ -642,3 +642,12 @@ def test_lines_with_masks_and_nan(emulator, superlevel, levels):
         check(emulator, images, levels, side, "counts", mask=shown, nan="omit")
     with pytest.raises(ValueError, match="NaN"):
         emulator.curve(images, levels, Filtration(1, 1, superlevel), mask)
+
+
+@pytest.mark.parametrize("width", [2**31, np.int64(2**31), -(2**31) - 1, 1.5])
+def test_structures_refuse_what_their_fields_cannot_hold(emulator, width):
+    """The kernels count the points of a row in 32 bits."""
+    with pytest.raises(OverflowError):
+        emulator.backend.samples.SAMPLES(width=width)
+    found = emulator.backend.samples.SAMPLES(width=2**31 - 1)
+    assert found.view(emulator.backend.samples.SAMPLES.dtype)["width"] == 2**31 - 1
