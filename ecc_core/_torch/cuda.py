@@ -133,10 +133,10 @@ def _exact_gradients(
 
 
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
-    """Whether the kernels can read these arguments of the operator, which bypass torch.
+    """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
-    Everything else goes through the operator of `curve.py`: compiled graphs, `torch.func`,
-    subclasses, float64.
+    It does not take float64, negated views or split ties. Compiled graphs, `torch.func` and
+    subclasses do not come here.
     """
     exact, empty = image.dtype == torch.float64, not (image.numel() and thresholds.numel())
     if exact or empty or others[-2] == "split":
@@ -150,7 +150,8 @@ def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
 def fused_curve(*args: Any) -> Tensor:
     """Curves (..., n) of images (..., spatial), with gradients, in as few launches as possible.
 
-    The arguments are those of the operator, which fuse, and then the number of spatial axes.
+    The arguments are those of the operator of `curve.py`, for which `fuses` is true, and then the
+    number of spatial axes.
     """
     tensors, options = args[:5], args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])

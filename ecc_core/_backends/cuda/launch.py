@@ -171,11 +171,11 @@ def _with_coefficients(
     *,
     for_host: bool = False,
 ) -> tuple[Any, ...]:
-    """Return what `finish` makes of coefficients, and of a flag whether NaN must be looked for.
+    """Return what `finish` makes of the coefficients of images, without the last of its results.
 
-    The last of its results is whether the flag is set. If the kernel has then taken a NaN for a
-    number, it is called again, or ValueError is raised. The flag is None, on the device, or may be
-    a Reply if `for_host`; :func:`is_set` reads all of them.
+    `finish` takes the coefficients and the flag of :func:`image_coefficients`, and its last result
+    is whether the flag is set. If so, and if the images contain NaN, ValueError is raised or, where
+    NaN is omitted, the coefficients are computed again by a kernel that omits it.
     """
     images = Images.of(view, filtration, mask)
     for scans in (not ("float" in images.variant.element and is_capturing()), False):

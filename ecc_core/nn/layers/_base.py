@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
-from torch.nn.functional import normalize, softplus
+from torch.nn import functional as torch_functional
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core._request.thresholds import as_count
@@ -117,7 +117,7 @@ class EulerLayer(nn.Module):
     @property
     def directions(self) -> Tensor:
         """Unit vectors, of shape (k, n_spatial)."""
-        return normalize(self.free_directions, dim=-1)
+        return torch_functional.normalize(self.free_directions, dim=-1)
 
     def extra_repr(self) -> str:
         """Describe sizes and settings."""
@@ -341,11 +341,11 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     if by_kernels and bypasses_torch((free, step)):
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
         return found
-    return _in_torch(free, step)
+    return _increasing_in_torch(free, step)
 
 
-def _in_torch(free: Tensor, step: Tensor) -> Tensor:
-    return step * torch.cat([free[:1], softplus(free[1:])]).cumsum(0)
+def _increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
+    return step * torch.cat([free[:1], torch_functional.softplus(free[1:])]).cumsum(0)
 
 
 class _Increasing(torch.autograd.Function):
@@ -366,7 +366,7 @@ class _Increasing(torch.autograd.Function):
 
             return soft.increasing_gradients(free, step, gradient.contiguous()), None
         with torch.enable_grad():
-            levels = _in_torch(free, step)
+            levels = _increasing_in_torch(free, step)
         return *torch.autograd.grad(levels, free, gradient, create_graph=True), None
 
 
