@@ -37,7 +37,7 @@ class Request(NamedTuple):
     """What a backend computes."""
 
     name: str
-    """As messages call the image."""
+    """The image's name in messages."""
     origin: Origin
     geometry: Geometry
     filtration: Filtration
@@ -67,8 +67,9 @@ class Request(NamedTuple):
     ) -> Self:
         """Check the arguments of a public function; `options` are those of `layout_of`.
 
-        The image must be where one of the origin `like` is. `no_exact` ends the message where
-        "exact" is refused; None: it is not, except with batch axes.
+        The image must be on the device of the origin `like`, if there is one. The thresholds
+        "exact" are refused by a message that ends with `no_exact`; with None only if there are
+        batch axes.
         """
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)
@@ -108,9 +109,9 @@ class Request(NamedTuple):
         return self.levels.over(self.find_range, self.geometry.spatial)
 
     def kept(self) -> tuple[Any, ...]:
-        """Return the number of points of each image that are neither masked nor NaN.
+        """Return the number of points of each image that are not masked, nor NaN that is omitted.
 
-        Those of a dask array are 0-d arrays unless all points are kept.
+        Of a dask array with a mask or omitted NaN these are 0-d dask arrays.
         """
         images, shown, geometry = self.images, self.mask, self.geometry
         count = math.prod(geometry.batch)

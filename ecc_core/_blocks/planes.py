@@ -71,8 +71,9 @@ class BlockSums(NamedTuple):
     own: NDArray[np.int64]
     """Curve or table of the block on its own."""
     first: tuple[Box, ...]
+    """The block's first plane across each spatial axis, of thickness 1."""
     last: tuple[Box, ...]
-    """For each spatial axis the block's first and last plane, of thickness 1."""
+    """Its last planes, likewise."""
 
 
 def outermost(box: Box, at: slice) -> tuple[Box, ...]:

@@ -46,8 +46,9 @@ class Group(NamedTuple):
     column: tuple[slice, ...]
     """Which blocks the column has along the spatial axes."""
     first: int
+    """The place of the group's first block in the C order of the column."""
     stop: int
-    """The group's blocks in the C order of the column."""
+    """The place behind its last block."""
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""

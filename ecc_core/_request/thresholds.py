@@ -34,7 +34,7 @@ class Thresholds:
     exact: bool = False
     """Whether every level at which the curve changes is requested."""
     range_name: str = "range"
-    """As messages call what they span."""
+    """The name of their range in messages."""
 
     @property
     def needs_range(self) -> bool:
@@ -61,8 +61,8 @@ class Thresholds:
     ) -> None:
         """Warn if hardly any of the thresholds given lies among the values of the image.
 
-        A few values of the first curve tell whether that may be, so that the range of the image is
-        rarely looked for.
+        The range of the image is only computed if a few values of the first curve suggest that this
+        may be so.
         """
         if self.needs_range or at.size < 3 or values.size == 0:
             return
@@ -85,7 +85,7 @@ def parse_thresholds(
 ) -> Thresholds:
     """Return the arguments `thresholds` and `range`, on the host.
 
-    `no_exact` ends the message where "exact" is refused; None allows it. The range of
+    "exact" is refused by a message that ends with `no_exact`; None allows it. The range of
     "thresholds_first" is called "range_first".
     """
     range_name = name.replace("thresholds", "range").replace("heights", "range")

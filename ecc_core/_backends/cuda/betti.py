@@ -285,10 +285,10 @@ class Forests:
         return self.counted
 
     def pairs(self, index: int) -> tuple[Any, Any]:
-        """Return the places at which classes of a kind begin and end, or -1: int64.
+        """Return the points at which classes of a kind are born and die, or -1: int64.
 
-        The frame of a complement is left out. A class ends where a component of the complement
-        begins, and begins where it ends.
+        A class that is a component of the complement is born where this component ends and dies
+        where it begins. The frame, which never ends, is left out.
         """
         first, labels = int(self.kinds[index].complement), self.labels[index]
         _, listed = self._counts(index)

@@ -144,13 +144,11 @@ class Regions:
         few: bool,
         ranked: Ranked | None = None,
     ) -> tuple[tuple[Any, Any, bool], int, int]:
-        """Return up to `room` regions, the number of all, and the largest label without a row or 0.
+        """Count regions: the labels from 1 to `rows`, or those that are `ranked`, one row each.
 
-        Regions are the labels that occur, increasing, their curves at the levels, int64, and
-        whether a labelled point is NaN.
-
-        `few`: whether blocks count in shared memory first. There are so many `rows` of counts, for
-        labels from 1 on, or for those that are `ranked`.
+        Returns the labels that occur, increasing, and their curves at the levels, for at most
+        `room` regions, and whether a labelled point is NaN; then the number of all regions, and the
+        largest label without a row, or 0. If `few`, blocks count in shared memory first.
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
         levels, label = self._bins - 1, self._label
