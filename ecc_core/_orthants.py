@@ -33,10 +33,8 @@ ORTHANTS = 8
 class Directions(NamedTuple):
     """Directions in the order of their orthants."""
 
-    vectors: Floats
-    """(k, 3), zero along axes that the image does not have."""
-    order: NDArray[np.intp]
-    """Index of each among the caller's directions."""
+    vectors: Floats  # (k, 3), zero along axes that the image does not have
+    order: NDArray[np.intp]  # index of each among the caller's directions
     orthant: NDArray[np.int64]
 
 
@@ -47,8 +45,7 @@ class Frame(NamedTuple):
     shape: tuple[int, ...]
     cubes: bool
     positions: tuple[Floats, ...]
-    reach: float
-    """A bound on the magnitude of any height."""
+    reach: float  # a bound on the magnitude of any height
 
     @property
     def sign(self) -> int:

@@ -36,18 +36,14 @@ def check_eager(array: Any, name: str = "image") -> None:
 class Request(NamedTuple):
     """What a backend computes."""
 
-    name: str
-    """The image's name in messages."""
+    name: str  # the image's name in messages
     origin: Origin
     geometry: Geometry
     filtration: Filtration
     levels: Thresholds
-    images: Any
-    """(images, *spatial)"""
-    mask: Any
-    """Of the same shape, or None."""
-    labels: Any
-    """Of the spatial shape, 0 where the image is masked; or None."""
+    images: Any  # (images, *spatial)
+    mask: Any  # of the same shape, or None
+    labels: Any  # of the spatial shape, 0 where the image is masked; or None
     workers: int | None
 
     @classmethod

@@ -40,8 +40,7 @@ class Betti(Quantity):
 
     result: ClassVar[Any] = BettiCurves
     name: ClassVar[str] = "betti_pieces"
-    more: ClassVar[int] = 0
-    """Curves besides one for each axis."""
+    more: ClassVar[int] = 0  # curves besides one for each axis
 
     @property
     def options(self) -> dict[str, Any]:

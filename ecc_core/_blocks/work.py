@@ -41,14 +41,10 @@ RegionT = TypeVar("RegionT")
 class Group(NamedTuple):
     """Consecutive blocks of a column, whose contributions are added."""
 
-    images: Index
-    """Index of the blocks along the batch axes."""
-    column: tuple[slice, ...]
-    """Which blocks the column has along the spatial axes."""
-    first: int
-    """The place of the group's first block in the C order of the column."""
-    stop: int
-    """The place behind its last block."""
+    images: Index  # index of the blocks along the batch axes
+    column: tuple[slice, ...]  # which blocks the column has along the spatial axes
+    first: int  # the place of the group's first block in the C order of the column
+    stop: int  # the place behind its last block
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""

@@ -36,10 +36,8 @@ DIRECTIONS = {2: (2, 4), 3: (3, 13)}
 class Cells:
     """Groups of neighbouring points, anywhere in an image."""
 
-    groups: tuple[tuple[Offset, ...], ...]
-    """The points of each kind of group, within a unit cube."""
-    every: bool
-    """Whether a group enters with the last of its points, rather than with the first."""
+    groups: tuple[tuple[Offset, ...], ...]  # the points of each kind of group, within a unit cube
+    every: bool  # whether a group enters with the last of its points, rather than with the first
     boxes: bool = False
     """Whether the groups are all boxes of one or two points along each axis, in C order: the cells
     of V if they enter with the last point, otherwise of T."""

@@ -26,10 +26,8 @@ class Boundary:
     name: str
     planes: tuple[Planes, Planes] = ((), ())
     """What the curve of V and that of T have more than that of the closed image."""
-    missing: int = 0
-    """Points at the end of each axis whose own cells do not count."""
-    wraps: bool = False
-    """Whether opposite sides touch."""
+    missing: int = 0  # points at the end of each axis whose own cells do not count
+    wraps: bool = False  # whether opposite sides touch
 
     @property
     def is_closed(self) -> bool:
@@ -106,17 +104,13 @@ class Direction:
 class Filtration:
     """A filtration of images."""
 
-    ndim: int
-    """Number of spatial axes."""
+    ndim: int  # number of spatial axes
     connectivity: int
     """1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
     are the same, and called 1."""
-    superlevel: bool = False
-    """Whether points enter from high to low."""
-    nan: str = "raise"
-    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
-    direction: Direction | None = None
-    """The term that is added to the image."""
+    superlevel: bool = False  # whether points enter from high to low
+    nan: str = "raise"  # whether NaN is an error ("raise"), or points with NaN never enter ("omit")
+    direction: Direction | None = None  # the term that is added to the image
     boundary: Boundary = CLOSED
 
     @property

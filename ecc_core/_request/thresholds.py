@@ -25,16 +25,12 @@ FEW = 50  # fewer than one threshold in this many is hardly any
 class Thresholds:
     """The requested thresholds."""
 
-    array: Array | None = None
-    """Increasing, without NaN."""
-    count: int = 0
-    """Number of evenly spaced thresholds, if there is no array."""
+    array: Array | None = None  # increasing, without NaN
+    count: int = 0  # number of evenly spaced thresholds, if there is no array
     bounds: tuple[Number, Number] | None = None
     """Their range; None for the range of the image's values."""
-    exact: bool = False
-    """Whether every level at which the curve changes is requested."""
-    range_name: str = "range"
-    """The name of their range in messages."""
+    exact: bool = False  # whether every level at which the curve changes is requested
+    range_name: str = "range"  # the name of their range in messages
 
     @property
     def needs_range(self) -> bool:

@@ -22,10 +22,8 @@ class ImageList:
     """Arrays, or paths of files, which are read each time."""
 
     items: list[Any]
-    shape: tuple[int, ...] | None = None
-    """That of all images, if they must have one."""
-    batched: bool = False
-    """Whether each image is a batch of one."""
+    shape: tuple[int, ...] | None = None  # that of all images, if they must have one
+    batched: bool = False  # whether each image is a batch of one
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         for i, item in enumerate(self.items):
@@ -41,10 +39,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     A transformer says what it computes of an image, where, and which features these are.
     """
 
-    _prefix: ClassVar[str]
-    """How the names of features begin."""
-    _negative: ClassVar[bool] = True
-    """Whether images can have negative values."""
+    _prefix: ClassVar[str]  # how the names of features begin
+    _negative: ClassVar[bool] = True  # whether images can have negative values
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
     thresholds_: NDArray[Any]
