@@ -447,12 +447,7 @@ def persistence_pairs(
 
 def _indices(points: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the indices of points in C order, (k, d); -1 for -1."""
-    found = np.empty_like(points, np.int64, shape=(points.size, len(shape)))
-    rest = points
-    for axis in reversed(range(1, len(shape))):
-        rest, inner = rest // shape[axis], rest
-        found[:, axis] = inner - rest * shape[axis]
-    found[:, 0] = rest
+    found = np.stack(np.unravel_index(np.maximum(points, 0), shape), axis=1)
     found[points < 0] = -1
     return found
 

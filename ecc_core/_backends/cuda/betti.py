@@ -35,12 +35,7 @@ BOX_BLOCKS = 64  # that share a box
 
 
 def betti_curves(
-    image: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, thresholds: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
     """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
     ndim, superlevel = filtration.ndim, filtration.superlevel
@@ -63,11 +58,7 @@ def betti_curves(
 
 
 def exact_betti_curves(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
     """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as view:
@@ -91,7 +82,7 @@ def persistence_pairs(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> list[tuple[Any, Any]]:
     """Return the points at which classes of an image (batch of 1) are born and die, by birth."""
     last = filtration.ndim - 1
@@ -141,12 +132,7 @@ def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
 
 
 def region_betti_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
 

@@ -42,7 +42,7 @@ def cell_counts(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Counts:
     """Return the numbers of cells at sorted thresholds, (images, kinds, n) int64."""
     with adopt(image) as view:
@@ -70,7 +70,7 @@ def region_cell_counts(
     cells: Cells,
     filtration: Filtration,
     *,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> tuple[Any, Counts]:
     """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
     with adopt(image) as view:

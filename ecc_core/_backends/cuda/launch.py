@@ -50,7 +50,7 @@ from ecc_core._backends.cuda.regions import region_curves as region_curves
 from ecc_core._backends.cuda.rules import UNIFORM
 from ecc_core._backends.cuda.samples import DATA, Images, find_range, plan_range
 from ecc_core._backends.cuda.scan import Number, Scan, pick_levels, plan_scan, scan_of
-from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
@@ -61,7 +61,7 @@ def curve(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
     own: tuple[int, int] | None = None,
 ) -> Any:
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64.
@@ -79,12 +79,7 @@ def curve(
 
 
 def number(
-    image: Any,
-    level: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, level: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> int:
     """Euler characteristic of the only image of a batch at one level, (1,)."""
     with adopt(curve(image, level, filtration, mask=mask)) as values:
@@ -147,11 +142,7 @@ def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
 
 
 def coefficients(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as view:
@@ -189,11 +180,7 @@ def _with_coefficients(
 
 
 def exact_curve(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as view:
@@ -207,7 +194,9 @@ def exact_curve(
             sums = as_cupy(curve(view.array, levels, filtration, mask=mask))[0]
             found = changes(cupy.asarray(levels), sums, superlevel)
             return tuple(view.wrap(array) for array in found)
-        values = numbers(view) if direction is None else _directed(view.array, direction)
+        values = numbers(view)
+        if direction is not None:
+            values = direction.add(view.array, (0,) * filtration.ndim)
         narrow = values.dtype == np.float16
         given = values.astype(np.float32) if narrow else values
 
@@ -221,11 +210,7 @@ def exact_curve(
 
 
 def value_range(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked, or (None, None)."""
     with adopt(image) as view:
@@ -233,16 +218,6 @@ def value_range(
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return low, high
-
-
-def _directed(array: Any, direction: Direction) -> Any:
-    """Return the image plus a * <u, x> in float64, added in the order of `Direction.add`."""
-    ndim = len(direction.terms)
-    height: Any = None
-    for axis, terms in enumerate(direction.terms):
-        term = cupy.asarray(terms).reshape((-1,) + (1,) * (ndim - axis - 1))
-        height = term if height is None else height + term
-    return array.astype(np.float64) + direction.scale * height
 
 
 EVEN = Struct("even.cu", "Even")

@@ -209,12 +209,7 @@ def _with_margin(count: int) -> int:
 
 
 def region_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as view:

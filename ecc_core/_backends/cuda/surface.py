@@ -35,7 +35,7 @@ def surface(
     filtrations: tuple[Filtration, Filtration],
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the Euler characteristics of the intersections, (images, n, m) int64."""
     with adopt(first) as one, adopt(second) as other:

@@ -66,7 +66,7 @@ def weighted_transform(
     heights: Floats,
     spacing: Floats,
     connectivity: int,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transform (directions, heights) of int64 or float64 weights, in their dtype.
 
@@ -249,7 +249,7 @@ def region_transforms(
     directions: Floats,
     heights: Floats,
     scales: Floats | None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transforms (regions, directions, heights), int64.
 

@@ -49,7 +49,7 @@ def mask_transform(
     heights: Floats,
     spacing: Floats,
     connectivity: int,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transform (directions, heights) of a mask, int64."""
     shape = len(directions), heights.size
