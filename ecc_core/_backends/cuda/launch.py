@@ -196,7 +196,7 @@ def exact_curve(
             return tuple(view.wrap(array) for array in found)
         values = numbers(view)
         if direction is not None:
-            values = direction.add(view.array, (0,) * filtration.ndim)
+            values = direction.add(values, (0,) * filtration.ndim)
         narrow = values.dtype == np.float16
         given = values.astype(np.float32) if narrow else values
 
