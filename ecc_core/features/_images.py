@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 
+PASSED = "connectivity", "superlevel", "spacing", "normalize", "workers"  # to the functions
+
 
 @dataclass(frozen=True)
 class ImageList:
@@ -56,6 +58,10 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _result(self, image: Any, *at: Any) -> Any:
         """Return the curves or the transform of an image; `at` ends with a range."""
         raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        """Return the parameters that the functions of images take as they are."""
+        return {name: value for name, value in vars(self).items() if name in PASSED}
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""
