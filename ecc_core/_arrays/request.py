@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
-from ecc_core._request.filtration import Filtration, direction_of, filtration_of
+from ecc_core._request.filtration import Filtration, check_boundary, direction_of, filtration_of
 from ecc_core._request.image import (
     Geometry,
+    all_axes,
     geometry_by_axis,
     image_named,
     looks_thin,
@@ -152,6 +153,16 @@ def layout_of(
     geometry = geometry_by_axis(shape, axis, name)
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
     return geometry, filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+
+
+def single_request(image: Any, axis: Any, boundary: Any, **options: Any) -> Request:
+    """Check the arguments of a function of one image in memory that ends or is periodic."""
+    check_eager(image)
+    check_boundary(boundary, "betti")
+    axis = all_axes(image) if axis is None else axis
+    request = Request.of(image, axis=axis, boundary=boundary, **options)
+    request.geometry.check_single()
+    return request
 
 
 class Plan(NamedTuple):

@@ -147,7 +147,6 @@ def filtration_of(
     direction: Direction | None = None,
     boundary: Any = "closed",
 ) -> Filtration:
-    """Return the filtration that the arguments describe."""
     try:
         found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
     except TypeError:  # arguments without a hash
@@ -167,7 +166,6 @@ def filtrations_of(
 
 
 def flag_pair(superlevel: Any) -> Sequence[Any]:
-    """One flag for each of two images."""
     pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
     if len(pair) != 2:
         raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")
@@ -205,7 +203,6 @@ def check_connectivity(connectivity: Any, ndim: int) -> int:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False."""
     if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
         return bool(value)
     raise TypeError(f"`{name}` must be True or False, got {value!r}")
@@ -287,7 +284,6 @@ def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
 
 
 def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
-    """Return an array of real numbers."""
     try:
         array = np.asarray(given)
     except ValueError:

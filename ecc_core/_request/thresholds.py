@@ -18,6 +18,7 @@ Number = int | float
 KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, are kept
 SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
 SCALE = 2.0**200
+LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 FEW = 50  # fewer than one threshold in this many is hardly any
 
 
@@ -192,7 +193,6 @@ def _is_float(number: Number) -> bool:
 
 
 def _number(value: Any) -> Number:
-    """Return a scalar as a Python number."""
     if type(value) in (int, float):
         return value  # type: ignore[no-any-return]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
@@ -203,7 +203,6 @@ def _number(value: Any) -> Number:
 
 
 def check_range(bounds: Any, name: str = "range") -> tuple[Number, Number]:
-    """Return two finite numbers in order."""
     try:
         low, high = map(_number, bounds)
         finite = math.isfinite(low) and math.isfinite(high)
