@@ -13,8 +13,6 @@ Kernels see three axes (slices, rows, columns); images of fewer axes have the le
 length 1. Orthants are numbered by the bits (slices, rows, columns) of negative signs.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 from typing import NamedTuple

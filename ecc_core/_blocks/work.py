@@ -159,7 +159,6 @@ class Work:
         return values if self.regions else values.reshape((*own.batch, values.shape[-1]))
 
     def sum(self, shares: Sequence[Values]) -> Values:
-        """Return the sum of shares."""
         return add_tables(shares) if self.regions else add(shares)
 
     def groups(self, size: int, side: int) -> list[Group]:

@@ -3,8 +3,6 @@
 Curves of plain tensors take a shorter path around the operator.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +32,6 @@ def arguments(images: SoftImages, fill: bool = False) -> Arguments:
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves, their derivatives by thresholds and sharpness, and coefficients."""
     given = arguments(images)
     values, thresholds = given.values, given.thresholds
     kept = values.new_empty((len(values), given.points if keep else 0), dtype=torch.int8)
@@ -63,8 +60,11 @@ def gradient(
     """Gradient of the images, in `dtype`."""
     given = arguments(images, fill=split)
     values = given.values
-    if split:
-        weights = _split_weights(given)
+    if split:  # cells are divided between points of equal values
+        wide = values if values.dtype == torch.float64 else values.float()
+        signed = -wide if given.superlevel else wide
+        weights = split_coefficients(signed, given.connectivity)
+        weights = weights.masked_fill(signed.isposinf(), 0).flatten(1)
     else:
         weights = coefficients.contiguous() if coefficients.numel() else soft.coefficients(given)
     if values.dtype == torch.float64:
@@ -84,14 +84,6 @@ def _points(given: Arguments, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Values (batch, points) of the sublevel filtration, their weights, and the levels."""
     values, levels = given.values.flatten(1), given.thresholds
     return (-values, weights, -levels) if given.superlevel else (values, weights, levels)
-
-
-def _split_weights(given: Arguments) -> Tensor:
-    """Coefficients (batch, points) of which cells are divided between points of equal values."""
-    values = given.values if given.values.dtype == torch.float64 else given.values.float()
-    values = -values if given.superlevel else values
-    weights = split_coefficients(values, given.connectivity)
-    return weights.masked_fill(values.isposinf(), 0).flatten(1)
 
 
 def _exact_curves(

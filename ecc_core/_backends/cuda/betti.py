@@ -6,8 +6,6 @@ several components can join basins. The edges at these points are added to a for
 all threads at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +35,6 @@ BOX_BLOCKS = 64  # that share a box
 def betti_curves(
     image: Any, thresholds: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
-    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
     ndim, superlevel = filtration.ndim, filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
     with adopt(image) as view:
@@ -60,7 +57,6 @@ def betti_curves(
 def exact_betti_curves(
     image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
             levels = every_value(view.element)
@@ -84,7 +80,6 @@ def persistence_pairs(
     mask: Any = None,
     workers: int | None = None,
 ) -> list[tuple[Any, Any]]:
-    """Return the points at which classes of an image (batch of 1) are born and die, by birth."""
     last = filtration.ndim - 1
     if any(0 < k < last for k in dimensions):
         raise BackendError(
@@ -119,7 +114,7 @@ def _ranks(values: Any, shown: Any, superlevel: bool) -> tuple[Any, int]:
     return ranks, never
 
 
-def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
+def _lasting(forests: "Forests", index: int) -> tuple[Any, Any]:
     """Return where classes that last are born and die, by birth; -1 if they do not die."""
     births, deaths = forests.pairs(index)
     keys = forests.codes.ravel()

@@ -4,8 +4,6 @@ Thresholds are rounded to values of the image's type, copied to the device, and 
 which a kernel finds the bin of a value (``rules.py``).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Coefficients of images, their sums in bins, and curves of any number of thresholds by these."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The kernels in `source/` as Python sees them: structures, options and compiled functions."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping
@@ -46,8 +44,8 @@ class Struct:
         found = np.zeros(1, self.dtype)
         found[0] = tuple((self._zero | fields).values())
         for name, value in fields.items():  # NumPy would drop fractions, and NumPy 1 wraps integers
-            kept = found[0][name]
-            if kept.dtype.kind in "iu" and not np.array_equal(kept, value):
+            kept = found[name][0]
+            if kept.dtype.kind in "iu" and not (kept == value).all():
                 raise OverflowError(f"`{name}` of a kernel must fit {kept.dtype}, got {value}")
         return found.view(np.int32 if self.dtype.itemsize % 8 else np.int64)
 

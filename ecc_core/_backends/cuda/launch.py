@@ -6,8 +6,6 @@ waits for the device only if something depends on the data: whether floats conta
 the values, the levels of an exact curve, or the regions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -81,7 +79,6 @@ def curve(
 def number(
     image: Any, level: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> int:
-    """Euler characteristic of the only image of a batch at one level, (1,)."""
     with adopt(curve(image, level, filtration, mask=mask)) as values:
         return int(on_host(values.array)[0, 0])
 
@@ -144,7 +141,6 @@ def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
 def coefficients(
     image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
-    """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as view:
 
         def finish(found: Any, flag: Any) -> tuple[Any, bool]:
@@ -182,7 +178,6 @@ def _with_coefficients(
 def exact_curve(
     image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as view:
         superlevel, direction = filtration.superlevel, filtration.direction
         if not filtration.boundary.is_closed:
@@ -212,7 +207,6 @@ def exact_curve(
 def value_range(
     image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Smallest and largest finite value that is not masked, or (None, None)."""
     with adopt(image) as view:
         low, high, nan = find_range(Images.of(view, filtration, as_cupy(mask)))
         if nan and filtration.nan == "raise":

@@ -1,7 +1,5 @@
 """Curves of labelled regions: which labels occur, the number of each region, and its counts."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -211,7 +209,6 @@ def _with_margin(count: int) -> int:
 def region_curves(
     image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as view:
         given = as_cupy(labels)
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)

@@ -7,8 +7,6 @@ The kernels of pairs compare codes instead of values. Codes of different bins di
 in the order of the bins.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

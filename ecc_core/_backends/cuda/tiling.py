@@ -1,7 +1,5 @@
 """How an image is divided into units of work that fill the device evenly."""
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 from typing import NamedTuple

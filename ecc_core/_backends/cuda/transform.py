@@ -4,8 +4,6 @@ Everything runs on the current device and stream. Bins are integers even if weig
 results do not differ between runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator

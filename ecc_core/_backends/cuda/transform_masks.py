@@ -1,7 +1,5 @@
 """The transform of a mask on the device: its planes of bits, and how blocks count them."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from itertools import pairwise

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as torch_functional
 
+from ecc_core._arrays import given_on_host
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core._request.thresholds import as_count
+from ecc_core._request.thresholds import as_count, parse_thresholds
 from ecc_core._torch.operators import bypasses_torch, is_plain
 from ecc_core.nn import _arguments, functional
 from ecc_core.transforms import unit_vectors
@@ -62,8 +64,16 @@ class EulerLayer(nn.Module):
     def _add_levels(
         self, name: str, levels: int | ArrayLike, bounds: Range | None, learn: bool
     ) -> float | None:
-        """Set up thresholds or heights. Return their mean spacing, None if it is not defined."""
-        values, gap = _arguments.as_levels(levels, bounds, name, learn)
+        """Set up thresholds or heights. Return their mean spacing if it is positive and finite."""
+        given = parse_thresholds(given_on_host(levels), bounds, name=name, no_exact="")
+        if given.needs_range:
+            raise ValueError(f"`range` must be given where `{name}` is an int, got None")
+        values = given.over(lambda: (None, None), ()).astype(np.float64)
+        low, high = given.bounds or ((values[0], values[-1]) if values.size else (0.0, 0.0))
+        if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
+            raise ValueError(f"`{name}` must be finite and distinct to be learned, got {values}")
+        mean = float(high - low) / max(values.size - 1, 1)
+        gap = mean if 0 < mean < math.inf else None
         if not learn:
             self._add_state(f"fixed_{name}", values, learn)
             return gap
