@@ -128,12 +128,16 @@ def bordered_exact_curve(
         found.append(exact_curve(values, flat, mask=shown[0] if shown else None, **options)[0])
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
-    changed = np.empty_like(values, dtype=np.bool_)
-    if filtration.superlevel:
-        changed[:-1], changed[-1:] = values[:-1] != values[1:], values[-1:] != 0
-    else:
-        changed[1:], changed[:1] = values[1:] != values[:-1], values[:1] != 0
-    return levels[changed], values[changed]
+    return changes(levels, values, filtration.superlevel)
+
+
+def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
+    """Return the levels at which values, (n,) or (k, n), differ from those before, and these."""
+    nothing = np.zeros_like(values[..., :1])
+    before = [values[..., 1:], nothing] if superlevel else [nothing, values[..., :-1]]
+    changed = values != np.concatenate(before, axis=-1)
+    kept = changed.any(axis=0) if changed.ndim > 1 else changed
+    return levels[kept], values[..., kept]
 
 
 def stretch(array: Any, shape: list[int]) -> Any:

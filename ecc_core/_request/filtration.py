@@ -233,7 +233,14 @@ def direction_of(
         check_unused("without `direction`", direction_scale=scale, spacing=spacing)
         return None
     ndim = len(shape)
-    unit = check_direction(direction, ndim)
+    array = as_numbers(direction, "direction")
+    if array.shape != (ndim,):
+        raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
+    vector = array.astype(np.float64)
+    if not np.isfinite(vector).all() or not vector.any():
+        raise ValueError(f"`direction` must be finite and not zero, got {array}")
+    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
+    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
     steps = check_spacing(spacing, ndim)
     factor = 1.0 if scale is None else check_scale(scale)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -244,19 +251,6 @@ def direction_of(
             f"got {factor} and {steps}"
         )
     return Direction(tuple(unit.tolist()), factor, tuple(steps.tolist()), shape)
-
-
-def check_direction(direction: Any, ndim: int) -> NDArray[np.float64]:
-    """Return a unit vector with one component for each spatial axis."""
-    array = as_numbers(direction, "direction")
-    if array.shape != (ndim,):
-        raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
-    vector = array.astype(np.float64)
-    if not np.isfinite(vector).all() or not vector.any():
-        raise ValueError(f"`direction` must be finite and not zero, got {array}")
-    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
-    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
-    return unit
 
 
 def check_scale(scale: Any) -> float:

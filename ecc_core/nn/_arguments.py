@@ -20,7 +20,6 @@ INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
-MANY = 1 << 20
 SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
 
 
@@ -173,17 +172,6 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
     if shown.shape == image.shape:
         return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
     return shown[None]
-
-
-def bounds_of(data: Tensor, quantiles: tuple[float, float]) -> tuple[float, float]:
-    """Two distinct quantiles of the finite values, estimated from about a million of them."""
-    values = data.detach().flatten()
-    values = values[:: -(-values.numel() // MANY) or 1]
-    values = values[values.isfinite()].double()
-    if values.numel() == 0:
-        raise ValueError("`data` must have finite values, got none")
-    low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
-    return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
 def log_of(number: Any, name: str) -> float:

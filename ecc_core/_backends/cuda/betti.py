@@ -13,6 +13,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import changes
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
@@ -64,12 +65,8 @@ def exact_betti_curves(
             values = numbers(view).ravel()
             levels = cupy.unique(values[~cupy.isnan(values)]).get()
         found = as_cupy(betti_curves(image, levels, filtration, mask=mask))[0]
-        ordered = found[:, ::-1] if filtration.superlevel else found
-        before = cupy.concatenate([cupy.zeros_like(ordered[:, :1]), ordered[:, :-1]], axis=1)
-        changed = (ordered != before).any(axis=0)
-        kept = cupy.flatnonzero(changed[::-1] if filtration.superlevel else changed)
-        at = view.wrap_levels(cupy.asarray(levels)[kept])
-        return at, view.wrap(cupy.ascontiguousarray(found[:, kept]))
+        at, changed = changes(cupy.asarray(levels), found, filtration.superlevel)
+        return view.wrap_levels(at), view.wrap(cupy.ascontiguousarray(changed))
 
 
 def persistence_pairs(

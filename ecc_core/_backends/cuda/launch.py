@@ -14,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, changes
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     Placement,
@@ -35,7 +35,6 @@ from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import is_set, take_reply
 from ecc_core._backends.cuda.coefficients import (
     EVERY_VALUE,
-    changes,
     counted_curves,
     every_value,
     image_coefficients,

@@ -21,6 +21,7 @@ from ecc_core.transforms import unit_vectors
 Range = tuple[float, float]
 Hard = Literal["forward"]
 Normalize = Literal["side", "batch"]
+MANY = 1 << 20  # values, from about which quantiles are estimated
 
 
 class EulerLayer(nn.Module):
@@ -227,7 +228,14 @@ class CalibratedLayer(EulerLayer):
         """
         if not self._needs_calibration():
             return
-        low, high = _arguments.bounds_of(data, quantiles)
+        values = data.detach().flatten()
+        values = values[:: -(-values.numel() // MANY) or 1]
+        values = values[values.isfinite()].double()
+        if values.numel() == 0:
+            raise ValueError("`data` must have finite values, got none")
+        low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
+        if low == high:
+            low, high = low - 0.5, high + 0.5
         if not self._estimates_range:
             low, high = self.thresholds[0].item(), self.thresholds[-1].item()
         if self._estimates_scale:
