@@ -1,7 +1,5 @@
 """Directions to sample, and what is computed from finished transforms, in plain NumPy."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 
@@ -47,10 +45,8 @@ def _sphere(n: int) -> Floats:
 
 def height_weights(heights: Floats) -> Floats:
     """Weights of the trapezoidal rule."""
-    steps = np.diff(heights)
-    weights = np.zeros_like(heights)
-    weights[:-1] += steps / 2
-    weights[1:] += steps / 2
+    half = np.diff(heights) / 2
+    weights: Floats = np.append(half, 0) + np.append(0, half)
     return weights
 
 

@@ -5,31 +5,9 @@ from types import ModuleType
 
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or raise an error that names the extra that installs it.
+    """Import a module, or raise ImportError with the extra of napari-ecc that installs it.
 
-    Parameters
-    ----------
-    module : str
-        Full name of the module, such as ``"pyarrow.parquet"``.
-    extra : str
-        The extra of napari-ecc that installs it.
-    purpose : str
-        What it is needed for, the start of the error's sentence.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If the module's library is not installed.
-
-    Examples
-    --------
-    >>> from ecc_core._optional import import_optional
-    >>> import_optional("json", extra="io", purpose="JSON").__name__
-    'json'
+    `purpose` is what the module is needed for, the beginning of the message.
     """
     try:
         return importlib.import_module(module)

@@ -13,8 +13,6 @@ Kernels see three axes (slices, rows, columns); images of fewer axes have the le
 length 1. Orthants are numbered by the bits (slices, rows, columns) of negative signs.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 from typing import NamedTuple
@@ -33,10 +31,8 @@ ORTHANTS = 8
 class Directions(NamedTuple):
     """Directions in the order of their orthants."""
 
-    vectors: Floats
-    """(k, 3), zero along axes that the image does not have."""
-    order: NDArray[np.intp]
-    """Index of each among the caller's directions."""
+    vectors: Floats  # (k, 3), zero along axes that the image does not have
+    order: NDArray[np.intp]  # index of each among the caller's directions
     orthant: NDArray[np.int64]
 
 
@@ -47,8 +43,7 @@ class Frame(NamedTuple):
     shape: tuple[int, ...]
     cubes: bool
     positions: tuple[Floats, ...]
-    reach: float
-    """A bound on the magnitude of any height."""
+    reach: float  # a bound on the magnitude of any height
 
     @property
     def sign(self) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.request import Request, check_eager
+from ecc_core._arrays.request import Request, single_request
 from ecc_core._arrays.xarray import length_units, spacing_of, value_units
 from ecc_core._request.filtration import check_boundary, check_spacing
-from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number
 from ecc_core._types import ComplexBoundary
@@ -104,15 +104,8 @@ def component_curves(
     (array([0, 0, 1, 1]), array([0, 0, 0, 1]))
     """
     check_boundary(boundary, "components")
-    options: dict[str, Any] = {
-        "range": range,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-        "axis": axis,
-        "workers": workers,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
+    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
     if is_lazy(image):
         from ecc_core._dask.whole import whole_component_curves
 
@@ -209,23 +202,13 @@ def persistent_regions(
     >>> found.births, found.deaths, found.merged_into
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
-    check_eager(image)
-    check_boundary(boundary, "betti")
     least = check_persistence(min_persistence)
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
-    request = Request.of(
-        image,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        mask=mask,
-        nan=nan,
-        axis=all_axes(image) if axis is None else axis,
-        workers=workers,
-        boundary=boundary,
-    )
-    request.geometry.check_single()
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
+    options |= {"mask": mask, "nan": nan, "workers": workers}
+    request = single_request(image, axis, boundary, **options)
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers()
     array = as_booleans(array) if array.dtype.kind == "b" else array

@@ -17,6 +17,7 @@ from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import region_result
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
+from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,
     CoefficientOptions,
@@ -37,8 +38,6 @@ __all__ = [
     "euler_number",
     "region_curves",
 ]
-
-LEAST = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 
 
 def euler_number(
@@ -85,22 +84,17 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    options: dict[str, Any] = {
-        "connectivity": connectivity,
-        "superlevel": True,
-        "nan": "omit",
-        "axis": all_axes(image),
-        "boundary": boundary,
-    }
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": True, "nan": "omit"}
+    options |= {"axis": all_axes(image), "boundary": boundary}
     if is_lazy(image):
-        lazy: int = euler_curve(image, LEAST, **options).values[0]
+        lazy: int = euler_curve(image, LEAST_POSITIVE, **options).values[0]
         return lazy
-    plan = plan_of("number", (image,), LEAST, options)
+    plan = plan_of("number", (image,), LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)
-    request = Request.of(image, LEAST, **options)
+    request = Request.of(image, LEAST_POSITIVE, **options)
     backend = request.origin.backend()
-    return backend.number(request.images, LEAST, request.filtration, **request.options)
+    return backend.number(request.images, LEAST_POSITIVE, request.filtration, **request.options)
 
 
 @overload
@@ -243,19 +237,10 @@ def euler_curve(
     >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
     array([0])
     """
-    options: dict[str, Any] = {
-        "range": range,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-        "axis": axis,
-        "workers": workers,
-        "direction": direction,
-        "direction_scale": direction_scale,
-        "spacing": spacing,
-        "boundary": boundary,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
+    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    options |= {"direction": direction, "direction_scale": direction_scale, "spacing": spacing}
+    options["workers"] = workers
     if devices is not None:
         return streamed_curve(image, thresholds, devices, **options)
     if is_lazy(image):
@@ -330,12 +315,8 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
     array([ 0,  1, -1,  1], dtype=int8)
     """
-    options: dict[str, Any] = {
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-    }
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
+    options |= {"mask": mask, "nan": nan}
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
@@ -426,14 +407,9 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
-    options: dict[str, Any] = {
-        "range": range,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "workers": workers,
-        "boundary": boundary,
-        "axis": all_axes(image) if axis is None else axis,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
+    options |= {"superlevel": superlevel, "workers": workers}
+    options["axis"] = all_axes(image) if axis is None else axis
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 

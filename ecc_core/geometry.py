@@ -119,16 +119,9 @@ def minkowski_curves(
     >>> np.round(estimate.perimeter / (2 * np.pi * 10.5), 2)
     array([0.99])
     """
-    options: dict[str, Any] = {
-        "range": range,
-        "boundary": boundary,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-        "axis": axis,
-        "workers": workers,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
+    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    options["workers"] = workers
     if is_lazy(image):
         from ecc_core._dask.whole import whole_minkowski
 
@@ -206,14 +199,9 @@ def region_minkowski(
     >>> found.perimeter[:, 0], found.area[:, 0]
     (array([32., 16.]), array([32., 12.]))
     """
-    options: dict[str, Any] = {
-        "range": range,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "workers": workers,
-        "boundary": boundary,
-        "axis": all_axes(image) if axis is None else axis,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
+    options |= {"superlevel": superlevel, "workers": workers}
+    options["axis"] = all_axes(image) if axis is None else axis
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 

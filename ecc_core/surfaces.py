@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 from typing import Any, Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
@@ -133,8 +131,7 @@ def euler_surface(
     check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
     one = {"range": range_second, "superlevel": flags[1], "axis": a.geometry.axes}
     b = Request.of(second, thresholds_second, name="second", like=a.origin, **one, **options)
-    masks = [request.mask for request in (a, b) if request.mask is not None]
-    shown = reduce(and_, masks) if masks else None
+    shown = b.mask if a.mask is None else a.mask if b.mask is None else a.mask & b.mask
     a, b = a._replace(mask=shown), b._replace(mask=shown)
     at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
     origin = a.origin

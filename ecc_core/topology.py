@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request, check_eager
+from ecc_core._arrays.request import Request, check_eager, single_request
 from ecc_core._arrays.xarray import value_units
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
+from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import ComplexBoundary, Thresholds
 from ecc_core.errors import BackendError
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
@@ -72,11 +73,9 @@ def betti_numbers(
     >>> ecc.betti_numbers(band), ecc.betti_numbers(band, boundary="periodic")
     ((1, 0), (1, 1, 0))
     """
-    # No image has values between 0 and the smallest of its own dtype.
-    least = np.array([np.nextafter(0.0, 1.0)])
     options: dict[str, Any] = {"superlevel": True, "nan": "omit", "axis": all_axes(image)}
     options |= {"connectivity": connectivity, "boundary": boundary}
-    curves = betti_curves(image, least, **options)
+    curves = betti_curves(image, LEAST_POSITIVE, **options)
     if is_lazy(image):
         return tuple(curves.values[:, 0])
     return tuple(int(count) for count in on_host(curves.values)[:, 0])
@@ -186,15 +185,8 @@ def betti_curves(
     """
     least = check_persistence(min_persistence)
     check_boundary(boundary, "betti")
-    options: dict[str, Any] = {
-        "range": range,
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-        "axis": axis,
-        "workers": workers,
-    }
+    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
+    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
     if is_lazy(image):
         from ecc_core._dask.whole import whole_betti_curves
 
@@ -283,23 +275,13 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
-    check_boundary(boundary, "betti")
-    check_eager(image)
     check_eager(labels, "labels")
-    request = Request.of(
-        image,
-        thresholds,
-        labels=labels,
-        range=range,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        axis=all_axes(image) if axis is None else axis,
-        workers=workers,
-        boundary=boundary,
-    )
+    options: Any = {"connectivity": connectivity, "superlevel": superlevel, "workers": workers}
+    options |= {"thresholds": thresholds, "range": range, "labels": labels}
+    request = single_request(image, axis, boundary, **options)
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
-    options: Any = {"workers": request.workers} | ({"least": least} if least > 0 else {})
+    options = {"workers": request.workers} | ({"least": least} if least > 0 else {})
     ids, values = compute(request.images[0], request.labels, at, filtration, **options)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
@@ -399,20 +381,10 @@ def persistence_pairs(
     >>> len(ecc.persistence_pairs(image, 1, min_persistence=4).births)
     0
     """
-    check_eager(image)
-    check_boundary(boundary, "betti")
     least = check_persistence(min_persistence)
-    request = Request.of(
-        image,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        mask=mask,
-        nan=nan,
-        axis=all_axes(image) if axis is None else axis,
-        workers=workers,
-        boundary=boundary,
-    )
-    request.geometry.check_single()
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
+    options |= {"mask": mask, "nan": nan, "workers": workers}
+    request = single_request(image, axis, boundary, **options)
     origin, filtration = request.origin, request.filtration
     known = list(range(filtration.classes))
     if dimension is not None and (isinstance(dimension, bool) or dimension not in known):

@@ -24,11 +24,8 @@ from ecc_core._request.transform import (
     as_label_image,
     as_mask,
     as_weights,
-    check_axes,
     check_directions,
     check_even_circle,
-    check_metric,
-    check_same_sampling,
     half_diagonal,
     parse_heights,
     spread_heights,
@@ -204,7 +201,8 @@ def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
     image, shown = split_masked(image, None)
     origin = origin_of(image, name)
     array = origin.image(image, name)
-    check_axes(tuple(array.shape), name)
+    if not 1 <= len(shape := tuple(array.shape)) <= 3:
+        raise ValueError(f"`{name}` must have 1 to 3 axes, got shape {shape}")
     return origin, array, shown
 
 
@@ -448,16 +446,26 @@ def transform_distance(
     >>> ecc.transform_distance(a, b, rotation_invariant=True)
     0.0
     """
-    power = check_metric(metric)
+    if metric not in ("L1", "L2"):
+        raise ValueError(f'`metric` must be "L1" or "L2", got {metric!r}')
     a, b = _on_host(a), _on_host(b)
     if a.smooth != b.smooth:
         raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
-    check_same_sampling(a, b)
+    for name in ("directions", "heights"):
+        if not np.array_equal(getattr(a, name), getattr(b, name)):
+            raise ValueError(f"`a` and `b` must have the same {name}, got different ones")
+    if a.values.shape != b.values.shape or a.values.ndim != 2:
+        raise ValueError(
+            f"`a` and `b` must be transforms of one object each, got values of shapes "
+            f"{a.values.shape} and {b.values.shape}"
+        )
+    if len(a.heights) < 2 or not np.isfinite(a.heights).all() or len(a.directions) == 0:
+        raise ValueError("`a` and `b` must have directions and at least 2 finite heights, got less")
     measure = _descriptors.distance
     if check_flag(rotation_invariant, "rotation_invariant"):
         check_even_circle(a.directions)
         measure = _descriptors.least_rotated_distance
-    return measure(a.values, b.values, a.heights, power)
+    return measure(a.values, b.values, a.heights, power=int(metric[1]))
 
 
 def _on_host(transform: Any) -> EulerTransform:

@@ -23,7 +23,6 @@ def register(adapter: Adapter) -> None:
 
 
 def adapter_of(array: Any) -> Adapter:
-    """Return the adapter of an array or array-like."""
     known = _by_type.get(type(array))
     if known is not None:
         return known

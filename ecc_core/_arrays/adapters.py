@@ -19,10 +19,8 @@ MOST_BYTES = 1 << 20  # of arrays for which preparing a call pays
 class Adapter:
     """Base of adapters. By default arrays are like those of NumPy, in host memory."""
 
-    name = ""
-    """Name of the library in messages."""
-    lazy = False
-    """Whether arrays are computed later, block by block."""
+    name = ""  # name of the library in messages
+    lazy = False  # whether arrays are computed later, block by block
     chunks = False
     """Whether NumPy's functions take the arrays, so that they may be the chunks of a dask array."""
 

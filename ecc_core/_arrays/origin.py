@@ -62,7 +62,6 @@ class Origin:
         return array
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        """Return the dtype of an unwrapped array."""
         if self.on_host:
             dtype: np.dtype[Any] = array.dtype
             return dtype
@@ -103,7 +102,6 @@ HOST = Origin(np.empty(0))
 
 
 def origin_of(image: Any, name: str = "image") -> Origin:
-    """Return the origin of an image."""
     return HOST if type(image) is np.ndarray else Origin(image, name)
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
-from ecc_core._request.filtration import Filtration, direction_of, filtration_of
+from ecc_core._request.filtration import Filtration, check_boundary, direction_of, filtration_of
 from ecc_core._request.image import (
     Geometry,
+    all_axes,
     geometry_by_axis,
     image_named,
     looks_thin,
@@ -36,18 +37,14 @@ def check_eager(array: Any, name: str = "image") -> None:
 class Request(NamedTuple):
     """What a backend computes."""
 
-    name: str
-    """As messages call the image."""
+    name: str  # the image's name in messages
     origin: Origin
     geometry: Geometry
     filtration: Filtration
     levels: Thresholds
-    images: Any
-    """(images, *spatial)"""
-    mask: Any
-    """Of the same shape, or None."""
-    labels: Any
-    """Of the spatial shape, 0 where the image is masked; or None."""
+    images: Any  # (images, *spatial)
+    mask: Any  # of the same shape, or None
+    labels: Any  # of the spatial shape, 0 where the image is masked; or None
     workers: int | None
 
     @classmethod
@@ -67,8 +64,9 @@ class Request(NamedTuple):
     ) -> Self:
         """Check the arguments of a public function; `options` are those of `layout_of`.
 
-        The image must be where one of the origin `like` is. `no_exact` ends the message where
-        "exact" is refused; None: it is not, except with batch axes.
+        The image must be on the device of the origin `like`, if there is one. The thresholds
+        "exact" are refused by a message that ends with `no_exact`; with None only if there are
+        batch axes.
         """
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)
@@ -108,9 +106,9 @@ class Request(NamedTuple):
         return self.levels.over(self.find_range, self.geometry.spatial)
 
     def kept(self) -> tuple[Any, ...]:
-        """Return the number of points of each image that are neither masked nor NaN.
+        """Return the number of points of each image that are not masked, nor NaN that is omitted.
 
-        Those of a dask array are 0-d arrays unless all points are kept.
+        Of a dask array with a mask or omitted NaN these are 0-d dask arrays.
         """
         images, shown, geometry = self.images, self.mask, self.geometry
         count = math.prod(geometry.batch)
@@ -155,6 +153,16 @@ def layout_of(
     geometry = geometry_by_axis(shape, axis, name)
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
     return geometry, filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+
+
+def single_request(image: Any, axis: Any, boundary: Any, **options: Any) -> Request:
+    """Check the arguments of a function of one image in memory that ends or is periodic."""
+    check_eager(image)
+    check_boundary(boundary, "betti")
+    axis = all_axes(image) if axis is None else axis
+    request = Request.of(image, axis=axis, boundary=boundary, **options)
+    request.geometry.check_single()
+    return request
 
 
 class Plan(NamedTuple):

@@ -1,7 +1,5 @@
 """Backends, one folder each, found by the kind of device of an array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -82,12 +80,12 @@ class BettiNumbers(Protocol):
 
     Called as ``(image, shown, least, threshold, filtration, *, workers=None)``, without batch axes.
     """
-    betti_pieces: Pieces
+    betti_pieces: "Pieces"
     """Boxes of an image for Betti numbers, (ndim, n) of a whole image.
 
     In 2-D functions take ``least``, for those of classes that last for at least that much.
     """
-    size_pieces: Pieces
+    size_pieces: "Pieces"
     """Boxes of an image for component curves, (ndim + 2, n) of a whole image."""
 
 
@@ -176,23 +174,11 @@ def register(
     needs: Callable[[], None] = lambda: None,
     **others: Transforms | Shards | BettiNumbers | Surfaces | CellCounts | SoftCurves | str,
 ) -> None:
-    """Make a backend known for a kind of device.
+    """Make a backend known for a kind of device, the part of `Adapter.device` before the number.
 
-    Parameters
-    ----------
-    device : str
-        As in `Adapter.device`, without the number.
-    curves, transforms, shards, ... : module, object or name
-        As the functions below are called. Modules are named by strings and imported when they are
-        needed. A backend without one of those after the first, or without some of their functions,
-        raises BackendError for it.
-    needs : callable
-        Raises BackendError where the backend cannot be imported.
-
-    Raises
-    ------
-    TypeError
-        If there is no such part of a backend.
+    `curves` and `others` are modules, other objects, or names of modules, which are imported when
+    they are needed. A backend may lack others, and functions of all of them, for which BackendError
+    is raised. `needs` raises it where the backend cannot be imported.
     """
     if unknown := others.keys() - PARTS:
         raise TypeError(f"parts of a backend are {', '.join(PARTS)}, got {min(unknown)}")

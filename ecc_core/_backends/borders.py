@@ -13,9 +13,7 @@ Along several axes, the changes are combined in all ways. Each combination is a 
 of a box whose thickness is one point along some of the axes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,21 +87,26 @@ def bordered_curve(
     _, *planes = _boxes(image, mask, filtration)
     groups: dict[int, list[tuple[int, Box]]] = {}
     for sign, part in planes:
-        groups.setdefault(part[0].ndim - 1, []).append((sign, part))
-    total: Any = 0
-    for ndim, terms in groups.items():  # from one batch for boxes with equally many axes
-        shapes = [box[0].shape[1:] for _, box in terms]
-        largest = [max(lengths) for lengths in zip(*shapes, strict=True)]
-        boxes, *shown = (
-            np.concatenate([stretch(part, largest) for part in parts])
-            for parts in zip(*(box for _, box in terms), strict=True)
-        )
-        options["mask"] = shown[0] if shown else None
-        values = curve(boxes, thresholds, closed(filtration, ndim), **options)
-        values = values.reshape((len(terms), -1, values.shape[-1]))
-        for (sign, _), value in zip(terms, values, strict=True):
-            total = total + sign * value
-    return total
+        groups.setdefault(part[0].ndim, []).append((sign, part))
+
+    def of_boxes(boxes: Any, shown: Any = None) -> Any:
+        flat = closed(filtration, boxes.ndim - 1)
+        return curve(boxes, thresholds, flat, mask=shown, **options)
+
+    return sum(signed_sum(terms, of_boxes) for terms in groups.values())
+
+
+def signed_sum(terms: Sequence[tuple[int, Box]], compute: Callable[..., Any]) -> Any:
+    """Return the sum of signs times values of boxes, (images, n), computed as one batch.
+
+    Boxes have equally many axes. They are extended to the largest shape, which keeps their curves.
+    """
+    shapes = [box[0].shape for _, box in terms]
+    images, *largest = map(max, zip(*shapes, strict=True))
+    parts = zip(*(box for _, box in terms), strict=True)
+    batch = [np.concatenate([stretch(part, largest) for part in same]) for same in parts]
+    values = compute(*batch).reshape((len(terms), images, -1))
+    return sum(sign * part for (sign, _), part in zip(terms, values, strict=True))
 
 
 def bordered_exact_curve(
@@ -125,12 +128,16 @@ def bordered_exact_curve(
         found.append(exact_curve(values, flat, mask=shown[0] if shown else None, **options)[0])
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
-    changed = np.empty_like(values, dtype=np.bool_)
-    if filtration.superlevel:
-        changed[:-1], changed[-1:] = values[:-1] != values[1:], values[-1:] != 0
-    else:
-        changed[1:], changed[:1] = values[1:] != values[:-1], values[:1] != 0
-    return levels[changed], values[changed]
+    return changes(levels, values, filtration.superlevel)
+
+
+def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
+    """Return the levels at which values, (n,) or (k, n), differ from those before, and these."""
+    nothing = np.zeros_like(values[..., :1])
+    before = [values[..., 1:], nothing] if superlevel else [nothing, values[..., :-1]]
+    changed = values != np.concatenate(before, axis=-1)
+    kept = changed.any(axis=0) if changed.ndim > 1 else changed
+    return levels[kept], values[..., kept]
 
 
 def stretch(array: Any, shape: list[int]) -> Any:

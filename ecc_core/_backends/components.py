@@ -1,7 +1,5 @@
 """Which components make up the Betti numbers of an image, on any backend."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 A forked child has one thread, and waits for ever for a lock that another one held.
 """
 
-from __future__ import annotations
-
 import concurrent.futures.thread  # noqa: F401 (see below)
 import logging  # noqa: F401
 import os

@@ -1,7 +1,5 @@
 """Where the boxes of regions are laid side by side, so that many are counted at once."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -40,8 +40,7 @@ class Betti(Quantity):
 
     result: ClassVar[Any] = BettiCurves
     name: ClassVar[str] = "betti_pieces"
-    more: ClassVar[int] = 0
-    """Curves besides one for each axis."""
+    more: ClassVar[int] = 0  # curves besides one for each axis
 
     @property
     def options(self) -> dict[str, Any]:
@@ -203,7 +202,6 @@ class BettiWork(Work):
             yield from self._boxes(half, size)
 
     def part(self, start: int, stop: int) -> Box:
-        """Return a part of the row of blocks."""
         return tuple(
             (start, stop) if axis == self.row else ends for axis, ends in enumerate(self.whole)
         )
@@ -229,7 +227,6 @@ class JoinedBoxes:
         self.add(box, self.work.quantity.backend.unpack_piece(values))
 
     def add(self, box: Box, piece: Any) -> None:
-        """Add the piece of a box."""
         self.pieces[box] = piece
         while (joined := self._parent(box)) and all(half in self.pieces for half in joined[1:]):
             box, low, high = joined
@@ -239,8 +236,13 @@ class JoinedBoxes:
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""
-        if self.work.row is not None:
-            return self._in_row(*box[self.work.row])
+        if self.work.row is not None:  # joined from its first block on
+            (a, b), (start, stop) = box[self.work.row], self.whole[self.work.row]
+            if (a, b) == (start, stop):
+                return None
+            edge, end = (b, min(b + (self.size or self.work.most), stop)) if a == start else (a, b)
+            part = self.work.part
+            return part(start, end), part(start, edge), part(edge, end)
         parent = self.work.whole
         while parent != box and (cut := halves(parent, self.work.spatial)):
             _, low, high = cut
@@ -248,12 +250,3 @@ class JoinedBoxes:
                 return parent, low, high
             parent = low if all(b <= n for (_, b), (_, n) in zip(box, low, strict=True)) else high
         return None
-
-    def _in_row(self, a: int, b: int) -> tuple[Box, Box, Box] | None:
-        """Return the parent of a part of the row of blocks, and the parts that it is joined of."""
-        start, stop = self.whole[self.work.row or 0]
-        if (a, b) == (start, stop):
-            return None
-        cut, end = (b, min(b + (self.size or self.work.most), stop)) if a == start else (a, b)
-        part = self.work.part
-        return part(start, end), part(start, cut), part(cut, end)

@@ -66,13 +66,10 @@ def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
 class BlockSums(NamedTuple):
     """What is kept of a block after it has been processed."""
 
-    batch: tuple[int, ...]
-    """Lengths of the batch axes."""
-    own: NDArray[np.int64]
-    """Curve or table of the block on its own."""
-    first: tuple[Box, ...]
-    last: tuple[Box, ...]
-    """For each spatial axis the block's first and last plane, of thickness 1."""
+    batch: tuple[int, ...]  # lengths of the batch axes
+    own: NDArray[np.int64]  # curve or table of the block on its own
+    first: tuple[Box, ...]  # the block's first plane across each spatial axis, of thickness 1
+    last: tuple[Box, ...]  # its last planes, likewise
 
 
 def outermost(box: Box, at: slice) -> tuple[Box, ...]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
-from ecc_core._backends.borders import closed, stretch
+from ecc_core._backends.borders import closed, signed_sum
 from ecc_core._blocks.planes import Array, Face, Place, Term, faces_of, flattened
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
@@ -92,22 +92,7 @@ class Quantity:
             box = flattened(box)
             _, thickness, *others = box[0].shape
             batches.setdefault((len(others), thickness > 2), []).append((sign, box))
-        return add([own, *map(self._signed_sum, batches.values())])
-
-    def _signed_sum(self, terms: list[Term]) -> Values:
-        """Return the signed sum of boxes, computed as one batch, (images, size).
-
-        Boxes are padded to the largest shape by repeating the last plane, which keeps their curves.
-        """
-        shapes = [box[0].shape for _, box in terms]
-        images, *spatial = map(max, zip(*shapes, strict=True))
-        parts = range(len(terms[0][1]))
-        batch = [
-            np.concatenate([stretch(box[part], spatial) for _, box in terms]) for part in parts
-        ]
-        values = self.of_box(*batch).reshape((len(terms), images, -1))
-        signed = [sign * part for (sign, _), part in zip(terms, values, strict=True)]
-        return add(signed)
+        return add([own, *(signed_sum(batch, self.of_box) for batch in batches.values())])
 
 
 @dataclass(frozen=True)
@@ -260,7 +245,6 @@ def coefficients_of(image: Array, *mask: Array, quantity: Curve) -> NDArray[np.i
 
 
 def add(shares: Sequence[Values]) -> Values:
-    """Return the sum of shares."""
     summed: Values = sum(shares[1:], start=shares[0])
     return summed
 

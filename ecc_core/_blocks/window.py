@@ -6,14 +6,12 @@ that of one layer of blocks. It is bounded, too: an image of a large cross-secti
 columns along its first axis, and the blocks beside a column are read once more.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +79,7 @@ def sums_of_groups(
 class _Window:
     """The blocks that are read, and those whose shares are asked for, both in their order."""
 
-    def __init__(self, work: Work, groups: Sequence[Group], run: _Threads | _Cluster) -> None:
+    def __init__(self, work: Work, groups: Sequence[Group], run: "_Threads | _Cluster") -> None:
         self.work, self.groups, self.run = work, groups, run
         self.kind = type(work)
         self.emitted: dict[Index, Any] = {}
@@ -146,7 +144,7 @@ class _Threads:
         alone = math.prod(work.counts) == 1  # starting threads would take longer than the block
         self.pool = _Immediate() if alone else ThreadPoolExecutor(workers)
 
-    def __enter__(self) -> _Threads:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -186,7 +184,7 @@ class _Cluster:
         self.ahead, self.asked = AHEAD_ON_CLUSTER * threads, ASKED_ON_CLUSTER * threads
         self.work = self.client.submit(_same, work, pure=False)  # a lost worker's is made again
 
-    def __enter__(self) -> _Cluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

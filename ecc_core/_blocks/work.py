@@ -41,13 +41,10 @@ RegionT = TypeVar("RegionT")
 class Group(NamedTuple):
     """Consecutive blocks of a column, whose contributions are added."""
 
-    images: Index
-    """Index of the blocks along the batch axes."""
-    column: tuple[slice, ...]
-    """Which blocks the column has along the spatial axes."""
-    first: int
-    stop: int
-    """The group's blocks in the C order of the column."""
+    images: Index  # index of the blocks along the batch axes
+    column: tuple[slice, ...]  # which blocks the column has along the spatial axes
+    first: int  # the place of the group's first block in the C order of the column
+    stop: int  # the place behind its last block
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""
@@ -162,7 +159,6 @@ class Work:
         return values if self.regions else values.reshape((*own.batch, values.shape[-1]))
 
     def sum(self, shares: Sequence[Values]) -> Values:
-        """Return the sum of shares."""
         return add_tables(shares) if self.regions else add(shares)
 
     def groups(self, size: int, side: int) -> list[Group]:

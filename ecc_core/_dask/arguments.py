@@ -156,6 +156,5 @@ def split_masked_chunks(image: Any, mask: Any | None, geometry: Geometry) -> tup
 
 
 def _directed(block: Array, direction: Direction, block_info: Any) -> Array:
-    """Return a block plus its directional term."""
     place = block_info[0]["array-location"][-len(direction.shape) :]
     return direction.add(block, tuple(start for start, _ in place))

@@ -12,10 +12,10 @@ import numpy as np
 
 from ecc_core._blocks.planes import Array, BlockSums
 from ecc_core._blocks.quantities import Quantity
+from ecc_core._blocks.window import PURPOSE
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
-PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 dask = import_optional("dask", **PURPOSE)
 da = import_optional("dask.array", **PURPOSE)
 graphs = import_optional("dask.highlevelgraph", **PURPOSE)

@@ -36,10 +36,8 @@ DIRECTIONS = {2: (2, 4), 3: (3, 13)}
 class Cells:
     """Groups of neighbouring points, anywhere in an image."""
 
-    groups: tuple[tuple[Offset, ...], ...]
-    """The points of each kind of group, within a unit cube."""
-    every: bool
-    """Whether a group enters with the last of its points, rather than with the first."""
+    groups: tuple[tuple[Offset, ...], ...]  # the points of each kind of group, within a unit cube
+    every: bool  # whether a group enters with the last of its points, rather than with the first
     boxes: bool = False
     """Whether the groups are all boxes of one or two points along each axis, in C order: the cells
     of V if they enter with the last point, otherwise of T."""
@@ -79,7 +77,6 @@ class Estimator:
 
 
 def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
-    """The estimator of checked arguments."""
     ndim = filtration.ndim
     check_boundary(filtration.boundary, "functionals")
     steps = tuple(check_spacing(spacing, ndim).tolist())
@@ -160,18 +157,14 @@ def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
 
 def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
     """Groups whose signed numbers are the Euler characteristic of a section by a lattice plane."""
-    zero = (0, 0, 0)
-    if sum(map(abs, (*a, *b))) == 4 and max(map(abs, _sum(a, b))) > 1:
-        b = _sum(zero, b, sign=-1)  # at 120° from a, so that the sum is the third side
-    both = _sum(a, b)
+    zero, length = (0, 0, 0), sum(map(abs, (*a, *b)))
+    if length == 4 and max(abs(i + j) for i, j in zip(a, b, strict=True)) > 1:
+        b = tuple(-j for j in b)  # at 120° from a, so that the sum is the third side
+    both = tuple(i + j for i, j in zip(a, b, strict=True))
     groups = [(1, (zero,)), (-1, (zero, a)), (-1, (zero, b))]
-    if sum(map(abs, (*a, *b))) < 4:
+    if length < 4:
         return [*groups, (1, (zero, a, b, both))]
     return [*groups, (-1, (zero, both)), (1, (zero, a, both)), (1, (zero, b, both))]
-
-
-def _sum(a: Offset, b: Offset, sign: int = 1) -> Offset:
-    return tuple(i + sign * j for i, j in zip(a, b, strict=True))
 
 
 def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

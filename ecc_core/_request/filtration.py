@@ -26,10 +26,8 @@ class Boundary:
     name: str
     planes: tuple[Planes, Planes] = ((), ())
     """What the curve of V and that of T have more than that of the closed image."""
-    missing: int = 0
-    """Points at the end of each axis whose own cells do not count."""
-    wraps: bool = False
-    """Whether opposite sides touch."""
+    missing: int = 0  # points at the end of each axis whose own cells do not count
+    wraps: bool = False  # whether opposite sides touch
 
     @property
     def is_closed(self) -> bool:
@@ -106,17 +104,13 @@ class Direction:
 class Filtration:
     """A filtration of images."""
 
-    ndim: int
-    """Number of spatial axes."""
+    ndim: int  # number of spatial axes
     connectivity: int
     """1: points are vertices (V-construction); `ndim`: closed cubes (T-construction). In 1-D both
     are the same, and called 1."""
-    superlevel: bool = False
-    """Whether points enter from high to low."""
-    nan: str = "raise"
-    """Whether NaN is an error ("raise"), or points with NaN never enter ("omit")."""
-    direction: Direction | None = None
-    """The term that is added to the image."""
+    superlevel: bool = False  # whether points enter from high to low
+    nan: str = "raise"  # whether NaN is an error ("raise"), or points with NaN never enter ("omit")
+    direction: Direction | None = None  # the term that is added to the image
     boundary: Boundary = CLOSED
 
     @property
@@ -153,7 +147,6 @@ def filtration_of(
     direction: Direction | None = None,
     boundary: Any = "closed",
 ) -> Filtration:
-    """Return the filtration that the arguments describe."""
     try:
         found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
     except TypeError:  # arguments without a hash
@@ -173,7 +166,6 @@ def filtrations_of(
 
 
 def flag_pair(superlevel: Any) -> Sequence[Any]:
-    """One flag for each of two images."""
     pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
     if len(pair) != 2:
         raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")
@@ -211,7 +203,6 @@ def check_connectivity(connectivity: Any, ndim: int) -> int:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False."""
     if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
         return bool(value)
     raise TypeError(f"`{name}` must be True or False, got {value!r}")
@@ -242,7 +233,14 @@ def direction_of(
         check_unused("without `direction`", direction_scale=scale, spacing=spacing)
         return None
     ndim = len(shape)
-    unit = check_direction(direction, ndim)
+    array = as_numbers(direction, "direction")
+    if array.shape != (ndim,):
+        raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
+    vector = array.astype(np.float64)
+    if not np.isfinite(vector).all() or not vector.any():
+        raise ValueError(f"`direction` must be finite and not zero, got {array}")
+    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
+    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
     steps = check_spacing(spacing, ndim)
     factor = 1.0 if scale is None else check_scale(scale)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -253,19 +251,6 @@ def direction_of(
             f"got {factor} and {steps}"
         )
     return Direction(tuple(unit.tolist()), factor, tuple(steps.tolist()), shape)
-
-
-def check_direction(direction: Any, ndim: int) -> NDArray[np.float64]:
-    """Return a unit vector with one component for each spatial axis."""
-    array = as_numbers(direction, "direction")
-    if array.shape != (ndim,):
-        raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
-    vector = array.astype(np.float64)
-    if not np.isfinite(vector).all() or not vector.any():
-        raise ValueError(f"`direction` must be finite and not zero, got {array}")
-    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
-    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
-    return unit
 
 
 def check_scale(scale: Any) -> float:
@@ -293,7 +278,6 @@ def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
 
 
 def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
-    """Return an array of real numbers."""
     try:
         array = np.asarray(given)
     except ValueError:

@@ -30,7 +30,6 @@ class Geometry(NamedTuple):
         return len(self.axes)
 
     def check_single(self) -> None:
-        """Raise if there are several images."""
         if math.prod(self.batch) != 1:
             raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {self.batch}")
 
@@ -101,7 +100,6 @@ def looks_thin(shape: Sequence[int]) -> bool:
 
 
 def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") -> None:
-    """Warn of a shape that looks thin."""
     if looks_thin(shape):
         warn_caller(f"`{name}` of shape {tuple(shape)} is taken for a volume: {advice}")
 
@@ -142,7 +140,6 @@ def spatial_axes(
 
 
 def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
-    """Check that a dtype is one of real numbers of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
@@ -167,7 +164,6 @@ def image_named(name: str) -> Iterator[None]:
 
 
 def check_same_shape(first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    """Two images of one shape."""
     if tuple(first) != tuple(second):
         raise ValueError(
             f"`first` and `second` must have the same shape, got {tuple(first)} and {tuple(second)}"
@@ -211,7 +207,6 @@ def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def check_label_type(
     dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
 ) -> None:
-    """Check that labels are integers and have the image's shape."""
     if dtype.kind not in "biu":
         raise TypeError(f"`labels` must have an integer dtype, got {dtype}{_advice(dtype)}")
     if shape != image_shape:
@@ -219,7 +214,6 @@ def check_label_type(
 
 
 def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
-    """Check that no label is negative."""
     if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
 

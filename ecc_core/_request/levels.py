@@ -16,8 +16,7 @@ class Levels:
     values: Array
     """(m,), increasing: point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel
     ``>=``)."""
-    entered: NDArray[np.int64]
-    """(n,), for each threshold the number of levels that have entered."""
+    entered: NDArray[np.int64]  # (n,), for each threshold the number of levels that have entered
     superlevel: bool
 
 

@@ -19,7 +19,6 @@ def real_number(number: Any, name: str) -> float | int:
 
 
 def check_persistence(number: Any) -> float | int:
-    """Return the argument `min_persistence`."""
     least = number if type(number) is int else real_number(number, "min_persistence")
     if not least >= 0:
         raise ValueError(f"`min_persistence` must not be negative or NaN, got {number!r}")

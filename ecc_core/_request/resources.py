@@ -39,7 +39,6 @@ def available_cores() -> int:
 
 
 def check_devices(devices: Any) -> list[int]:
-    """Return distinct device numbers, at least one."""
     try:
         numbers = [operator.index(number) for number in devices]
     except TypeError:

@@ -18,6 +18,7 @@ Number = int | float
 KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, are kept
 SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
 SCALE = 2.0**200
+LEAST_POSITIVE = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 FEW = 50  # fewer than one threshold in this many is hardly any
 
 
@@ -25,16 +26,12 @@ FEW = 50  # fewer than one threshold in this many is hardly any
 class Thresholds:
     """The requested thresholds."""
 
-    array: Array | None = None
-    """Increasing, without NaN."""
-    count: int = 0
-    """Number of evenly spaced thresholds, if there is no array."""
+    array: Array | None = None  # increasing, without NaN
+    count: int = 0  # number of evenly spaced thresholds, if there is no array
     bounds: tuple[Number, Number] | None = None
     """Their range; None for the range of the image's values."""
-    exact: bool = False
-    """Whether every level at which the curve changes is requested."""
-    range_name: str = "range"
-    """As messages call what they span."""
+    exact: bool = False  # whether every level at which the curve changes is requested
+    range_name: str = "range"  # the name of their range in messages
 
     @property
     def needs_range(self) -> bool:
@@ -61,8 +58,8 @@ class Thresholds:
     ) -> None:
         """Warn if hardly any of the thresholds given lies among the values of the image.
 
-        A few values of the first curve tell whether that may be, so that the range of the image is
-        rarely looked for.
+        The range of the image is only computed if a few values of the first curve suggest that this
+        may be so.
         """
         if self.needs_range or at.size < 3 or values.size == 0:
             return
@@ -85,7 +82,7 @@ def parse_thresholds(
 ) -> Thresholds:
     """Return the arguments `thresholds` and `range`, on the host.
 
-    `no_exact` ends the message where "exact" is refused; None allows it. The range of
+    "exact" is refused by a message that ends with `no_exact`; None allows it. The range of
     "thresholds_first" is called "range_first".
     """
     range_name = name.replace("thresholds", "range").replace("heights", "range")
@@ -196,7 +193,6 @@ def _is_float(number: Number) -> bool:
 
 
 def _number(value: Any) -> Number:
-    """Return a scalar as a Python number."""
     if type(value) in (int, float):
         return value  # type: ignore[no-any-return]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
@@ -207,7 +203,6 @@ def _number(value: Any) -> Number:
 
 
 def check_range(bounds: Any, name: str = "range") -> tuple[Number, Number]:
-    """Return two finite numbers in order."""
     try:
         low, high = map(_number, bounds)
         finite = math.isfinite(low) and math.isfinite(high)

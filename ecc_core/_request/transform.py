@@ -26,11 +26,6 @@ LEAST_REACH, MOST_REACH = 1e-150, 1e150  # whose squares are normal numbers
 SLACK = 1 + 8 * np.finfo(np.float64).eps  # the furthest corner must not round above the range
 
 
-def check_axes(shape: tuple[int, ...], name: str) -> None:
-    if not 1 <= len(shape) <= 3:
-        raise ValueError(f"`{name}` must have 1 to 3 axes, got shape {shape}")
-
-
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
     """Return a boolean image; others must have no two values but 0. Masked points are False."""
     if image.dtype == np.bool_:
@@ -175,28 +170,7 @@ def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
     return reach
 
 
-def check_metric(metric: str) -> int:
-    """Return the exponent of the metric."""
-    if metric not in ("L1", "L2"):
-        raise ValueError(f'`metric` must be "L1" or "L2", got {metric!r}')
-    return int(metric[1])
-
-
-def check_same_sampling(a: Any, b: Any) -> None:
-    for name in ("directions", "heights"):
-        if not np.array_equal(getattr(a, name), getattr(b, name)):
-            raise ValueError(f"`a` and `b` must have the same {name}, got different ones")
-    if a.values.shape != b.values.shape or a.values.ndim != 2:
-        raise ValueError(
-            f"`a` and `b` must be transforms of one object each, got values of shapes "
-            f"{a.values.shape} and {b.values.shape}"
-        )
-    if len(a.heights) < 2 or not np.isfinite(a.heights).all() or len(a.directions) == 0:
-        raise ValueError("`a` and `b` must have directions and at least 2 finite heights, got less")
-
-
 def check_even_circle(directions: Floats) -> None:
-    """Check that directions are evenly spaced on the circle."""
     n, ndim = directions.shape
     if ndim == 2:
         complex_ = directions[:, 0] + 1j * directions[:, 1]

@@ -1,7 +1,5 @@
 """Cells of a batch of images, and their values."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Literal

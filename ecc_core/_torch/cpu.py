@@ -1,7 +1,5 @@
 """Soft curves and transforms on the CPU, as sums over points weighted by their coefficients."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -26,7 +24,6 @@ Floats = NDArray[np.float64]
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves, their derivatives with respect to thresholds and sharpness, and coefficients."""
     values, levels = _values(images), _doubles(images.thresholds)
     slope = _checked(levels, images.sharpness, "thresholds")
     weights = _coefficients(values, images.connectivity)
@@ -65,20 +62,17 @@ def gradient(
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """Signed weights of the cells of which each vertex is the highest."""
     return torch.from_numpy(Cells(weights.numpy(), connectivity, extension, threads()).sums())
 
 
 def gradients_by_orthant(
     weights: Tensor, upstream: Tensor, connectivity: int, extension: str
 ) -> Tensor:
-    """Gradients of the weights by those of the sums."""
     cells = Cells(weights.numpy(), connectivity, extension, threads())
     return torch.from_numpy(cells.gradients(upstream.numpy()))
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves of weighted points, and their derivatives with respect to heights and sharpness."""
     projection = _projection(given)
     _checked(projection.levels, given.sharpness, "heights")
     if not np.isfinite(projection.directions).all():
@@ -94,7 +88,6 @@ def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
 def projection_gradients(
     given: Projected, upstream: Tensor, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, for each image, of the directions."""
     found = _projection(given).gradients(_doubles(upstream), of_weights)
     by_weights, by_directions = (torch.from_numpy(rows).to(given.weights.dtype) for rows in found)
     return by_weights.view(given.weights.shape), by_directions
@@ -149,7 +142,6 @@ def _doubles(numbers: Tensor) -> Floats:
 
 
 def _checked(levels: Floats, sharpness: Tensor, name: str) -> float:
-    """Check levels and sharpness, and return the sharpness."""
     if np.isnan(levels).any():
         raise ValueError(f"`{name}` must not contain NaN, got NaN")
     slope = float(sharpness)

@@ -3,8 +3,6 @@
 Curves of plain tensors take a shorter path around the operator.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +32,6 @@ def arguments(images: SoftImages, fill: bool = False) -> Arguments:
 
 
 def curves(images: SoftImages, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves, their derivatives by thresholds and sharpness, and coefficients."""
     given = arguments(images)
     values, thresholds = given.values, given.thresholds
     kept = values.new_empty((len(values), given.points if keep else 0), dtype=torch.int8)
@@ -63,8 +60,11 @@ def gradient(
     """Gradient of the images, in `dtype`."""
     given = arguments(images, fill=split)
     values = given.values
-    if split:
-        weights = _split_weights(given)
+    if split:  # cells are divided between points of equal values
+        wide = values if values.dtype == torch.float64 else values.float()
+        signed = -wide if given.superlevel else wide
+        weights = split_coefficients(signed, given.connectivity)
+        weights = weights.masked_fill(signed.isposinf(), 0).flatten(1)
     else:
         weights = coefficients.contiguous() if coefficients.numel() else soft.coefficients(given)
     if values.dtype == torch.float64:
@@ -84,14 +84,6 @@ def _points(given: Arguments, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Values (batch, points) of the sublevel filtration, their weights, and the levels."""
     values, levels = given.values.flatten(1), given.thresholds
     return (-values, weights, -levels) if given.superlevel else (values, weights, levels)
-
-
-def _split_weights(given: Arguments) -> Tensor:
-    """Coefficients (batch, points) of which cells are divided between points of equal values."""
-    values = given.values if given.values.dtype == torch.float64 else given.values.float()
-    values = -values if given.superlevel else values
-    weights = split_coefficients(values, given.connectivity)
-    return weights.masked_fill(values.isposinf(), 0).flatten(1)
 
 
 def _exact_curves(
@@ -133,10 +125,10 @@ def _exact_gradients(
 
 
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
-    """Whether the kernels can read these arguments of the operator, which bypass torch.
+    """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
-    Everything else goes through the operator of `curve.py`: compiled graphs, `torch.func`,
-    subclasses, float64.
+    It does not take float64, negated views or split ties. Compiled graphs, `torch.func` and
+    subclasses do not come here.
     """
     exact, empty = image.dtype == torch.float64, not (image.numel() and thresholds.numel())
     if exact or empty or others[-2] == "split":
@@ -150,7 +142,8 @@ def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
 def fused_curve(*args: Any) -> Tensor:
     """Curves (..., n) of images (..., spatial), with gradients, in as few launches as possible.
 
-    The arguments are those of the operator, which fuse, and then the number of spatial axes.
+    The arguments are those of the operator of `curve.py`, for which `fuses` is true, and then the
+    number of spatial axes.
     """
     tensors, options = args[:5], args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])

@@ -4,8 +4,6 @@ The forward operator also returns the derivatives by thresholds and sharpness, w
 nothing along with the curve. A second operator computes the gradient of the image.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

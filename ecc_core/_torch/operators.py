@@ -4,8 +4,6 @@ Implementations are registered with the functions of `torch.library`, since `cus
 in every call that no result shares memory with an argument, which takes longer than the kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 A vertex has one weight for each orthant of the direction, which decides a cell's highest vertex.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -21,6 +21,7 @@ Tables require pandas, bands and expected curves SciPy, and the transformers sci
 from typing import Any
 
 from ecc_core._optional import import_optional
+from ecc_core.features._group_results import CurveBand, PermutationTest
 from ecc_core.features.anndata import to_anndata
 from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
 from ecc_core.features.distances import (
@@ -30,7 +31,7 @@ from ecc_core.features.distances import (
     feature_matrix,
 )
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
-from ecc_core.features.groups import CurveBand, PermutationTest, mean_band, permutation_test
+from ecc_core.features.groups import mean_band, permutation_test
 from ecc_core.features.inference import GaussianThreshold, gaussian_threshold
 
 __all__ = [
@@ -63,5 +64,5 @@ def __getattr__(name: str) -> Any:
         import_optional("sklearn", extra="features", purpose=name)
         from ecc_core.features import region_curves, transformers
 
-        return getattr(region_curves if name in region_curves.__all__ else transformers, name)
+        return getattr(region_curves if hasattr(region_curves, name) else transformers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,16 +16,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 
+PASSED = "connectivity", "superlevel", "spacing", "normalize", "workers"  # to the functions
+
 
 @dataclass(frozen=True)
 class ImageList:
     """Arrays, or paths of files, which are read each time."""
 
     items: list[Any]
-    shape: tuple[int, ...] | None = None
-    """That of all images, if they must have one."""
-    batched: bool = False
-    """Whether each image is a batch of one."""
+    shape: tuple[int, ...] | None = None  # that of all images, if they must have one
+    batched: bool = False  # whether each image is a batch of one
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         for i, item in enumerate(self.items):
@@ -41,10 +41,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     A transformer says what it computes of an image, where, and which features these are.
     """
 
-    _prefix: ClassVar[str]
-    """How the names of features begin."""
-    _negative: ClassVar[bool] = True
-    """Whether images can have negative values."""
+    _prefix: ClassVar[str]  # how the names of features begin
+    _negative: ClassVar[bool] = True  # whether images can have negative values
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
     thresholds_: NDArray[Any]
@@ -60,6 +58,10 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _result(self, image: Any, *at: Any) -> Any:
         """Return the curves or the transform of an image; `at` ends with a range."""
         raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        """Return the parameters that the functions of images take as they are."""
+        return {name: value for name, value in vars(self).items() if name in PASSED}
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""

@@ -16,12 +16,9 @@ BLOCK = 2**22  # resampled values held at a time
 class Permutations(NamedTuple):
     """Weights of curves: their weighted sums are the differences of groups."""
 
-    observed: Floats
-    """(g, n), of the groups as they are."""
-    permuted: Iterator[Floats]
-    """Blocks (k, g, n)."""
-    exact: bool
-    """Whether the blocks contain all permutations once, and not a random sample of them."""
+    observed: Floats  # (g, n), of the groups as they are
+    permuted: Iterator[Floats]  # blocks (k, g, n)
+    exact: bool  # whether the blocks contain all permutations once, and not a random sample of them
 
 
 def blocks(count: int, width: int) -> Iterator[int]:

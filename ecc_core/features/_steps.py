@@ -34,10 +34,8 @@ Metric: TypeAlias = Literal["L1", "L2", "W1"]
 class Steps(NamedTuple):
     """A step function: a value holds from its level up to the next, 0 before the first level."""
 
-    levels: Floats
-    """(n,), increasing; thresholds of superlevel sets are negated and reversed."""
-    values: Floats
-    """batch + (n,)"""
+    levels: Floats  # (n,), increasing; thresholds of superlevel sets are negated and reversed
+    values: Floats  # batch + (n,)
 
 
 def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:
@@ -107,13 +105,10 @@ class Aligned(NamedTuple):
     divided by its largest size. Their levels say how long a value counts.
     """
 
-    levels: Floats
-    """(n,), increasing; thresholds of superlevel sets are negated and reversed."""
-    groups: list[Floats]
-    """A row (k, n) for each curve of each argument."""
+    levels: Floats  # (n,), increasing; thresholds of superlevel sets are negated and reversed
+    groups: list[Floats]  # a row (k, n) for each curve of each argument
     superlevel: bool
-    at: Floats | None
-    """Heights or thresholds of each of the curves in a row, if there are several."""
+    at: Floats | None  # heights or thresholds of each of the curves in a row, if there are several
     quantity: tuple[str, str | None, str]
     """What curves count or measure, the unit of their thresholds, and what these are."""
 

@@ -16,8 +16,6 @@ from ecc_core.results import columns
 if TYPE_CHECKING:
     from anndata import AnnData
 
-__all__ = ["to_anndata"]
-
 
 def to_anndata(
     regions: Any,

@@ -16,8 +16,6 @@ from ecc_core.results._base import axes_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["CurveDescriptors", "curve_descriptors", "descriptor_table"]
-
 
 class CurveDescriptors(NamedTuple):
     """Descriptors of a curve chi(t): scalars for a single curve, arrays for a batch."""

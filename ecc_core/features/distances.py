@@ -9,8 +9,6 @@ import numpy as np
 from ecc_core.features._steps import Curve, Curves, Floats, Metric, align, norms
 from ecc_core.results import EulerCurve
 
-__all__ = ["align_curves", "curve_distance", "distance_matrix", "feature_matrix"]
-
 
 def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> EulerCurve:
     """Represent curves at the union of their thresholds, without changing them.

@@ -35,8 +35,6 @@ from ecc_core.results import CurveResult, agree, curve_facts, meaning
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Covariance", "ExpectedCurve", "Seed", "check_shape", "expected_gaussian_curve"]
-
 Seed = int | np.random.Generator | None
 Covariance = Callable[[Floats], Floats] | ArrayLike
 

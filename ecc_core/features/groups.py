@@ -19,8 +19,6 @@ from ecc_core.features._permutations import (
 )
 from ecc_core.features._steps import Curves, Floats, Metric, align, check_level, norms
 
-__all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
-
 Seed = int | np.random.Generator | None
 ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
 

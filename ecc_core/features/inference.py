@@ -24,8 +24,6 @@ from ecc_core.features._gaussian import (
 from ecc_core.features._steps import Floats
 from ecc_core.features.gaussian import Covariance, Seed, check_shape
 
-__all__ = ["GaussianThreshold", "gaussian_threshold"]
-
 LEVELS = np.linspace(0, 9, 181)  # in standard deviations; log-linear in between
 GROUPS = 10  # of maps, or slabs of one map, that the jackknife leaves out
 

@@ -17,8 +17,6 @@ from ecc_core.curves import region_curves
 from ecc_core.features._images import ImageTransformer, is_path
 from ecc_core.results import RegionCurves
 
-__all__ = ["RegionCurvesTransformer"]
-
 
 class RegionCurvesTransformer(ImageTransformer):
     """Euler characteristic curves of the labelled regions of images as features.
@@ -134,14 +132,7 @@ class RegionCurvesTransformer(ImageTransformer):
 
     def _result(self, image: Any, *at: Any) -> RegionCurves:
         image, labels = _read(image)
-        return region_curves(
-            image,
-            labels,
-            at[0] if np.any(labels) else [],
-            connectivity=self.connectivity,
-            superlevel=self.superlevel,
-            workers=self.workers,
-        )
+        return region_curves(image, labels, at[0] if np.any(labels) else [], **self._options())
 
     def _rows(self, found: RegionCurves) -> NDArray[Any]:
         lacking = np.full(len(self.thresholds_), np.nan if self.missing == "nan" else 0)

@@ -15,8 +15,6 @@ from ecc_core.features._images import ImageList, ImageTransformer
 from ecc_core.results import EulerCurve
 from ecc_core.transforms import euler_transform, region_transforms
 
-__all__ = ["EulerCurveTransformer", "EulerTransformTransformer", "RegionTransformsTransformer"]
-
 
 class EulerCurveTransformer(ImageTransformer):
     """Euler characteristic curves of images as features, with thresholds set by `fit`.
@@ -106,15 +104,8 @@ class EulerCurveTransformer(ImageTransformer):
 
     def _result(self, image: Any, *at: Any) -> EulerCurve:
         thresholds, bounds = at
-        return euler_curve(
-            image,
-            thresholds,
-            range=bounds,
-            connectivity=self.connectivity,
-            superlevel=self.superlevel,
-            axis=tuple(range(1, image.ndim)),
-            workers=self.workers,
-        )
+        axes = tuple(range(1, image.ndim))
+        return euler_curve(image, thresholds, range=bounds, axis=axes, **self._options())
 
     def _rows(self, found: EulerCurve) -> NDArray[Any]:
         return found.values
@@ -206,16 +197,8 @@ class EulerTransformTransformer(_TransformTransformer):
         self.workers = workers
 
     def _result(self, image: Any, *at: Any) -> Any:
-        directions, heights, bounds = at
-        return euler_transform(
-            image > self.threshold,
-            directions,
-            heights,
-            range=bounds,
-            connectivity=self.connectivity,
-            spacing=self.spacing,
-            workers=self.workers,
-        )
+        *sampling, bounds = at
+        return euler_transform(image > self.threshold, *sampling, range=bounds, **self._options())
 
 
 class RegionTransformsTransformer(_TransformTransformer):
@@ -290,14 +273,5 @@ class RegionTransformsTransformer(_TransformTransformer):
         return tags
 
     def _result(self, image: Any, *at: Any) -> Any:
-        directions, heights, bounds = at
-        return region_transforms(
-            image,
-            directions,
-            heights,
-            range=bounds,
-            normalize=self.normalize,
-            connectivity=self.connectivity,
-            spacing=self.spacing,
-            workers=self.workers,
-        )
+        *sampling, bounds = at
+        return region_transforms(image, *sampling, range=bounds, **self._options())

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-
-from ecc_core._arrays import given_on_host
-from ecc_core._request.thresholds import parse_thresholds
 
 Scalar = float | Tensor
 Vector = Sequence[float] | Tensor
@@ -24,7 +20,6 @@ INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
-MANY = 1 << 20
 SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
 
 
@@ -144,7 +139,6 @@ def _real(number: Any, name: str) -> float:
 
 
 def unit(given: Tensor) -> Tensor:
-    """Normalize vectors to unit length."""
     return given.div(torch.linalg.vector_norm(given, dim=-1, keepdim=True))
 
 
@@ -178,32 +172,6 @@ def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
     if shown.shape == image.shape:
         return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
     return shown[None]
-
-
-def as_levels(
-    levels: Any, bounds: tuple[float, float] | None, name: str, learn: bool
-) -> tuple[NDArray[np.float64], float | None]:
-    """Levels from an int or an array, and their mean spacing if it is positive and finite."""
-    given = parse_thresholds(given_on_host(levels), bounds, name=name, no_exact="")
-    if given.needs_range:
-        raise ValueError(f"`range` must be given where `{name}` is an int, got None")
-    values = given.over(lambda: (None, None), ()).astype(np.float64)
-    low, high = given.bounds or ((values[0], values[-1]) if values.size else (0.0, 0.0))
-    if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
-        raise ValueError(f"`{name}` must be finite and distinct to be learned, got {values}")
-    gap = float(high - low) / max(values.size - 1, 1)
-    return values, gap if 0 < gap < math.inf else None
-
-
-def bounds_of(data: Tensor, quantiles: tuple[float, float]) -> tuple[float, float]:
-    """Two distinct quantiles of the finite values, estimated from about a million of them."""
-    values = data.detach().flatten()
-    values = values[:: -(-values.numel() // MANY) or 1]
-    values = values[values.isfinite()].double()
-    if values.numel() == 0:
-        raise ValueError("`data` must have finite values, got none")
-    low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
-    return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
 def log_of(number: Any, name: str) -> float:

@@ -1,7 +1,5 @@
 """Exact curves and transforms as torch operators without gradients."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -16,8 +16,7 @@ ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bi
 class SegmentationLoss(nn.Module):
     """Base of the losses, which compare whole images or windows and reduce their errors."""
 
-    described: tuple[str, ...]
-    """The settings that `repr` shows."""
+    described: tuple[str, ...]  # the settings that `repr` shows
 
     def __init__(
         self,

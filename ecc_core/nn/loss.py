@@ -13,8 +13,6 @@ from ecc_core._request.resources import check_positive_int
 from ecc_core.nn import _arguments, functional
 from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities, masks_of_classes
 
-__all__ = ["EulerCurveLoss"]
-
 
 class EulerCurveLoss(SegmentationLoss):
     """Distance between the Euler characteristic curves of a predicted and a true segmentation.

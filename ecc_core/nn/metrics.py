@@ -14,8 +14,6 @@ from ecc_core.nn._arguments import check_n_spatial
 from ecc_core.nn._segmentation import check_probabilities
 from ecc_core.topology import betti_curves
 
-__all__ = ["BettiError"]
-
 
 class BettiError:
     """Difference of the Betti numbers of predicted and true objects.

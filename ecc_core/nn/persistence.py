@@ -14,8 +14,6 @@ from ecc_core.nn import _arguments
 from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities
 from ecc_core.topology import persistence_pairs
 
-__all__ = ["PersistenceLoss"]
-
 
 class PersistenceLoss(SegmentationLoss):
     """Distance of the persistence diagram of a prediction from the classes of a segmentation.

@@ -1,12 +1,10 @@
 """Device arrays of CuPy and torch, and their layout as the kernels take it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
@@ -132,7 +130,6 @@ def on_host(array: Any) -> NDArray[Any]:
 
 
 def thresholds_on_host(thresholds: Any) -> NDArray[Any]:
-    """Return thresholds in host memory."""
     if isinstance(thresholds, np.ndarray):
         return thresholds
     return on_host(as_cupy(thresholds))
@@ -184,8 +181,7 @@ class Placement(NamedTuple):
     device: int
 
     @classmethod
-    def of(cls, array: Any) -> Placement:
-        """Return the placement of a CuPy array."""
+    def of(cls, array: Any) -> Self:
         return cls(array.shape, array.strides, array.data.ptr % 16, array.device.id)
 
 

@@ -6,8 +6,6 @@ several components can join basins. The edges at these points are added to a for
 all threads at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import changes
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
@@ -35,14 +34,8 @@ BOX_BLOCKS = 64  # that share a box
 
 
 def betti_curves(
-    image: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, thresholds: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
-    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
     ndim, superlevel = filtration.ndim, filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
     with adopt(image) as view:
@@ -63,13 +56,8 @@ def betti_curves(
 
 
 def exact_betti_curves(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
             levels = every_value(view.element)
@@ -77,12 +65,8 @@ def exact_betti_curves(
             values = numbers(view).ravel()
             levels = cupy.unique(values[~cupy.isnan(values)]).get()
         found = as_cupy(betti_curves(image, levels, filtration, mask=mask))[0]
-        ordered = found[:, ::-1] if filtration.superlevel else found
-        before = cupy.concatenate([cupy.zeros_like(ordered[:, :1]), ordered[:, :-1]], axis=1)
-        changed = (ordered != before).any(axis=0)
-        kept = cupy.flatnonzero(changed[::-1] if filtration.superlevel else changed)
-        at = view.wrap_levels(cupy.asarray(levels)[kept])
-        return at, view.wrap(cupy.ascontiguousarray(found[:, kept]))
+        at, changed = changes(cupy.asarray(levels), found, filtration.superlevel)
+        return view.wrap_levels(at), view.wrap(cupy.ascontiguousarray(changed))
 
 
 def persistence_pairs(
@@ -91,9 +75,8 @@ def persistence_pairs(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> list[tuple[Any, Any]]:
-    """Return the points at which classes of an image (batch of 1) are born and die, by birth."""
     last = filtration.ndim - 1
     if any(0 < k < last for k in dimensions):
         raise BackendError(
@@ -128,7 +111,7 @@ def _ranks(values: Any, shown: Any, superlevel: bool) -> tuple[Any, int]:
     return ranks, never
 
 
-def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
+def _lasting(forests: "Forests", index: int) -> tuple[Any, Any]:
     """Return where classes that last are born and die, by birth; -1 if they do not die."""
     births, deaths = forests.pairs(index)
     keys = forests.codes.ravel()
@@ -141,12 +124,7 @@ def _lasting(forests: Forests, index: int) -> tuple[Any, Any]:
 
 
 def region_betti_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
 
@@ -285,10 +263,10 @@ class Forests:
         return self.counted
 
     def pairs(self, index: int) -> tuple[Any, Any]:
-        """Return the places at which classes of a kind begin and end, or -1: int64.
+        """Return the points at which classes of a kind are born and die, or -1: int64.
 
-        The frame of a complement is left out. A class ends where a component of the complement
-        begins, and begins where it ends.
+        A class that is a component of the complement is born where this component ends and dies
+        where it begins. The frame, which never ends, is left out.
         """
         first, labels = int(self.kinds[index].complement), self.labels[index]
         _, listed = self._counts(index)

@@ -4,8 +4,6 @@ Thresholds are rounded to values of the image's type, copied to the device, and 
 which a kernel finds the bin of a value (``rules.py``).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -106,18 +104,21 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     pair_bins = bins.copy()
     if cells is not None:
         upload("table", cells, bins)
-    pairs = PairRule(TABLE, 256)
+    pairs: PairRule | None = PairRule(TABLE, 256)
     if rule != TABLE:
-        pairs = pair_rule(values, thresholds, keys, superlevel) or PairRule(None, 0)
-    for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
-        pair_bins[name] = value
-    if (tables := pairs.memory()).size:
-        upload("table", tables, pair_bins)
+        pairs = pair_rule(values, thresholds, keys, superlevel)
+    of_pairs: tuple[int | None, int, int, int] = (None, 0, 0, 0)
+    if pairs is not None:
+        of_pairs = pairs.rule, pairs.codes, pairs.table.nbytes, pairs.pieces.nbytes
+        for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
+            pair_bins[name] = value
+        if (tables := pairs.memory()).size:
+            upload("table", tables, pair_bins)
     # Other streams may use the memory next, and kernels on any stream may still use that of
     # thresholds which the cache drops.
     cupy.cuda.Device().synchronize()
     return Prepared(
-        Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *pairs.properties()),
+        Rules(rule, count, keys.itemsize, 0 if cells is None else cells.size, *of_pairs),
         bins.view(np.int64),
         pair_bins.view(np.int64),
         _pick(levels),

@@ -1,7 +1,5 @@
 """Launches of kernels, the small results that they write to the host, and counters at zero."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 import threading

@@ -1,7 +1,5 @@
 """Numbers of cells of images and of labelled regions, from histograms of recoded samples."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 
@@ -42,9 +40,8 @@ def cell_counts(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Counts:
-    """Return the numbers of cells at sorted thresholds, (images, kinds, n) int64."""
     with adopt(image) as view:
         shape = (len(view.array), len(cells.groups), thresholds.size)
         if thresholds.size == 0 or view.array.size == 0:
@@ -70,9 +67,8 @@ def region_cell_counts(
     cells: Cells,
     filtration: Filtration,
     *,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> tuple[Any, Counts]:
-    """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
     with adopt(image) as view:
         given = as_cupy(labels)
         regions = rank_labels(contiguous_labels(given))

@@ -1,7 +1,5 @@
 """Coefficients of images, their sums in bins, and curves of any number of thresholds by these."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable
@@ -12,6 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import changes
 from ecc_core._backends.cuda.arrays import Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, is_set, plan_call, take_reply
@@ -301,11 +300,3 @@ def _list_levels(
     count = int(before[-1].get()[2])
     levels, values = levels[:count], values[:count]
     return (levels, values) if 2 * count > size else (levels.copy(), values.copy())
-
-
-def changes(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
-    """The levels at which sums up to them, or from them on for superlevels, change, and these."""
-    zero = cupy.zeros(1, np.int64)
-    before = cupy.concatenate([sums[1:], zero] if superlevel else [zero, sums[:-1]])
-    kept = sums != before
-    return levels[kept], sums[kept]

@@ -1,7 +1,5 @@
 """The kernels in `source/` as Python sees them: structures, options and compiled functions."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping
@@ -45,6 +43,10 @@ class Struct:
         """Return a structure as integers; fields that are not given are zero."""
         found = np.zeros(1, self.dtype)
         found[0] = tuple((self._zero | fields).values())
+        for name, value in fields.items():  # NumPy would drop fractions, and NumPy 1 wraps integers
+            kept = found[name][0]
+            if kept.dtype.kind in "iu" and not (kept == value).all():
+                raise OverflowError(f"`{name}` of a kernel must fit {kept.dtype}, got {value}")
         return found.view(np.int32 if self.dtype.itemsize % 8 else np.int64)
 
     def word(self, field: str, size: int = 8) -> int:

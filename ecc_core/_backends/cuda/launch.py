@@ -6,8 +6,6 @@ waits for the device only if something depends on the data: whether floats conta
 the values, the levels of an exact curve, or the regions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, changes
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     Placement,
@@ -37,7 +35,6 @@ from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare
 from ecc_core._backends.cuda.calls import is_set, take_reply
 from ecc_core._backends.cuda.coefficients import (
     EVERY_VALUE,
-    changes,
     counted_curves,
     every_value,
     image_coefficients,
@@ -50,7 +47,7 @@ from ecc_core._backends.cuda.regions import region_curves as region_curves
 from ecc_core._backends.cuda.rules import UNIFORM
 from ecc_core._backends.cuda.samples import DATA, Images, find_range, plan_range
 from ecc_core._backends.cuda.scan import Number, Scan, pick_levels, plan_scan, scan_of
-from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
@@ -61,7 +58,7 @@ def curve(
     filtration: Filtration,
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
     own: tuple[int, int] | None = None,
 ) -> Any:
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64.
@@ -79,14 +76,8 @@ def curve(
 
 
 def number(
-    image: Any,
-    level: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, level: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> int:
-    """Euler characteristic of the only image of a batch at one level, (1,)."""
     with adopt(curve(image, level, filtration, mask=mask)) as values:
         return int(on_host(values.array)[0, 0])
 
@@ -147,13 +138,8 @@ def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
 
 
 def coefficients(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> Any:
-    """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as view:
 
         def finish(found: Any, flag: Any) -> tuple[Any, bool]:
@@ -171,11 +157,11 @@ def _with_coefficients(
     *,
     for_host: bool = False,
 ) -> tuple[Any, ...]:
-    """Return what `finish` makes of coefficients, and of a flag whether NaN must be looked for.
+    """Return what `finish` makes of the coefficients of images, without the last of its results.
 
-    The last of its results is whether the flag is set. If the kernel has then taken a NaN for a
-    number, it is called again, or ValueError is raised. The flag is None, on the device, or may be
-    a Reply if `for_host`; :func:`is_set` reads all of them.
+    `finish` takes the coefficients and the flag of :func:`image_coefficients`, and its last result
+    is whether the flag is set. If so, and if the images contain NaN, ValueError is raised or, where
+    NaN is omitted, the coefficients are computed again by a kernel that omits it.
     """
     images = Images.of(view, filtration, mask)
     for scans in (not ("float" in images.variant.element and is_capturing()), False):
@@ -189,13 +175,8 @@ def _with_coefficients(
 
 
 def exact_curve(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as view:
         superlevel, direction = filtration.superlevel, filtration.direction
         if not filtration.boundary.is_closed:
@@ -207,7 +188,9 @@ def exact_curve(
             sums = as_cupy(curve(view.array, levels, filtration, mask=mask))[0]
             found = changes(cupy.asarray(levels), sums, superlevel)
             return tuple(view.wrap(array) for array in found)
-        values = numbers(view) if direction is None else _directed(view.array, direction)
+        values = numbers(view)
+        if direction is not None:
+            values = direction.add(values, (0,) * filtration.ndim)
         narrow = values.dtype == np.float16
         given = values.astype(np.float32) if narrow else values
 
@@ -221,28 +204,13 @@ def exact_curve(
 
 
 def value_range(
-    image: Any,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Smallest and largest finite value that is not masked, or (None, None)."""
     with adopt(image) as view:
         low, high, nan = find_range(Images.of(view, filtration, as_cupy(mask)))
         if nan and filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return low, high
-
-
-def _directed(array: Any, direction: Direction) -> Any:
-    """Return the image plus a * <u, x> in float64, added in the order of `Direction.add`."""
-    ndim = len(direction.terms)
-    height: Any = None
-    for axis, terms in enumerate(direction.terms):
-        term = cupy.asarray(terms).reshape((-1,) + (1,) * (ndim - axis - 1))
-        height = term if height is None else height + term
-    return array.astype(np.float64) + direction.scale * height
 
 
 EVEN = Struct("even.cu", "Even")

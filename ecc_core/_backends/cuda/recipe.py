@@ -1,7 +1,5 @@
 """Everything about a call of a scanning kernel that depends on shapes and types only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple

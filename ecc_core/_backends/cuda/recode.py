@@ -5,8 +5,6 @@ than float32, images along a direction, strides of samples that are not next to 
 images of few columns. The curve of the integers at every integer is that of the image.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Curves of labelled regions: which labels occur, the number of each region, and its counts."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -144,13 +142,11 @@ class Regions:
         few: bool,
         ranked: Ranked | None = None,
     ) -> tuple[tuple[Any, Any, bool], int, int]:
-        """Return up to `room` regions, the number of all, and the largest label without a row or 0.
+        """Count regions: the labels from 1 to `rows`, or those that are `ranked`, one row each.
 
-        Regions are the labels that occur, increasing, their curves at the levels, int64, and
-        whether a labelled point is NaN.
-
-        `few`: whether blocks count in shared memory first. There are so many `rows` of counts, for
-        labels from 1 on, or for those that are `ranked`.
+        Returns the labels that occur, increasing, and their curves at the levels, for at most
+        `room` regions, and whether a labelled point is NaN; then the number of all regions, and the
+        largest label without a row, or 0. If `few`, blocks count in shared memory first.
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
         levels, label = self._bins - 1, self._label
@@ -211,14 +207,8 @@ def _with_margin(count: int) -> int:
 
 
 def region_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    workers: int | None = None,  # noqa: ARG001
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
 ) -> tuple[Any, Any]:
-    """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as view:
         given = as_cupy(labels)
         regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)

@@ -1,13 +1,11 @@
 """Rules by which kernels find the bin or the code of a value, and the choice among them.
 
-A guess is a straight line, rounded as the device rounds it, so that the host can prove that a rule
-is exact. As guesses are monotonic, it is enough to examine the thresholds.
+A guess is the value of a straight line. The host rounds it as the device does, so it can check that
+a rule is exact. Guesses are monotonic: it is enough to check the thresholds.
 
 The kernels of pairs compare codes instead of values. Codes of different bins differ, and they are
 in the order of the bins.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -102,7 +100,7 @@ class PairRule(NamedTuple):
     piece, and the last number of `dense` is the largest code.
     """
 
-    rule: int | None  # None if these kernels cannot be used
+    rule: int
     codes: int  # their number
     line: Line = NO_LINE
     dense: Line = NO_LINE
@@ -110,10 +108,6 @@ class PairRule(NamedTuple):
     table: Array = NOTHING
     bins: Array = NOTHING  # CELLS and PIECES: the bin of each code
     pieces: Array = NOTHING  # PIECES: ``low, scale`` of each piece, whose guess is a code
-
-    def properties(self) -> tuple[int | None, int, int, int]:
-        """Return the rule, the number of codes, and the bytes of the table and of the pieces."""
-        return self.rule, self.codes, self.table.nbytes, self.pieces.nbytes
 
     def memory(self) -> NDArray[np.uint8]:
         """Return what the kernels read from global memory."""

@@ -1,10 +1,8 @@
 """Images with any strides, which kernels read sample by sample: their range and coefficients."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
@@ -43,8 +41,7 @@ class Images(NamedTuple):
     variant: Variant
 
     @classmethod
-    def of(cls, view: ArrayView, filtration: Filtration, mask: Any = None) -> Images:
-        """Return images for a filtration."""
+    def of(cls, view: ArrayView, filtration: Filtration, mask: Any = None) -> Self:
         return cls(view, mask, filtration.direction, variant_of(filtration, view.element, mask))
 
 

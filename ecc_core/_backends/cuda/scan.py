@@ -1,7 +1,5 @@
 """Curves by the scanning kernels, which read an image once, in its own memory."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 
@@ -105,7 +103,7 @@ class Scan:
 
 def scan_of(
     placement: Placement, own: tuple[int, int] | None, thresholds: Array, variant: Variant
-) -> Scan | Number | None:
+) -> "Scan | Number | None":
     """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
     Masks are of the same layout (:func:`is_alike`). The device is the current one. Scans are kept
@@ -118,7 +116,7 @@ def scan_of(
 @lru_cache(maxsize=512)
 def _scan_of(
     placement: Placement, own: tuple[int, int] | None, variant: Variant, raw: bytes, dtype: str
-) -> Scan | Number | None:
+) -> "Scan | Number | None":
     device = placement.device
     thresholds = np.frombuffer(raw, dtype)
     if thresholds.size <= KEPT_LEVELS and not cupy.cuda.get_current_stream().is_capturing():

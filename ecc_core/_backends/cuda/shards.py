@@ -8,12 +8,10 @@ a table on the device of the first shard, whose current stream adds them. All st
 sum, so no memory is overwritten or used again too early.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import cupy
 import numpy as np
@@ -50,9 +48,9 @@ class _Queue(NamedTuple):
         event.record(self.stream)
         return event
 
-    def beside(self, turn: int) -> _Queue:
+    def beside(self, turn: int) -> Self:
         """Return another queue of the device, which does not wait for this one."""
-        return _Queue(self.device, _stream_beside(self.device.id, turn))
+        return self._replace(stream=_stream_beside(self.device.id, turn))
 
 
 @lru_cache(maxsize=64)

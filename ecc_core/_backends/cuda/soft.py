@@ -4,8 +4,6 @@ Nothing here waits for the device or reads a value, so calls can be captured in 
 is allocated by torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -42,7 +40,6 @@ class Arguments(NamedTuple):
 
     @property
     def points(self) -> int:
-        """Number of points of an image."""
         return math.prod(self.values.shape[1:])
 
 
@@ -262,7 +259,6 @@ CHUNKS = 64  # of points, at most
 
 
 def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """Sums (batch, orthants, *grid) of the signed weights of cells."""
     grid = [n + (connectivity != 1) for n in weights.shape[1:]]
     out = weights.new_empty((len(weights), 1 << len(grid), *grid))
     _launch_orthants("soft_orthants", weights, connectivity, extension, out)
@@ -272,7 +268,6 @@ def by_orthant(weights: Tensor, connectivity: int, extension: str) -> Tensor:
 def gradients_by_orthant(
     weights: Tensor, upstream: Tensor, connectivity: int, extension: str
 ) -> Tensor:
-    """Gradients of contiguous weights by those of the sums."""
     upstream, out = upstream.contiguous(), torch.empty_like(weights)
     given = weights, connectivity, extension, upstream, out
     _launch_orthants("soft_orthant_gradients", *given)
@@ -312,7 +307,6 @@ def _orthants(
 
 
 def projections(given: Projected) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
     weights = given.weights
     shape = len(weights), len(given.vectors), given.heights.numel()
     found = weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)

@@ -1,7 +1,5 @@
 """Launches of the kernels of soft curves, whose arguments are laid out once per shape."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any, NamedTuple

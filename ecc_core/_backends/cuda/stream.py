@@ -6,8 +6,6 @@ fit into the processor's cache. The slices that two slabs share stay on the devi
 is copied once. The curves of the slabs add up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -100,7 +98,7 @@ def _slice_bytes(volume: Any) -> int:
     return int(np.dtype(volume.dtype).itemsize * math.prod(volume.shape[1:]))
 
 
-def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
+def _ahead(slabs: "_Slabs") -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
     """Yield the slabs. A thread fetches the next one meanwhile."""
     set_device, device = cupy.cuda.runtime.setDevice, cupy.cuda.runtime.getDevice()
     with ThreadPoolExecutor(1, initializer=set_device, initargs=(device,)) as fetcher:

@@ -1,7 +1,5 @@
 """Surfaces, from the signed histogram of the pairs of codes of two recoded images."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -35,9 +33,8 @@ def surface(
     filtrations: tuple[Filtration, Filtration],
     *,
     mask: Any = None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
-    """Return the Euler characteristics of the intersections, (images, n, m) int64."""
     with adopt(first) as one, adopt(second) as other:
         mask = as_cupy(mask)
         shape = (len(one.array), *(at.size for at in thresholds))

@@ -1,7 +1,5 @@
 """How an image is divided into units of work that fill the device evenly."""
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 from typing import NamedTuple
@@ -54,13 +52,13 @@ def plan_pairs(
     sliced: bool,
     channels: bool,
 ) -> Tiling:
-    """Cut images into columns of rows or slices, each for one warp.
+    """Cut images into columns of rows (2-D) or slices (3-D), each for one warp.
 
-    `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
-    have, the last as many as fit on a multiprocessor. If images are compared bit by bit (`sliced`),
-    the first and the last of the rows that a warp reads may belong to other warps. If slices are
-    `channels`, a warp has all of them; of more columns than warps, blocks that fill the device take
-    some by turns.
+    `steps` are the rows or slices that a curve is counted in. `block` are the numbers of warps that
+    a block may have, of which the last fills a multiprocessor. If samples are compared bit by bit
+    (`sliced`), the first and the last row that a warp reads may belong to the warps beside it. If
+    slices are `channels`, a warp has all slices of a column; where there are more columns than
+    warps on the device, each warp takes several of them in turn.
     """
     rows, others = (SLICED_ROWS, 2) if sliced else (PAIR_ROWS, 0)
     own, most = rows - others, block[-1]

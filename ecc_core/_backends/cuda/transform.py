@@ -4,8 +4,6 @@ Everything runs on the current device and stream. Bins are integers even if weig
 results do not differ between runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator
@@ -66,7 +64,7 @@ def weighted_transform(
     heights: Floats,
     spacing: Floats,
     connectivity: int,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transform (directions, heights) of int64 or float64 weights, in their dtype.
 
@@ -249,7 +247,7 @@ def region_transforms(
     directions: Floats,
     heights: Floats,
     scales: Floats | None,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transforms (regions, directions, heights), int64.
 

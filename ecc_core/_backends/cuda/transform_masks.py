@@ -1,7 +1,5 @@
 """The transform of a mask on the device: its planes of bits, and how blocks count them."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from itertools import pairwise
@@ -49,7 +47,7 @@ def mask_transform(
     heights: Floats,
     spacing: Floats,
     connectivity: int,
-    workers: int | None = None,  # noqa: ARG001
+    workers: int | None = None,
 ) -> Any:
     """Return the transform (directions, heights) of a mask, int64."""
     shape = len(directions), heights.size

@@ -1,7 +1,5 @@
 """Directions, levels and coordinates of points on the device, and how blocks share the work."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple

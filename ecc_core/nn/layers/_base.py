@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
-from torch.nn.functional import normalize, softplus
+from torch.nn import functional as torch_functional
 
+from ecc_core._arrays import given_on_host
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core._request.thresholds import as_count
+from ecc_core._request.thresholds import as_count, parse_thresholds
 from ecc_core._torch.operators import bypasses_torch, is_plain
 from ecc_core.nn import _arguments, functional
 from ecc_core.transforms import unit_vectors
@@ -19,6 +21,7 @@ from ecc_core.transforms import unit_vectors
 Range = tuple[float, float]
 Hard = Literal["forward"]
 Normalize = Literal["side", "batch"]
+MANY = 1 << 20  # values, from about which quantiles are estimated
 
 
 class EulerLayer(nn.Module):
@@ -62,8 +65,16 @@ class EulerLayer(nn.Module):
     def _add_levels(
         self, name: str, levels: int | ArrayLike, bounds: Range | None, learn: bool
     ) -> float | None:
-        """Set up thresholds or heights. Return their mean spacing, None if it is not defined."""
-        values, gap = _arguments.as_levels(levels, bounds, name, learn)
+        """Set up thresholds or heights. Return their mean spacing if it is positive and finite."""
+        given = parse_thresholds(given_on_host(levels), bounds, name=name, no_exact="")
+        if given.needs_range:
+            raise ValueError(f"`range` must be given where `{name}` is an int, got None")
+        values = given.over(lambda: (None, None), ()).astype(np.float64)
+        low, high = given.bounds or ((values[0], values[-1]) if values.size else (0.0, 0.0))
+        if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
+            raise ValueError(f"`{name}` must be finite and distinct to be learned, got {values}")
+        mean = float(high - low) / max(values.size - 1, 1)
+        gap = mean if 0 < mean < math.inf else None
         if not learn:
             self._add_state(f"fixed_{name}", values, learn)
             return gap
@@ -117,7 +128,7 @@ class EulerLayer(nn.Module):
     @property
     def directions(self) -> Tensor:
         """Unit vectors, of shape (k, n_spatial)."""
-        return normalize(self.free_directions, dim=-1)
+        return torch_functional.normalize(self.free_directions, dim=-1)
 
     def extra_repr(self) -> str:
         """Describe sizes and settings."""
@@ -217,7 +228,14 @@ class CalibratedLayer(EulerLayer):
         """
         if not self._needs_calibration():
             return
-        low, high = _arguments.bounds_of(data, quantiles)
+        values = data.detach().flatten()
+        values = values[:: -(-values.numel() // MANY) or 1]
+        values = values[values.isfinite()].double()
+        if values.numel() == 0:
+            raise ValueError("`data` must have finite values, got none")
+        low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
+        if low == high:
+            low, high = low - 0.5, high + 0.5
         if not self._estimates_range:
             low, high = self.thresholds[0].item(), self.thresholds[-1].item()
         if self._estimates_scale:
@@ -341,11 +359,11 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
     if by_kernels and bypasses_torch((free, step)):
         found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
         return found
-    return _in_torch(free, step)
+    return _increasing_in_torch(free, step)
 
 
-def _in_torch(free: Tensor, step: Tensor) -> Tensor:
-    return step * torch.cat([free[:1], softplus(free[1:])]).cumsum(0)
+def _increasing_in_torch(free: Tensor, step: Tensor) -> Tensor:
+    return step * torch.cat([free[:1], torch_functional.softplus(free[1:])]).cumsum(0)
 
 
 class _Increasing(torch.autograd.Function):
@@ -366,7 +384,7 @@ class _Increasing(torch.autograd.Function):
 
             return soft.increasing_gradients(free, step, gradient.contiguous()), None
         with torch.enable_grad():
-            levels = _in_torch(free, step)
+            levels = _increasing_in_torch(free, step)
         return *torch.autograd.grad(levels, free, gradient, create_graph=True), None
 
 

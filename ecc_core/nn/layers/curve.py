@@ -13,8 +13,6 @@ from ecc_core._torch.transform import positions, scaled
 from ecc_core.nn import _arguments, _exact
 from ecc_core.nn.layers._base import CalibratedLayer, Hard, Normalize, Range
 
-__all__ = ["EulerCurveLayer"]
-
 FEW_POINTS = 1 << 20  # over all directions, for which one call is worth its memory
 
 

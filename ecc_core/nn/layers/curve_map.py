@@ -16,8 +16,6 @@ from ecc_core.nn import _arguments
 from ecc_core.nn._segmentation import windows
 from ecc_core.nn.layers._base import CalibratedLayer, Normalize, Range
 
-__all__ = ["EulerCurveMap"]
-
 
 class EulerCurveMap(CalibratedLayer):
     """Soft Euler characteristic curves of sliding windows, as a feature map.

@@ -11,8 +11,6 @@ from torch import Tensor
 from ecc_core.nn import _exact, functional
 from ecc_core.nn.layers._base import EulerLayer, Hard, Range
 
-__all__ = ["EulerTransformLayer"]
-
 
 class EulerTransformLayer(EulerLayer):
     """Soft Euler characteristic transforms of masks or weights, with learnable parameters.

@@ -47,6 +47,16 @@ def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
         np.testing.assert_array_equal(betti(image, at, **options), known)
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_exact_numbers_equal_those_of_the_cpu(betti, emulator, superlevel):
+    image = np.random.default_rng(3).integers(0, 9, (9, 20)).astype(np.float32)
+    filtration = Filtration(2, 1, superlevel)
+    found = emulator.backend.betti.exact_betti_curves(image[None].view(ndarray), filtration)
+    known = ecc.betti_curves(image, "exact", connectivity=1, superlevel=superlevel)
+    np.testing.assert_array_equal(found[0], known.thresholds)
+    np.testing.assert_array_equal(found[1], known.values)
+
+
 def test_masks_passes_and_more_edges_than_expected(betti, emulator, monkeypatch):
     for name in ("EDGES_A_POINT", "FEW_EDGES"):
         monkeypatch.setattr(emulator.backend.betti, name, 0)

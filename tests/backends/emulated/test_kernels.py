@@ -1,6 +1,7 @@
 """Curves by the CUDA kernels against those of the CPU backend, bit for bit."""
 
 import ctypes
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from fake_cupy import guarded, ndarray
 from scipy import ndimage
 
 import ecc_core
+from ecc_core._backends import backend
 from ecc_core._backends.cuda import rules
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._request.levels import round_to_levels
@@ -642,3 +644,24 @@ def test_lines_with_masks_and_nan(emulator, superlevel, levels):
         check(emulator, images, levels, side, "counts", mask=shown, nan="omit")
     with pytest.raises(ValueError, match="NaN"):
         emulator.curve(images, levels, Filtration(1, 1, superlevel), mask)
+
+
+@pytest.mark.parametrize("width", [2**31, np.int64(2**31), -(2**31) - 1, 1.5])
+def test_structures_refuse_what_their_fields_cannot_hold(emulator, width):
+    """The kernels count the points of a row in 32 bits."""
+    with pytest.raises(OverflowError):
+        emulator.backend.samples.SAMPLES(width=width)
+    found = emulator.backend.samples.SAMPLES(width=2**31 - 1)
+    assert found.view(emulator.backend.samples.SAMPLES.dtype)["width"] == 2**31 - 1
+
+
+def test_exact_curve_of_bfloat16_along_a_direction(emulator, monkeypatch):
+    """The backend sees such images as bits, to which nothing can be added."""
+    image = np.random.default_rng(3).integers(-3, 4, (1, 9, 12)).astype(np.float32)
+    bits = guarded((image.view(np.uint32) >> 16).astype(np.uint16).view(np.int16))
+    view = emulator.backend.arrays.ArrayView(bits, "bfloat16", np.asarray)
+    monkeypatch.setattr(emulator.launch, "adopt", lambda _: nullcontext(view))
+    filtration = Filtration(2, 2, direction=Direction((0.6, 0.8), 0.5, (1.0, 1.0), (9, 12)))
+    found = emulator.launch.exact_curve(bits, filtration)
+    for own, wanted in zip(found, backend("cpu").exact_curve(image, filtration), strict=True):
+        np.testing.assert_array_equal(own, wanted)

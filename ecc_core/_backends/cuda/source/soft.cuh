@@ -1,5 +1,5 @@
-// Soft curves: the windows around the levels, curves from moments, and the function of the value that
-// the gradient of an image is.
+// Soft curves: the windows around the levels, curves as sums of moments, and the gradient of an image as a
+// function of its values.
 //
 // The logistic function s differs from a step function only where |z| < kReach, with
 // z = sharpness * (level - value). The range of values is therefore divided into windows around the
