@@ -109,17 +109,6 @@ def test_components_follow_the_order_of_the_axes(backend):
 
 def test_length_of_the_direction_does_not_matter(backend):
     image = backend.asarray(noise((19, 67)))
-    curves = [
-        ecc.euler_curve(image, [-9.5, 3, 30], direction=np.array([0, 1.0]) * length)
-        for length in (1, 7, 2.0**-1040, 1e300)
-    ]
-    for curve in curves:
-        assert_curves_equal(curve, curves[0].values)
-
-
-def test_the_default_range_is_that_of_the_tilted_image(backend):
-    image = noise((19, 67))
-    tilted = reference.directional(image, (0, 1))
-    thresholds = np.linspace(tilted.min(), tilted.max(), 50)
-    found = ecc.euler_curve(backend.asarray(image), 50, direction=(0, 1))
-    assert_curves_equal(found, reference.euler_curve(tilted, thresholds), thresholds=thresholds)
+    known = ecc.euler_curve(image, [-9.5, 3, 30], direction=(0, 1))
+    for length in (7, 2.0**-1040, 1e300):
+        assert ecc.euler_curve(image, [-9.5, 3, 30], direction=(0, length)) == known

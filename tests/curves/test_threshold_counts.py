@@ -13,6 +13,7 @@ from threshold_cases import (
     at_thresholds,
     betti_numbers,
     case_of,
+    component_numbers,
     euler_numbers,
     functionals,
 )
@@ -48,6 +49,7 @@ FUNCTIONS = {
     "euler_curve": (of_image(ecc.euler_curve), euler_numbers),
     "region_curves": (of_first_region(ecc.region_curves), euler_numbers),
     "betti_curves": (of_image(ecc.betti_curves), betti_numbers),
+    "component_curves": (of_image(ecc.component_curves), component_numbers),
     "region_betti_curves": (of_first_region(ecc.region_betti_curves), betti_numbers),
     "minkowski_curves": (of_image(ecc.minkowski_curves), functionals),
     "region_minkowski": (of_first_region(ecc.region_minkowski), functionals),

@@ -24,40 +24,11 @@ def assert_right(backend, image, thresholds):
         assert_curves_equal(found, expected, thresholds=thresholds, like=like)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint64", "float16", "float64"])
-@pytest.mark.parametrize("count", [1, 2, 5, np.int64(7), 1000])
-def test_a_number_of_thresholds(backend, dtype, count):
-    image = noise((9, 67), dtype, 90)
-    image[0, 0] = 0
-    thresholds = np.linspace(0.0, float(image.max()), count)
-    found = ecc.euler_curve(backend.asarray(image), count)
-    expected = reference.euler_curve(image, thresholds)
-    assert_curves_equal(found, expected, thresholds=thresholds, like=backend.asarray(image))
-    found = ecc.euler_curve(backend.asarray(image), count, range=(-3, 20.5))
-    thresholds = np.linspace(-3, 20.5, count)
-    expected = reference.euler_curve(image, thresholds)
-    assert_curves_equal(found, expected, thresholds=thresholds)
-
-
-def test_a_range_wider_than_the_largest_float(backend):
-    image = np.array([[-1.7e308, 0, 1.7e308, 3, -1e308]])
-    for options in ({}, {"range": (-1.7e308, 1.7e308)}):
-        found = ecc.euler_curve(backend.asarray(image), 5, **options)
-        np.testing.assert_allclose(found.thresholds, np.array([-1.7, -0.85, 0, 0.85, 1.7]) * 1e308)
-        assert_curves_equal(found, reference.euler_curve(image, found.thresholds))
+def test_a_range_as_wide_as_the_floats():
     largest = np.finfo(float).max
     for count in range(2, 300):  # for some, the last step goes beyond the largest float
-        found = ecc.euler_curve(backend.asarray(image), count, range=(-largest, largest))
+        found = ecc.euler_curve(np.zeros(1), count, range=(-largest, largest))
         np.testing.assert_array_equal(found.thresholds[[0, -1]], [-largest, largest])
-
-
-def test_a_constant_image(backend):
-    image = np.full((9, 67), 7, dtype=np.int16)
-    found = ecc.euler_curve(backend.asarray(image), 4)
-    assert_curves_equal(found, [1, 1, 1, 1], thresholds=np.full(4, 7.0))
-    assert_curves_equal(
-        ecc.euler_curve(backend.asarray(image), "exact"), [1], thresholds=np.array([7], np.int16)
-    )
 
 
 @pytest.mark.parametrize(
@@ -153,19 +124,10 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
     assert_curves_equal(found, reference.euler_curve(image, thresholds), thresholds=thresholds)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "int64"])
-@pytest.mark.parametrize("limits", [(0, 100), (-3.3, 77.7), (19, 20), (0.5, 1e6), (-40000, 40000)])
-def test_even_thresholds_of_integers(backend, dtype, limits):
-    image = noise((17, 130), dtype, 100)
-    for count in (1, 2, 51, 101, 256, 1001):
-        assert_right(backend, image, np.linspace(*limits, count))
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float32", "float64"])
 @pytest.mark.parametrize("count", [255, 256, 257, 300, 70_000])
 def test_many_thresholds(backend, dtype, count):
     image = noise((23, 131), dtype)
-    assert_right(backend, image, np.linspace(-1, 201, count))
     assert_right(backend, image, np.geomspace(1e-9, 250, count))
     assert_right(backend, image, 100 + 100 * np.linspace(-1, 1, count) ** 3)
 
@@ -189,17 +151,11 @@ def test_no_thresholds(backend):
     image = backend.asarray(noise((9, 67), "uint8"))
     assert_curves_equal(ecc.euler_curve(image, []), [], like=image)
     assert ecc.euler_curve(image, 0).values.shape == (0,)
+    assert ecc.euler_curve(image, np.int64(7)) == ecc.euler_curve(image, 7)
     none = np.empty(0, np.float32)
     assert_curves_equal(
         ecc.euler_curve(image, backend.asarray(none)), [], thresholds=none, like=image
     )
-
-
-def test_exact_leaves_out_levels_without_change(backend):
-    # 1 joins 0 and closes nothing, so that only 0 and 2 change the curve
-    image = np.array([[0, 1, 2, 0]], dtype=np.uint8)
-    found = ecc.euler_curve(backend.asarray(image), "exact", connectivity=1)
-    assert_curves_equal(found, [2, 1], thresholds=np.array([0, 2], np.uint8))
 
 
 MEMORY = """
@@ -249,30 +205,3 @@ def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
     found = ecc.euler_curve(image, "exact")
     assert_arrays_equal(found.thresholds, levels[sums != 0])
     assert_arrays_equal(found.values, np.cumsum(sums[sums != 0]))
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u4", "i8", "u8", "i2", "u2", "f2", "u1"])
-@pytest.mark.parametrize("shape", [(1,), (131,), (17, 130), (3, 9, 67)])
-def test_exact_levels_are_those_where_the_curve_changes(dtype, shape):
-    rng = np.random.default_rng(9)
-    image = rng.random(shape) * 40 - (20 if np.dtype(dtype).kind in "fi" else 0)
-    image = image.round(1).astype(dtype)
-    mask = rng.random(shape) < 0.7
-    for view, shown in ((image, None), (image, mask), (image.T, mask.T), (image * 0, None)):
-        levels = np.unique(view)
-        for superlevel in (False, True):
-            options = {"superlevel": superlevel, "mask": shown}
-            values = ecc.euler_curve(view, levels, **options).values
-            entering = values[::-1] if superlevel else values
-            changes = np.diff(entering, prepend=0) != 0
-            changes = changes[::-1] if superlevel else changes
-            found = ecc.euler_curve(view, "exact", **options)
-            assert_arrays_equal(found.thresholds, levels[changes])
-            assert_arrays_equal(found.values, values[changes])
-
-
-def test_default_is_256_thresholds(backend):
-    image = noise((9, 67), "uint16")
-    thresholds = np.linspace(image.min(), image.max(), 256)
-    expected = reference.euler_curve(image, thresholds)
-    assert_curves_equal(ecc.euler_curve(backend.asarray(image)), expected, thresholds=thresholds)

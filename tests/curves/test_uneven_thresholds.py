@@ -15,10 +15,9 @@ SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # around words of 64 an
 
 def ulps(value, count, dtype):
     """`count` neighbouring values of a dtype."""
-    values = [np.dtype(dtype).type(value)]
-    for _ in range(count - 1):
-        values.append(np.nextafter(values[-1], values[-1] + 9))
-    return np.array(values)
+    integers = f"i{np.dtype(dtype).itemsize}"
+    first = np.array(value, dtype).view(integers)
+    return (first + np.arange(count, dtype=integers)).view(dtype)
 
 
 def uneven(dtype):
