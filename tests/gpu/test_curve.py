@@ -156,32 +156,25 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
         check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f4"])
-def test_more_channels_than_warps_take_at_once(dtype):
-    images = cupy.random.default_rng(15).integers(0, 256, (1, 4000, 4000, 3), np.uint8)
-    images = images.astype(dtype)
-    found = launch.curve(images, np.arange(256), filtration_of(images, False))
-    known = ecc_core.euler_curve(images.get()[0], np.arange(256), connectivity=1).values
-    np.testing.assert_array_equal(found.get()[0], known)
-
-
-@pytest.mark.parametrize("shape", [(1300, 1300, 1300), (46_400, 46_400)])
-def test_more_than_2_31_samples(shape):
-    images = cupy.random.default_rng(12).integers(0, 256, (1, *shape), np.uint8)
-    assert images.size > 1 << 31
-    found = launch.curve(images, np.arange(256), filtration_of(images, True))
-    host = images.get()[0]
-    known = ecc_core.euler_curve(host, np.arange(256), connectivity=host.ndim).values
-    np.testing.assert_array_equal(found.get()[0], known)
-
-
-@pytest.mark.parametrize("shape", [(1, 1 << 28), (65_540, 257, 256)])
-def test_more_blocks_or_images_than_a_grid_has_rows(shape):
+@pytest.mark.parametrize(
+    ("shape", "dtype", "cubes"),
+    [
+        ((1, 4000, 4000, 3), "u1", False),  # more channels than warps take at once
+        ((1, 4000, 4000, 3), "f4", False),
+        ((1, 1300, 1300, 1300), "u1", True),  # more than 2**31 samples
+        ((1, 46_400, 46_400), "u1", True),
+        ((1, 1 << 28), "u1", False),  # more blocks than a grid has rows
+        ((65_540, 257, 256), "u1", False),  # more images
+    ],
+)
+def test_large_batches(shape, dtype, cubes):
     images = cupy.random.default_rng(12).integers(0, 256, shape, np.uint8)
-    found = launch.curve(images, np.arange(256), filtration_of(images, False)).get()
-    for i in (0, -1):
+    images = images.astype(dtype, copy=False)
+    found = launch.curve(images, np.arange(256), filtration_of(images, cubes)).get()
+    for i in {0, len(images) - 1}:
         host = images[i].get()
-        known = ecc_core.euler_curve(host, np.arange(256), connectivity=1).values
+        connectivity = host.ndim if cubes else 1
+        known = ecc_core.euler_curve(host, np.arange(256), connectivity=connectivity).values
         np.testing.assert_array_equal(found[i], known)
 
 
@@ -295,15 +288,6 @@ def test_layouts(draw):
         for cubes, superlevel in SIDES:
             check(view.get(), levels, cubes, superlevel, device_image=view)
             check(view.get(), levels, cubes, superlevel, mask.get(), device_image=view)
-
-
-def test_repeats_give_the_same():
-    images = cupy.asarray(np.random.default_rng(9).random((1, 64, 64, 200), np.float32))
-    filtration = filtration_of(images, True, nan="raise")
-    levels = np.linspace(0, 1, 256)
-    first = launch.curve(images, levels, filtration)
-    for _ in range(50):
-        assert bool((launch.curve(images, levels, filtration) == first).all())
 
 
 @pytest.mark.parametrize("shape", [(90, 140), (700, 700), (20, 40, 300)])

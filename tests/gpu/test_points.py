@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from filtrations import sides
 from gpu_helpers import assert_same, cupy
+from threshold_cases import DTYPES
 
 import ecc_core as ecc
 from ecc_core._request.filtration import Filtration
@@ -12,23 +13,19 @@ launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 
 
 @pytest.mark.parametrize("shape", [(50,), (13, 17), (6, 7, 9)])
-@pytest.mark.parametrize("dtype", ["bool", "u1", "i4", "i8", "f4", "f8"])
-def test_coefficients_and_exact_curves(draw, shape, dtype):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_coefficients_and_curves(draw, shape, dtype):
     rng = np.random.default_rng(1)
     for few in (False, True):
         image = draw(rng, shape, dtype, few)
+        labels, given = rng.integers(0, 5, shape) * 7, np.array([-1.0, 0.5, 1.0, 77.0, 300.0])
+        for options in sides(len(shape)):
+            assert_same(ecc.region_curves, (image, labels), 16, **options)
         for mask in (None, rng.random(shape) < 0.8):
             for options in sides(len(shape)):
                 assert_same(ecc.euler_coefficients, image, mask=mask, **options)
-                assert_same(ecc.euler_curve, image, "exact", mask=mask, **options)
-
-
-@pytest.mark.parametrize("shape", [(40,), (30, 21), (9, 10, 11)])
-def test_regions(draw, shape):
-    rng = np.random.default_rng(2)
-    image, labels = draw(rng, shape, "f4"), rng.integers(0, 5, shape) * 7
-    for options in sides(len(shape)):
-        assert_same(ecc.region_curves, (image, labels), np.linspace(-1, 1, 9), **options)
+                for thresholds in ("exact", 16, given):
+                    assert_same(ecc.euler_curve, image, thresholds, mask=mask, **options)
 
 
 @pytest.mark.parametrize("levels", [np.linspace(0, 1, 9), np.linspace(0, 1, 7000)])

@@ -5,7 +5,6 @@ import pytest
 from gpu_helpers import PUT, assert_same, cupy
 
 import ecc_core as ecc
-from ecc_core.testing import assert_arrays_equal
 
 RNG = np.random.default_rng(7)
 
@@ -32,15 +31,6 @@ def test_masks_nan_and_batches(put):
         ecc.euler_surface(put(first), put(second), [0.0], [1], axis=(1, 2))
     options = {"axis": (2, 1), "nan": "omit", "range_first": (-2, 2)}
     assert_same(ecc.euler_surface, (first, second), 9, 5, put=put, mask=mask.T, **options)
-
-
-def test_chunks_of_cupy_arrays():
-    da = pytest.importorskip("dask.array")
-    first, second = RNG.integers(0, 9, (2, 30, 40))
-    lazy = [da.from_array(cupy.asarray(a), chunks=16, asarray=False) for a in (first, second)]
-    found = ecc.euler_surface(*lazy, [1, 4, 7], [2, 5]).values.compute()
-    expected = ecc.euler_surface(first, second, [1, 4, 7], [2, 5]).values
-    assert_arrays_equal(found, expected, like=cupy.empty(0))
 
 
 def test_devices_are_not_mixed():

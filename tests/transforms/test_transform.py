@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import transform as reference
 from skimage.measure import euler_number
+from transform_cases import some_directions, some_heights
 
 import ecc_core as ecc
 from ecc_core.testing import known_shapes
@@ -23,29 +24,6 @@ def object_of(kind, shape, seed):
         return rng.random(shape) < kind
     weights = rng.integers(-3, 9, shape)
     return weights if kind == "int64" else weights / 8  # which add up exactly in any order
-
-
-def some_directions(ndim, seed):
-    """Random ones, those that put many vertices at one height, and one nearly along an axis."""
-    rng = np.random.default_rng(seed)
-    special = [np.eye(ndim), -np.eye(ndim), [np.ones(ndim), -np.ones(ndim), np.eye(ndim)[0] + 1e-9]]
-    mixed = np.where(rng.random((3, ndim)) < 0.5, 1.0, -1.0)
-    return np.concatenate([rng.standard_normal((8, ndim)), *special, mixed])
-
-
-def some_heights(reach, seed):
-    """Evenly spaced ones, ones that hit vertices, uneven, repeated and infinite ones."""
-    rng = np.random.default_rng(seed)
-    return [
-        np.linspace(-reach, reach, 9),
-        np.linspace(-reach, reach, 200),
-        np.arange(-4, 4.25, 0.25),
-        np.arange(-4, 4.25, 0.25) - 1e-9,  # just below vertices
-        np.arange(-4, 4.25, 0.25) + 1e-9,
-        np.sort(rng.uniform(-reach, reach, 20)),
-        np.array([-np.inf, -1.0, -1.0, 0.0, 0.5, 2.0, np.inf]),
-        np.array([0.0]),
-    ]
 
 
 def check(image, directions, heights, connectivity, spacing=1.0):
@@ -67,8 +45,8 @@ def test_equals_counting_of_cells(shape, kind):
     seed = len(shape) * 100 + shape[-1]
     image = object_of(kind, shape, seed)
     for connectivity in {1, image.ndim}:
-        for heights in some_heights(np.linalg.norm(shape) / 2, seed):
-            check(image, some_directions(image.ndim, seed), heights, connectivity)
+        for at in some_heights(np.linalg.norm(shape) / 2):
+            check(image, some_directions(image.ndim, seed), at, connectivity)
 
 
 @given(st.integers(1, 3), st.integers(0, 2**16), st.sampled_from([0.1, *KINDS[:5]]), st.booleans())
@@ -76,9 +54,10 @@ def test_equals_counting_of_cells_with_spacing(ndim, seed, kind, full):
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(1, [12, 9, 7][ndim - 1], ndim))
     spacing = rng.choice([0.25, 0.5, 1.0, 1.7, 3.0], ndim)
-    heights = some_heights(np.linalg.norm(shape * spacing) / 2, seed)[seed % 8]
+    heights = some_heights(np.linalg.norm(shape * spacing) / 2)
     image = object_of(kind, shape, seed)
-    check(image, some_directions(ndim, seed), heights, ndim if full else 1, spacing)
+    at = heights[seed % len(heights)]
+    check(image, some_directions(ndim, seed), at, ndim if full else 1, spacing)
 
 
 @pytest.mark.parametrize("direction", [[1, 0], [-1, 0], [3, 4], [-0.3, 0.7]])

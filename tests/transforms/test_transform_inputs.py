@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import ecc_core as ecc
 
@@ -17,16 +18,6 @@ EXPECTED = ecc.euler_transform(MASK, 6, 20)
         MASK.tolist(),
         np.ma.array(np.ones_like(MASK), mask=~MASK),
         np.ma.array(np.where(MASK, 1, 7), mask=~MASK),
-    ],
-)
-def test_layouts_and_dtypes(image):
-    result = ecc.euler_transform(image, 6, 20)
-    np.testing.assert_array_equal(result.values, EXPECTED.values)
-
-
-@pytest.mark.parametrize(
-    "weights",
-    [
         np.where(MASK, 300, 0).astype(np.uint16),
         np.where(MASK, 300, 0).astype(">i8"),
         np.ma.array(np.full(MASK.shape, 300), mask=~MASK),
@@ -34,9 +25,11 @@ def test_layouts_and_dtypes(image):
         np.asfortranarray(np.where(MASK, 300.0, 0.0).astype(np.float16)),
     ],
 )
-def test_weights_of_all_dtypes(weights):
-    result = ecc.euler_transform(weights, 6, 20, weighted=True)
-    np.testing.assert_array_equal(result.values, 300 * EXPECTED.values)
+def test_masks_and_weights_of_all_dtypes(image):
+    weight = int(np.max(image))
+    assert_array_equal(ecc.euler_transform(image, 6, 20).values, EXPECTED.values)
+    weighted = ecc.euler_transform(image, 6, 20, weighted=True)
+    assert_array_equal(weighted.values, weight * EXPECTED.values)
 
 
 def test_large_integer_weights_are_exact():
@@ -45,23 +38,12 @@ def test_large_integer_weights_are_exact():
     assert values.values.tolist() == [[2**53 + 1, 2**53 + 1, 2**53 + 2**62]]
 
 
-def test_a_row_of_pixels_is_the_line():
-    line = np.random.default_rng(1).random(40) < 0.6
-    heights = np.linspace(-21, 21, 30)
-    one = ecc.euler_transform(line, [[1.0], [-2.0]], heights)
-    two = ecc.euler_transform(line[None], [[0, 1], [0, -1]], heights, connectivity=1)
-    three = ecc.euler_transform(line[None, None], [[0, 0, 1], [0, 0, -1]], heights, connectivity=1)
-    np.testing.assert_array_equal(one.directions, [[1.0], [-1.0]])
-    np.testing.assert_array_equal(one.values, two.values)
-    np.testing.assert_array_equal(one.values, three.values)
-
-
 def test_default_range_holds_the_furthest_corner():
     for shape in ((3, 4), (7, 5), (2, 3, 6), (101, 203)):
         corner = np.array(shape, dtype=float)
         result = ecc.euler_transform(np.ones(shape, bool), [corner, -corner], 5)
-        np.testing.assert_array_equal(result.values[:, -1], 1)
-        np.testing.assert_array_equal(result.values[:, 0], 0)
+        assert_array_equal(result.values[:, -1], 1)
+        assert_array_equal(result.values[:, 0], 0)
         assert result.heights[-1] == pytest.approx(np.linalg.norm(corner) / 2, rel=1e-14)
 
 
@@ -71,7 +53,7 @@ def test_directions_are_normalised_and_unit_vectors_kept():
     np.testing.assert_allclose(np.linalg.norm(result.directions, axis=1), 1, rtol=1e-15)
     np.testing.assert_allclose(result.directions[3], np.sqrt([0.5, 0.5]))
     again = ecc.euler_transform(MASK, result.directions, 3)
-    np.testing.assert_array_equal(again.directions, result.directions)
+    assert_array_equal(again.directions, result.directions)
 
 
 def test_empty_results():
@@ -79,7 +61,7 @@ def test_empty_results():
     assert ecc.euler_transform(MASK, np.empty((0, 2)), 5).values.shape == (0, 5)
     assert ecc.euler_transform(MASK, 4, 0).values.shape == (4, 0)
     assert ecc.euler_transform(MASK, 4, []).values.shape == (4, 0)
-    np.testing.assert_array_equal(ecc.euler_transform(np.zeros((4, 5), bool)).values, 0)
+    assert_array_equal(ecc.euler_transform(np.zeros((4, 5), bool)).values, 0)
     for shape in ((0,), (0, 4), (3, 0, 2)):
         for weighted in (False, True):
             result = ecc.euler_transform(np.zeros(shape, bool), 4, [0.0, 1.0], weighted=weighted)
@@ -91,34 +73,16 @@ def test_empty_results():
 def test_many_heights():
     result = ecc.euler_transform(MASK, [[0.6, 0.8]], 2**22)
     few = ecc.euler_transform(MASK, [[0.6, 0.8]], result.heights[:: 2**18])
-    np.testing.assert_array_equal(few.values, result.values[:, :: 2**18])
-
-
-@pytest.mark.parametrize(
-    "heights",
-    [
-        np.array([-5.0, -5e-324, 0.0, 5e-324, 5.0]),
-        np.array([-1e308, 0.0, 1e308]),
-        np.geomspace(1e-9, 20, 500),
-        np.full(9, 0.5),
-        np.array([np.inf]),
-        np.array([-np.inf, np.inf]),
-        np.arange(-10, 10),
-    ],
-)
-def test_heights_of_any_spread(heights):
-    mask = np.ones((6, 5), bool)
-    directions = [[1, 0], [0, -1], [0.6, 0.8]]
-    values = ecc.euler_transform(mask, directions, heights, connectivity=1).values
-    for direction, curve in zip(directions, values, strict=True):
-        x, y = np.mgrid[-2.5:3, -2:3]
-        lowest = (direction[0] * x + direction[1] * y).min()
-        np.testing.assert_array_equal(curve, heights >= lowest)
+    assert_array_equal(few.values, result.values[:, :: 2**18])
 
 
 BINARY = "be boolean, or 0 and one other value, unless `weighted` is True, got"
 REAL = "have a boolean, integer or real floating dtype of at most 64 bits, got"
+FINITE = "be finite where it holds weights, got"
+BELOW = "hold weights below 2**62, got"
+SHAPE = "have shape (k, 2) for shapes of 2 axes, got"
 WEIGHTS = {"weighted": True}
+LARGEST = np.array([[2**64 - 1]], np.uint64)
 
 
 @pytest.mark.parametrize(
@@ -129,53 +93,24 @@ WEIGHTS = {"weighted": True}
         ({"image": [[1j]]}, TypeError, f"{REAL} complex128"),
         ({"image": True}, ValueError, "have 1 to 3 axes, got shape ()"),
         ({"image": MASK[None, None]}, ValueError, "have 1 to 3 axes, got shape (1, 1, 12, 15)"),
-        ({"image": [[np.nan]], **WEIGHTS}, ValueError, "be finite where it holds weights, got NaN"),
-        (
-            {"image": [[-np.inf]], **WEIGHTS},
-            ValueError,
-            "be finite where it holds weights, got infinity",
-        ),
-        ({"image": [[-(2**62)]], **WEIGHTS}, ValueError, f"hold weights below 2**62, got {2**62}"),
-        (
-            {"image": np.array([[2**64 - 1]], np.uint64), **WEIGHTS},
-            ValueError,
-            f"hold weights below 2**62, got {2**64 - 1}",
-        ),
+        ({"image": [[np.nan]], **WEIGHTS}, ValueError, f"{FINITE} NaN"),
+        ({"image": [[-np.inf]], **WEIGHTS}, ValueError, f"{FINITE} infinity"),
+        ({"image": [[-(2**62)]], **WEIGHTS}, ValueError, f"{BELOW} {2**62}"),
+        ({"image": LARGEST, **WEIGHTS}, ValueError, f"{BELOW} {2**64 - 1}"),
         ({"directions": 1.5}, TypeError, "be an int or an array, got 1.5"),
         ({"directions": -1}, ValueError, "not be negative, got -1"),
-        ({"directions": [1, 0]}, ValueError, "have shape (k, 2) for shapes of 2 axes, got (2,)"),
-        (
-            {"directions": [[1, 0, 0]]},
-            ValueError,
-            "have shape (k, 2) for shapes of 2 axes, got (1, 3)",
-        ),
-        (
-            {"directions": [[1.0, 0.0], [0.0, 0.0]]},
-            ValueError,
-            "be finite and not zero, got [0. 0.] in row 1",
-        ),
+        ({"directions": [1, 0]}, ValueError, f"{SHAPE} (2,)"),
+        ({"directions": [[1, 0, 0]]}, ValueError, f"{SHAPE} (1, 3)"),
+        ({"directions": [[1.0, 0], [0, 0]]}, ValueError, "be finite and not zero, got [0. 0.] in"),
         ({"directions": [[np.inf, 0.0]]}, ValueError, "be finite and not zero, got [inf  0.] in"),
         ({"directions": [["a", "b"]]}, TypeError, "be real numbers, got <U1"),
         ({"heights": -3}, ValueError, "not be negative, got -3"),
         ({"heights": [0, np.nan]}, ValueError, "not contain NaN, got NaN"),
         ({"heights": [1, 0]}, ValueError, "be increasing, got 1 before 0"),
         ({"heights": "exact"}, TypeError, "be an int or an array, got 'exact'"),
-        (
-            {"range": (0, 1), "heights": [0, 1]},
-            ValueError,
-            "be None where `heights` is an array, got both",
-        ),
+        ({"range": (0, 1), "heights": [0]}, ValueError, "be None where `heights` is an array, got"),
         ({"range": (1, 0)}, ValueError, "be finite with low <= high, got (1, 0)"),
-        (
-            {"range": None, "image": np.zeros((0, 3), bool)},
-            ValueError,
-            "be given for an image without points, got None",
-        ),
-        ({"connectivity": 3}, ValueError, "be 1 or 2 for a 2-D image, got 3"),
-        ({"spacing": [1, 0]}, ValueError, "be positive and finite, got [1, 0]"),
-        ({"spacing": -1}, ValueError, "be positive and finite, got -1"),
-        ({"spacing": [1, 2, 3]}, ValueError, "be one number or 2 of them, got [1, 2, 3]"),
-        ({"workers": 0}, ValueError, "be a positive int or None, got 0"),
+        ({"range": None, "image": MASK[:0]}, ValueError, "be given for an image without points"),
     ],
 )
 def test_messages(arguments, error, message):
@@ -190,5 +125,5 @@ def test_directions_of_a_result_may_be_written_to():
     expected = ecc.euler_transform(image, given, 4).directions.copy()
     for _ in range(2):
         result = ecc.euler_transform(image, given, 4)
-        np.testing.assert_array_equal(result.directions, expected)
+        assert_array_equal(result.directions, expected)
         result.directions[:] = 0
