@@ -1,10 +1,12 @@
-"""`euler_curve` and `euler_number` against the reference, scikit-image and GUDHI."""
+"""Curves, Euler numbers and coefficients against the reference and scikit-image."""
 
 import itertools
 
 import numpy as np
 import pytest
-from filtrations import connectivities, sides
+from filtrations import any_side, connectivities, sides
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles import euler as reference
 from skimage.measure import euler_number as skimage_euler_number
 
@@ -49,28 +51,19 @@ def test_widths_and_heights_around_words_and_groups(backend, width):
     shapes = [(width,), *((height, width) for height in heights), *((*d, width) for d in deep)]
     for shape, top in itertools.product(shapes, (3, 250)):
         image = rng.integers(top, size=shape).astype(np.uint8)
-        given, thresholds = backend.asarray(image), np.arange(-1, top + 1)
+        array, thresholds = backend.asarray(image), np.arange(-1, top + 1)
         for connectivity in connectivities(image.ndim):
             expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
-            found = ecc.euler_curve(given, backend.asarray(thresholds), connectivity=connectivity)
+            found = ecc.euler_curve(array, backend.asarray(thresholds), connectivity=connectivity)
             np.testing.assert_array_equal(found.values, expected, err_msg=f"{shape}")
             expected = reference.euler_coefficients(image, connectivity=connectivity)
-            found = ecc.euler_coefficients(given, connectivity=connectivity)
+            found = ecc.euler_coefficients(array, connectivity=connectivity)
             np.testing.assert_array_equal(found, expected, err_msg=f"{shape}")
 
 
 LARGE = [
-    (200_003,),
-    (1000, 1100),
-    (3, 70_001),
-    (30_011, 3),
-    (70, 80, 131),
-    (3, 700, 700),
-    (600, 5, 3),
-    (2, 3, 20_011),
-    (131, 130, 2),
-    (33_001, 2),
-    (9, 8_200),
+    *[(200_003,), (1000, 1100), (3, 70_001), (30_011, 3), (33_001, 2), (9, 8_200)],
+    *[(70, 80, 131), (3, 700, 700), (600, 5, 3), (2, 3, 20_011), (131, 130, 2)],
 ]
 
 
@@ -166,7 +159,7 @@ def test_masked_points_and_omitted_nan_never_enter(backend, dtype):
         if image.dtype.kind == "f":
             cases.append((np.where(mask, image, np.array(np.nan, dtype)), {"nan": "omit"}))
         ends = image[mask].astype(float).min(), image[mask].astype(float).max()
-        for (given, kept), options in itertools.product(cases, sides(len(shape))):
+        for (points, kept), options in itertools.product(cases, sides(len(shape))):
             levels = reference.changing_levels(image, mask=mask, **options)
             infinite = np.array([-np.inf, np.inf])
             for thresholds, at in (
@@ -174,7 +167,7 @@ def test_masked_points_and_omitted_nan_never_enter(backend, dtype):
                 ("exact", levels),
                 (infinite, infinite),
             ):
-                found = ecc.euler_curve(backend.asarray(given), thresholds, **kept, **options)
+                found = ecc.euler_curve(backend.asarray(points), thresholds, **kept, **options)
                 expected = reference.euler_curve(image, at, mask=mask, **options)
                 assert_curves_equal(found, expected, thresholds=at)
 
@@ -190,3 +183,37 @@ def test_masked_arrays():
     found = ecc.euler_coefficients(masked)
     assert_arrays_equal(found, reference.euler_coefficients(image, mask=~hidden))
     assert not np.ma.isMaskedArray(found)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_coefficients_equal_the_reference(backend, data):
+    dtypes = [d for d in EVERY_DTYPE if backend.supports(d)]
+    image = data.draw(strategies.images(dtypes=dtypes, nan=data.draw(st.booleans())))
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    shown = {} if mask is None else {"mask": backend.asarray(mask)}
+    options = data.draw(any_side(image.ndim))
+    before = image.copy()
+    found = ecc.euler_coefficients(backend.asarray(image), nan="omit", **shown, **options)
+    expected = reference.euler_coefficients(image, mask=mask, **options)
+    assert_arrays_equal(found, expected, like=backend.asarray(image))
+    np.testing.assert_array_equal(image, before)
+
+
+@pytest.mark.parametrize(
+    ("connectivity", "around", "extreme"),
+    [
+        (1, [5, 0, 9], 1 - 4),
+        (2, [5, 9, 0], 1 - 4),
+        (1, [5, 0, 9, 9], 1 - 6),
+        (1, [5, 0, 0, 9], 1 - 6 + 12),
+        (3, [5, 9, 0, 0], -1 + 6),
+        (3, [5, 9, 9, 0], -1 + 6 - 12),
+    ],
+)
+def test_extreme_coefficients(backend, connectivity, around, extreme):
+    # The value of a point depends on the number of axes along which it is off the centre.
+    off = np.indices((3,) * (len(around) - 1)) != 1
+    image = np.array(around, np.uint8)[off.sum(axis=0)]
+    found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+    assert found[(1,) * image.ndim] == extreme

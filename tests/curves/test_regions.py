@@ -45,9 +45,8 @@ def test_two_thousand_labels(backend, shape):
     labels = rng.permutation(int(labels.max()) + 1)[labels]
     image = rng.integers(6, size=shape).astype(np.uint8)
     for connectivity in (1, len(shape)):
-        cells = ecc.region_curves(
-            backend.asarray(image), backend.asarray(labels), np.arange(6), connectivity=connectivity
-        )
+        given = backend.asarray(image), backend.asarray(labels), np.arange(6)
+        cells = ecc.region_curves(*given, connectivity=connectivity)
         assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))
         for row in rng.choice(cells.labels.size, 25, replace=False):
             options = {"mask": labels == cells.labels[row], "connectivity": connectivity}
@@ -55,7 +54,7 @@ def test_two_thousand_labels(backend, shape):
             np.testing.assert_array_equal(cells.values[row], expected)
 
 
-@pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140)])
+@pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140), (1100, 150)])
 def test_long_and_short_runs_across_blocks(backend, shape):
     rng = np.random.default_rng(6)
     rows = np.prod(shape[:-1])
@@ -99,15 +98,6 @@ def test_no_labels(backend, shape, dtype):
     image = backend.asarray(np.zeros(shape, np.uint8))
     found = ecc.region_curves(image, backend.asarray(np.zeros(shape, dtype)), [1, 2])
     assert_regions_equal(found, np.zeros(0, dtype), np.zeros((0, 2)), like=image)
-
-
-@pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131)])
-def test_larger_than_a_block(backend, shape):
-    rng = np.random.default_rng(5)
-    image = rng.integers(9, size=shape).astype(np.uint8)
-    labels = sum(g // 40 for g in np.ogrid[tuple(slice(n) for n in shape)]) % 4
-    for connectivity in (1, len(shape)):
-        assert_right(backend, image, labels, np.arange(9), connectivity=connectivity)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])

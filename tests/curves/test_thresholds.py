@@ -1,4 +1,6 @@
-"""Thresholds of every kind: counted, given, exact, beyond the dtype, many."""
+"""Thresholds of every kind: counted, given, exact, beyond the dtype, many, uneven, one."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from oracles import euler as reference
 from processes import run_python
 
 import ecc_core as ecc
-from ecc_core.testing import assert_arrays_equal, assert_curves_equal
+from ecc_core.testing import assert_curves_equal
 
 
 def noise(shape, dtype, top=200, seed=0):
@@ -77,9 +79,6 @@ def test_uint64_above_int64(backend):
     assert_right(backend, image, values)
     assert_right(backend, image, np.array([-1, 0, 2**63 - 1]))
     assert_right(backend, image, np.array([-1.0, 2.0**63, 2.0**64, np.inf]))
-    exact = ecc.euler_curve(backend.asarray(image), "exact")
-    levels = reference.changing_levels(image)
-    assert_curves_equal(exact, reference.euler_curve(image, levels), thresholds=levels)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -198,10 +197,135 @@ def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
         low, min(low + span, limits.max), 71 * 40, dtype=dtype, endpoint=True
     )
     image = np.where(np.arange(values.size) % 3, values, values[::-1]).reshape(71, 40)
-    changes = reference.euler_coefficients(image).astype(int)
-    levels, place = np.unique(image, return_inverse=True)
-    sums = np.zeros(levels.size, int)
-    np.add.at(sums, place.reshape(-1), changes.reshape(-1))
-    found = ecc.euler_curve(image, "exact")
-    assert_arrays_equal(found.thresholds, levels[sums != 0])
-    assert_arrays_equal(found.values, np.cumsum(sums[sums != 0]))
+    levels, found = reference.changing_levels(image), ecc.euler_curve(image, "exact")
+    assert_curves_equal(found, reference.euler_curve(image, levels), thresholds=levels)
+
+
+SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # around words of 64 and vectors of 16
+
+
+def ulps(value, count, dtype):
+    """`count` neighbouring values of a dtype."""
+    integers = f"i{np.dtype(dtype).itemsize}"
+    first = np.array(value, dtype).view(integers)
+    return (first + np.arange(count, dtype=integers)).view(dtype)
+
+
+def uneven(dtype):
+    rng = np.random.default_rng(1)
+    dtype = np.dtype(dtype)
+    yield "random", np.sort(rng.random(300) * 200 - 100)
+    yield "two scales", np.r_[50 + np.arange(20) * 1e-5, 99.0]
+    yield "geometric", np.geomspace(1e-6, 100, 256)
+    yield "signed zero", np.array([-0.0])
+    yield "subnormal", np.array([-5e-324, 0, 5e-324, 1e-320])
+    yield "infinite", np.array([-np.inf, 0, np.inf])
+    if dtype.kind == "f":
+        yield "one ulp apart", ulps(3.7, 10, dtype)
+        yield "smallest", ulps(0, 4, dtype)
+    else:
+        info = np.iinfo(dtype)
+        yield "ends", np.array([info.min, info.min + 1, 5, info.max - 1, info.max], dtype)
+        yield "last", np.array([info.max], dtype)
+
+
+def images(shape, dtype, thresholds):
+    rng = np.random.default_rng(2)
+    dtype = np.dtype(dtype)
+    image = (rng.random(shape) * 200 - (100 if dtype.kind != "u" else 0)).astype(dtype)
+    image[rng.random(shape) < 0.3] = 0
+    yield image
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            near = thresholds.astype(dtype)
+        special = np.array([np.inf, -np.inf, -0.0, 0.0], dtype)
+        near = np.concatenate([near, np.nextafter(near, dtype.type(9)), special])
+    else:
+        near = np.array([np.iinfo(dtype).min, 0, 4, 5, 6, np.iinfo(dtype).max], dtype)
+    yield rng.choice(near, shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
+def test_uneven_thresholds(dtype):
+    for (_, thresholds), shape in itertools.product(uneven(dtype), SHAPES):
+        for image in images(shape, dtype, thresholds):
+            for options in sides(len(shape)):
+                found = ecc.euler_curve(image, thresholds, **options)
+                assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
+            holes = image.copy()
+            never = np.random.default_rng(3).random(shape) < 0.2
+            shown = {"mask": ~never}
+            if holes.dtype.kind == "f":
+                holes[never] = np.nan
+                found = ecc.euler_curve(holes, thresholds, nan="omit", **options)
+            else:
+                found = ecc.euler_curve(holes, thresholds, **options, **shown)
+            assert_curves_equal(found, reference.euler_curve(image, thresholds, **options, **shown))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("even", [True, False])
+def test_as_many_levels_as_a_byte_has_values(dtype, even):
+    """There are 257 ranks: keys of a byte leave out the first or the last, or are widened."""
+    rng = np.random.default_rng(6)
+    at = np.linspace(0, 1, 256) if even else np.sort(rng.random(254))
+    at = at if even else np.r_[0, at, 1]
+    shape = (6, 130, 60)  # of several blocks
+    for low, high in itertools.product((-0.1, 0.1), (0.9, 1.1)):
+        image = (low + rng.random(shape) * (high - low)).astype(dtype)
+        inside = np.clip(image, 0.01, 0.99)
+        lone = inside.copy()
+        lone[3, 7, 9], lone[3, 120, 50] = -1, 2  # in two blocks
+        holes = lone.copy()
+        holes[rng.random(shape) < 0.1] = np.nan
+        mask = rng.random(shape) < 0.9
+        for superlevel, connectivity in ((False, 3), (True, 1)):
+            options = {"superlevel": superlevel, "connectivity": connectivity}
+            for given, shown in ((image, None), (inside, mask), (lone, mask)):
+                found = ecc.euler_curve(given, at, mask=shown, **options)
+                expected = reference.euler_curve(given, at, mask=shown, **options)
+                assert_curves_equal(found, expected)
+            found = ecc.euler_curve(holes, at, nan="omit", **options)
+            expected = reference.euler_curve(lone, at, mask=~np.isnan(holes), **options)
+            assert_curves_equal(found, expected)
+
+
+SIZES = [(1,), (130,), (1, 1), (1, 200), (65, 63), (17, 257), (1, 1, 1), (11, 20, 67), (3, 1, 129)]
+BLOCKS = [(40, 9000), (8000, 9), (5, 150, 66)]
+"""Shapes of images that are counted in several blocks."""
+
+
+@pytest.mark.parametrize("shape", [*SIZES, *BLOCKS], ids=str)
+def test_euler_number_of_blocks(shape):
+    rng = np.random.default_rng(1)
+    for fraction in (0, 0.1, 0.5, 0.9, 1):
+        image = rng.random(shape) < fraction
+        for connectivity in {1, len(shape)}:
+            expected = reference.euler_number(image, connectivity)
+            assert ecc.euler_number(image, connectivity) == expected
+            assert ecc.euler_number(np.asfortranarray(image), connectivity) == expected
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+@pytest.mark.parametrize("shape", [(40, 130), *BLOCKS[1:]], ids=str)
+def test_curves_at_one_level(shape, dtype):
+    """Also where thresholds are repeated, or beyond all values, and where points never enter."""
+    rng = np.random.default_rng(2)
+    image = (rng.random(shape) * 100).astype(dtype)
+    mask = rng.random(shape) < 0.8
+    for at in ([40], [40, 40, 40], [-5], [300], [-5, 40], [99, 300]):
+        for options in sides(len(shape)):
+            for shown in (None, mask):
+                found = ecc.euler_curve(image, at, mask=shown, **options)
+                expected = reference.euler_curve(image, at, mask=shown, **options)
+                assert_curves_equal(found, expected)
+            if image.dtype.kind == "f":
+                holes = np.where(mask, image, image.dtype.type(np.nan))
+                found = ecc.euler_curve(holes, at, nan="omit", **options)
+                assert_curves_equal(found, expected)
+
+
+def test_stack_at_one_level():
+    stack = np.random.default_rng(3).random((5, 33, 70)) < 0.4
+    found = ecc.euler_curve(stack, [0.5], axis=(1, 2), superlevel=True).values[:, 0]
+    np.testing.assert_array_equal(found, [reference.euler_number(image) for image in stack])

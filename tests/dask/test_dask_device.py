@@ -6,7 +6,6 @@ The library stands in for CuPy, and the CPU counts; tests/gpu/test_dask.py is ab
 from types import SimpleNamespace
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -97,8 +96,7 @@ def image() -> np.ndarray:
 def compute(array: Any) -> np.ndarray:
     """The values of a dask array, which says and gives arrays of the device."""
     assert type(array._meta) is DeviceArray
-    with dask.config.set(scheduler="sync"):
-        values = array.compute()
+    values = array.compute()
     assert type(values) is DeviceArray
     return values.view(np.ndarray)
 

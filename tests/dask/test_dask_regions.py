@@ -14,8 +14,6 @@ from ecc_core.testing import in_chunks, strategies
 
 LEVELS = np.arange(-1, 7)
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def assert_same_regions(lazy: ecc.RegionCurves, expected: ecc.RegionCurves) -> None:
     assert isinstance(lazy.values, da.Array)

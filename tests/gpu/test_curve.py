@@ -22,18 +22,12 @@ SIDES = list(itertools.product((False, True), (False, True)))
 
 
 def truth(images, thresholds, cubes, superlevel, mask=None):
-    connectivity = images.ndim - 1 if cubes else 1
-    rows = [
-        reference.euler_curve(
-            image,
-            thresholds,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=None if mask is None else mask[i],
-        )
-        for i, image in enumerate(images)
+    options = {"connectivity": images.ndim - 1 if cubes else 1, "superlevel": superlevel}
+    curves = [
+        reference.euler_curve(image, thresholds, mask=shown, **options)
+        for image, shown in zip(images, [None] * len(images) if mask is None else mask, strict=True)
     ]
-    return np.array(rows).reshape(len(images), len(thresholds))
+    return np.reshape(curves, (len(images), len(thresholds)))
 
 
 def filtration_of(images, cubes, superlevel=False, nan="omit"):
@@ -88,6 +82,10 @@ def batches():
         yield (2, *sides), "u1", np.linspace(0, 255, 30)
         yield (2, *sides), "i8", np.linspace(-(2.0**63), 2.0**63, 4096)
     yield (2000, 9, 11), "f4", np.linspace(-2, 2, 16)
+    for count in (0, 1, 2, 257, 5000, 40_000, 200_000):
+        for shape in ((2, 33, 300), (2, 5, 20, 140)):
+            yield shape, "f4", np.sort(np.random.default_rng(3).normal(size=count))
+    yield (2, 33, 300), "f4", np.linspace(-3, 3, 200_000)
 
 
 @pytest.mark.parametrize(("batch", "dtype", "levels"), batches())
@@ -111,17 +109,6 @@ def test_every_dtype(draw, dtype, shape, cubes, superlevel):
             info = np.iinfo(images.dtype)
             ends = np.array([info.min, info.max], images.dtype)
             check(images, ends, cubes, superlevel, mask)
-
-
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-@pytest.mark.parametrize("shape", [(33, 300), (5, 20, 140)])
-@pytest.mark.parametrize("count", [0, 1, 2, 257, 5000, 40_000, 200_000])
-def test_any_number_of_thresholds(draw, cubes, superlevel, shape, count):
-    rng = np.random.default_rng(3)
-    images = draw(rng, (2, *shape), "f4")
-    check(images, np.linspace(-3, 3, count), cubes, superlevel)
-    uneven = np.sort(rng.normal(size=count))
-    check(images, uneven, cubes, superlevel)
 
 
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)

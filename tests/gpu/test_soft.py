@@ -58,19 +58,13 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
 def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
     image = torch.randint(0, 5, shape, generator=torch.Generator().manual_seed(0)) / 4
     mask = draw(shape, seed=1) < 0.85
+    options = {"connectivity": connectivity, "superlevel": superlevel, "ties": ties}
+    options |= {"sharpness": 6.0, "n_spatial": len(shape) - 1}
     results = []
     for device in ("cuda", "cpu"):
-        own = image.to(device).requires_grad_()
-        curve = soft_euler_curve(
-            own,
-            torch.linspace(0, 1, 5, device=device),
-            sharpness=6.0,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask.to(device),
-            n_spatial=len(shape) - 1,
-            ties=ties,
-        )
+        own, shown = image.to(device).requires_grad_(), mask.to(device)
+        levels = torch.linspace(0, 1, 5, device=device)
+        curve = soft_euler_curve(own, levels, mask=shown, **options)
         results.append((curve.cpu(), gradients(curve, [own])[0].cpu()))
     for found, wanted in zip(*results, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)

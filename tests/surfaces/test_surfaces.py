@@ -104,15 +104,8 @@ def test_libraries(library):
     first, second = fields((3, 7, 6), ("float32", "int32"))
     a, b = [0.5, 2.5, 4], [0, 2, 3]
     mask = np.random.default_rng(5).random((7, 6)) < 0.8
-    found = ecc.euler_surface(
-        library.asarray(first),
-        library.asarray(second),
-        a,
-        b,
-        axis=(1, 2),
-        mask=library.asarray(mask),
-        superlevel=(True, False),
-    )
+    options = {"axis": (1, 2), "mask": library.asarray(mask), "superlevel": (True, False)}
+    found = ecc.euler_surface(*map(library.asarray, (first, second)), a, b, **options)
     assert type(found.values) is type(library.asarray(np.zeros((1, 1, 1), np.int64)))
     expected = [
         known(*pair, a, b, 2, (True, False), mask) for pair in zip(first, second, strict=True)

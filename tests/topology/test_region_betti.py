@@ -30,21 +30,13 @@ def labelled(rng, shape):
     return labels
 
 
-def check(found, image, labels):
+def check(found, image, labels, **options):
     assert found.labels.dtype == labels.dtype
     assert_array_equal(found.labels, np.setdiff1d(labels, [0]))
     assert found.values.dtype == np.int64
     for label in found.labels:
-        alone = ecc.betti_curves(
-            image,
-            found.thresholds,
-            connectivity=found.connectivity,
-            superlevel=found.superlevel,
-            mask=labels == label,
-            boundary=found.boundary,
-            axis=tuple(range(image.ndim)),
-        )
-        assert found.select(label) == alone
+        alone = {"mask": labels == label, "axis": tuple(range(image.ndim)), **options}
+        assert found.select(label) == ecc.betti_curves(image, found.thresholds, **alone)
 
 
 @pytest.mark.usefixtures("small_sheets")
@@ -59,7 +51,7 @@ def test_equals_each_region_alone(shape):
                 options = {"connectivity": connectivity, "superlevel": superlevel}
                 options["boundary"] = boundary
                 found = ecc.region_betti_curves(image, labels, [0, 3, 5.5, 12], **options)
-                check(found, image, labels)
+                check(found, image, labels, **options)
                 euler = ecc.region_curves(image, labels, [0, 3, 5.5, 12], **options)
                 assert_array_equal(found.euler, euler.values)
 
