@@ -153,20 +153,16 @@ def test_masked_points_and_omitted_nan_never_enter(backend, dtype):
         pytest.skip(f"{backend.name} has no {dtype}")
     rng = np.random.default_rng(8)
     for shape, top in itertools.product(SHAPES.values(), (5, 90)):
-        image, mask = rng.integers(1, top, shape).astype(dtype), rng.random(shape) < 0.8
+        image, mask = rng.integers(top, size=shape).astype(dtype), rng.random(shape) < 0.8
         image[~mask] = rng.choice(np.array([0, 1, 100], dtype), np.count_nonzero(~mask))
         cases = [(image, {"mask": backend.asarray(mask)})]
         if image.dtype.kind == "f":
             cases.append((np.where(mask, image, np.array(np.nan, dtype)), {"nan": "omit"}))
-        ends = image[mask].astype(float).min(), image[mask].astype(float).max()
+        inside, infinite = image[mask].astype(float), np.array([-np.inf, np.inf])
+        even = np.linspace(inside.min(), inside.max(), 256)
         for (points, kept), options in itertools.product(cases, sides(len(shape))):
             levels = reference.changing_levels(image, mask=mask, **options)
-            infinite = np.array([-np.inf, np.inf])
-            for thresholds, at in (
-                (256, np.linspace(*ends, 256)),
-                ("exact", levels),
-                (infinite, infinite),
-            ):
+            for thresholds, at in ((256, even), ("exact", levels), (infinite, infinite)):
                 found = ecc.euler_curve(backend.asarray(points), thresholds, **kept, **options)
                 expected = reference.euler_curve(image, at, mask=mask, **options)
                 assert_curves_equal(found, expected, thresholds=at)

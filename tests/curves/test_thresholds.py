@@ -87,12 +87,8 @@ def test_doubles_between_two_neighbouring_floats(backend, dtype):
     floats = [np.nextafter(one, 0), one, np.nextafter(one, np.array(2, dtype))]
     image = np.random.default_rng(5).choice(np.array(floats, dtype), (17, 67))
     doubles = [float(f) for f in floats]
-    between = [
-        *(np.nextafter(f, -9) for f in doubles),
-        *doubles,
-        *(np.nextafter(f, 9) for f in doubles),
-    ]
-    assert_right(backend, image, np.sort(between))
+    beside = [np.nextafter(f, way) for f in doubles for way in (-9, 9)]
+    assert_right(backend, image, np.sort([*doubles, *beside]))
     assert_right(backend, image, np.sort(np.linspace(doubles[0], doubles[2], 9).repeat(2)))
     tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
     image = np.random.default_rng(6).choice(np.array([-huge, -tiny, 0, tiny, huge]), (17, 67))

@@ -32,8 +32,9 @@ def estimators(ndim):
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_exact_values_are_those_of_the_cells(shape, boundary):
-    image, spacing = image_of(shape), SPACING[: len(shape)]
+@pytest.mark.parametrize("dtype", ["float32", ">i4", ">f8"])
+def test_exact_values_are_those_of_the_cells(shape, boundary, dtype):
+    image, spacing = image_of(shape, dtype), SPACING[: len(shape)]
     mask = np.random.default_rng(1).random(shape) < 0.8
     for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
         for kept in (None, mask):
@@ -156,9 +157,9 @@ def test_results_keep_their_names_and_facts(shape):
     thresholds, values = curves
     np.testing.assert_array_equal(np.stack([getattr(curves, n) for n in NAMES[len(shape)]]), values)
     assert curves.measures == NAMES[len(shape)]
+    assert pickle.loads(pickle.dumps(curves)) == curves
     with pytest.raises(AttributeError):
         curves.breadth  # noqa: B018
-    assert pickle.loads(pickle.dumps(curves)) == curves
     density = curves.densities()
     size = math.prod(2 * (n - 1) for n in shape)
     np.testing.assert_array_equal(density.values, values / size)

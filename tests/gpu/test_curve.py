@@ -35,13 +35,11 @@ def filtration_of(images, cubes, superlevel=False, nan="omit"):
     return Filtration(ndim, ndim if cubes else 1, superlevel, nan)
 
 
-def check(images, thresholds, cubes, superlevel, mask=None, nan="omit", **given):
-    values = launch.curve(
-        given.get("device_image", cupy.asarray(images)),
-        thresholds,
-        filtration_of(images, cubes, superlevel, nan),
-        mask=None if mask is None else cupy.asarray(mask),
-    )
+def check(images, thresholds, cubes, superlevel, mask=None, nan="omit", device_image=None):
+    image = cupy.asarray(images) if device_image is None else device_image
+    shown = None if mask is None else cupy.asarray(mask)
+    filtration = filtration_of(images, cubes, superlevel, nan)
+    values = launch.curve(image, thresholds, filtration, mask=shown)
     assert isinstance(values, cupy.ndarray)
     assert values.dtype == np.int64
     expected = truth(images, thresholds, cubes, superlevel, mask)

@@ -44,11 +44,8 @@ def test_no_leak_of_pinned_memory_and_threads():
 
     for _ in range(3):
         run()
-    used = in_use()[0]
-    threads, pinned = (
-        threading.active_count(),
-        cupy.get_default_pinned_memory_pool().n_free_blocks(),
-    )
+    used, threads = in_use()[0], threading.active_count()
+    pinned = cupy.get_default_pinned_memory_pool().n_free_blocks()
     for _ in range(100):
         run()
     assert in_use()[0] == used

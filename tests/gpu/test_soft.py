@@ -100,17 +100,16 @@ def test_narrow_images_are_summed_in_float32(dtype):
     assert torch.equal(found, wanted.to(dtype))
 
 
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda x: x[1::2, ::3],
-        lambda x: x.T,
-        lambda x: x.flip(1),
-        lambda x: x[:30].expand(4, 30, 70),
-        lambda x: x.as_strided((3, 20, 20), (7, 70, 2)),
-    ],
-    ids=["steps", "transposed", "reversed", "expanded", "overlapping"],
-)
+VIEWS = {
+    "steps": lambda x: x[1::2, ::3],
+    "transposed": lambda x: x.T,
+    "reversed": lambda x: x.flip(1),
+    "expanded": lambda x: x[:30].expand(4, 30, 70),
+    "overlapping": lambda x: x.as_strided((3, 20, 20), (7, 70, 2)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_strides(view):
     whole = draw((60, 70)).requires_grad_()
     results = []

@@ -206,10 +206,7 @@ def test_wrong_dask_arguments():
 def test_plot():
     surface = ecc.euler_surface(*fields((8, 9)), 5, 6)
     ax = surface.plot(contours=3)
-    assert [text.get_text() for text in (ax.xaxis.label, ax.yaxis.label)] == [
-        "first threshold",
-        "second threshold",
-    ]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("first threshold", "second threshold")
     mesh, contours = ax.collections
     assert_array_equal(mesh.get_array(), surface.values.T)
     assert len(contours.levels) > 1

@@ -86,10 +86,6 @@ def test_tables_and_plots():
 DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64]
 
 
-def known(image, at, least, connectivity):
-    return alive(intervals(image.astype(np.float64), connectivity), at, least)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(40,), (9, 12), (5, 6, 7)])
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -109,12 +105,12 @@ def test_equal_to_counted_intervals(dtype, shape, superlevel, periodic):
                 at = sign * found.thresholds.astype(np.float64)
                 assert found.values.dtype == np.int64
                 assert_array_equal(found.values, alive(parts, at, least))
-        assert_array_equal(found.thresholds, thresholds)
-        exact = ecc.betti_curves(image, "exact", **options)
-        values = alive(parts, sign * every.astype(np.float64))
-        steps = np.diff(values[:, :: int(sign)], prepend=0, axis=1)[:, :: int(sign)].any(axis=0)
-        assert_array_equal(exact.thresholds, every[steps])
-        assert_array_equal(exact.values, values[:, steps])
+            assert_array_equal(found.thresholds, thresholds)
+            exact = ecc.betti_curves(image, "exact", min_persistence=least, **options)
+            values = alive(parts, sign * every.astype(np.float64), least)
+            jumps = np.diff(values[:, :: int(sign)], prepend=0, axis=1)[:, :: int(sign)]
+            assert_array_equal(exact.thresholds, every[jumps.any(axis=0)])
+            assert_array_equal(exact.values, values[:, jumps.any(axis=0)])
 
 
 @pytest.mark.parametrize("shape", [(12, 10), (5, 6, 4)])
@@ -142,24 +138,14 @@ def test_batches_masks_nan_and_default_thresholds(shape, periodic):
             assert_array_equal(sorted_pairs(*own.T), sorted_pairs(*entered.T))
 
 
-def test_exact_thresholds_and_no_filter():
-    image = np.random.default_rng(1).integers(0, 30, (14, 15))
-    found = ecc.betti_curves(image, "exact", min_persistence=6)
-    every = np.unique(image)
-    expected = known(image, every, 6, 2)
-    jumps = np.diff(expected, prepend=0, axis=1).any(axis=0)
-    assert_array_equal(found.thresholds, every[jumps])
-    assert_array_equal(found.values, expected[:, jumps])
-    assert ecc.betti_curves(image, min_persistence=0) == ecc.betti_curves(image)
-
-
 @pytest.mark.parametrize("least", [0, 0.5])
 def test_exact_thresholds_of_many_equal_float16(least):
     """NumPy's own sort of float16 may leave so many of them out of order."""
     image = (np.random.default_rng(0).integers(0, 6, (90, 90)) / 3 - 1).astype(np.float16)
     found = ecc.betti_curves(image, "exact", min_persistence=least)
     assert_array_equal(found.thresholds, np.unique(image.astype(float)))
-    assert_array_equal(found.values, known(image, found.thresholds, least, 2))
+    parts = intervals(image.astype(np.float64), 2)
+    assert_array_equal(found.values, alive(parts, found.thresholds, least))
     pairs = ecc.persistence_pairs(image, min_persistence=least)
     assert pairs.betti_curves("exact") == found
 
@@ -170,17 +156,13 @@ TORI = [(1,), (2,), (7,), (1, 4), (2, 5), (6, 7), (1, 1, 4), (1, 3, 4), (2, 2, 2
 diagrams = partial(intervals, periodic=True)
 
 
-def every_axis(image):
-    return {"boundary": "periodic", "axis": tuple(range(image.ndim))}
-
-
 @pytest.mark.parametrize("shape", TORI)
 @pytest.mark.parametrize("levels", [2, 5, 1000])
 def test_pairs_and_curves_are_those_of_gudhi(shape, levels):
     rng = np.random.default_rng(levels)
     for connectivity, _ in itertools.product(connectivities(len(shape)), range(10)):
         image = rng.integers(0, levels, shape).astype(np.float32)
-        options = {"connectivity": connectivity, **every_axis(image)}
+        options = {"connectivity": connectivity, "boundary": "periodic", "axis": range(image.ndim)}
         pairs = ecc.persistence_pairs(image, **options)
         expected = diagrams(image, connectivity)
         assert_diagrams(pairs.to_gudhi(), expected)

@@ -22,7 +22,6 @@ EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SIDES = (1, 2, 3, 5, 8)
 WIDTHS = (*SIDES, 63, 66)
 CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
-Options = dict[str, object]
 
 
 def last_value(dtype: np.dtype, superlevel: bool) -> object:
@@ -54,14 +53,14 @@ def check_pairs(pairs, image, shown):
 
 
 @st.composite
-def partly_excluded(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, Options]:
+def partly_excluded(draw):
     """Draw an image, the points that enter, the image to pass, and the options that say so."""
     ndim = draw(st.integers(1, 3))
     sides = [st.sampled_from(SIDES)] * (ndim - 1)
     shapes = st.tuples(*sides, st.sampled_from(WIDTHS))
     image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
     shown = draw(st.just(np.ones(image.shape, bool)) | strategies.masks(image.shape))
-    options: Options = draw(any_side(ndim))
+    options = draw(any_side(ndim))
     passed = image
     if draw(st.booleans()):
         passed = np.ma.array(image, mask=~shown)

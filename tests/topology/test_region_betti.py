@@ -48,8 +48,8 @@ def test_equals_each_region_alone(shape):
         image = rng.integers(0, 20, shape).astype(dtype)
         for connectivity in {1, len(shape)}:
             for superlevel, boundary in itertools.product((False, True), ("closed", "periodic")):
-                options = {"connectivity": connectivity, "superlevel": superlevel}
-                options["boundary"] = boundary
+                options = {"superlevel": superlevel, "boundary": boundary}
+                options["connectivity"] = connectivity
                 found = ecc.region_betti_curves(image, labels, [0, 3, 5.5, 12], **options)
                 check(found, image, labels, **options)
                 euler = ecc.region_curves(image, labels, [0, 3, 5.5, 12], **options)

@@ -96,7 +96,6 @@ def test_components_of_images_without_points():
     assert_array_equal(nothing.values, np.zeros((4, 1)))
     assert_array_equal(nothing.porosity, [0])
     assert ecc.component_curves(ZEROS, []).spanning.shape == (2, 0)
-    assert not ecc.component_curves(ZEROS, [-1.0]).values.any()
     hidden = ecc.component_curves(ZEROS, [0.0], mask=np.zeros(ZEROS.shape, bool))
     assert not hidden.values.any()
     assert not hidden.porosity.any()
