@@ -123,6 +123,7 @@ def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
 @pytest.mark.parametrize("count", [255, 256, 257, 300, 70_000])
 def test_many_thresholds(backend, dtype, count):
     image = noise((23, 131), dtype)
+    assert_right(backend, image, np.linspace(-40_000.5, 40_000, count))
     assert_right(backend, image, np.geomspace(1e-9, 250, count))
     assert_right(backend, image, 100 + 100 * np.linspace(-1, 1, count) ** 3)
 

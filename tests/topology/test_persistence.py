@@ -187,6 +187,7 @@ def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
         for dimension in range(ndim):
             alone = ecc.persistence_pairs(image, dimension, **options)
             assert pairs.select(dimension) == alone == alone.select(dimension)
+            assert_array_equal(pairs.to_gudhi()[dimension], alone.to_gudhi())
     assert pairs.dimension is None
     assert_array_equal(np.bincount(pairs.dimensions, minlength=ndim), pairs.counts)
     assert_array_equal(pairs.to_pandas()["dimension"][::2], pairs.dimensions)
