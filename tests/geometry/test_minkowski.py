@@ -126,6 +126,8 @@ def test_nan_and_masked_arrays():
     image = image_of((4, 5))
     hidden = np.ma.masked_equal(image, 3)
     image[1, 2] = np.nan
+    with pytest.raises(ValueError, match="nan="):
+        ecc.minkowski_curves(image, THRESHOLDS)
     found = ecc.minkowski_curves(image, THRESHOLDS, nan="omit")
     np.testing.assert_array_equal(found.values, minkowski_functionals(image, THRESHOLDS, (1, 1)))
     masked = ecc.minkowski_curves(hidden, THRESHOLDS)
