@@ -18,10 +18,6 @@ settings.register_profile("many", settings.get_profile("suite"), max_examples=11
 settings.load_profile("suite")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes more than a few seconds")
-
-
 class Backend(NamedTuple):
     """An array library that the public functions accept."""
 

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
+
+from ecc_core.testing import strategies
 
 
 def connectivities(ndim: int) -> list[int]:
@@ -21,3 +24,10 @@ def sides(ndim: int) -> list[dict[str, Any]]:
 def any_side(ndim: int) -> st.SearchStrategy[dict[str, Any]]:
     """One of them."""
     return st.sampled_from(sides(ndim)).map(dict)
+
+
+@st.composite
+def omitting(draw: st.DrawFn, image: np.ndarray) -> dict[str, Any]:
+    """One of them, with a mask or none, where points with NaN never enter."""
+    mask = draw(st.none() | strategies.masks(image.shape))
+    return {**draw(any_side(image.ndim)), "mask": mask, "nan": "omit"}

@@ -81,13 +81,13 @@ def check_transform(
             assert relative(own, true) < tolerances[1], name
 
 
-def check_windows(image: Tensor, thresholds: Tensor, sharpness: float, *tolerances: float) -> None:
+def check_windows(
+    image: Tensor, thresholds: Tensor, sharpness: float, rtol: float, atol: float
+) -> None:
     """Steps so sharp that no value lies in them have no slope but rounding."""
     found, wanted = leaves([image, thresholds])
     curve = soft_euler_curve(*found, sharpness=sharpness)
     exact = plain_curve(*wanted, torch.tensor(sharpness).to(wanted[0]), connectivity=2)
     assert relative(curve, exact) < 1e-5
     for own, true in zip(gradients(curve, found), gradients(exact, wanted), strict=True):
-        assert (own.double() - true).norm() <= tolerances[0] * true.norm() + tolerances[
-            1
-        ] * sharpness
+        assert (own.double() - true).norm() <= rtol * true.norm() + atol * sharpness

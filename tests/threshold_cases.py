@@ -105,6 +105,12 @@ def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np
     return np.transpose([components.betti_numbers(found, connectivity) for found in sets])
 
 
+def component_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
+    """Return points, those of the largest component and spanning components, (d + 2, levels)."""
+    sets = level_sets(case, superlevel)
+    return np.transpose([components.component_numbers(found, connectivity) for found in sets])
+
+
 def functionals(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.float64]:
     """Return Minkowski functionals from every cell of the complex, (d + 1, levels)."""
     options = {"connectivity": connectivity, "superlevel": superlevel, "mask": case.mask}

@@ -1,6 +1,5 @@
 """Curves of periodic images and of half-open windows."""
 
-import inspect
 import itertools
 
 import numpy as np
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import features
-from ecc_core._request import filtration
 from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
@@ -56,19 +53,17 @@ def test_exact_levels(image, boundary, superlevel):
         options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
         exact = ecc.euler_curve(image, "exact", **options)
         assert exact.thresholds.dtype == image.dtype.newbyteorder("=")
-        levels = np.unique(image)
-        values = ecc.euler_curve(image, levels, **options).values
-        np.testing.assert_array_equal(values, reference.euler_curve(image, levels, **options))
-        before = np.append(values[1:], 0) if superlevel else np.append(0, values[:-1])
-        np.testing.assert_array_equal(exact.thresholds, levels[values != before])
-        np.testing.assert_array_equal(exact.values, values[values != before])
+        levels = reference.changing_levels(image, **options)
+        np.testing.assert_array_equal(exact.thresholds, levels)
+        np.testing.assert_array_equal(exact.values, reference.euler_curve(image, levels, **options))
 
 
 def test_a_torus_a_ring_around_it_and_batches():
     full, ring = np.ones((5, 6), bool), np.zeros((5, 6), bool)
     ring[2] = True
-    assert [ecc.euler_number(x, boundary="periodic") for x in (full, ring)] == [0, 0]
-    assert [ecc.euler_number(x, boundary="half-open") for x in (full, ring)] == [0, 0]
+    for boundary in BOUNDARIES:
+        assert [ecc.euler_number(x, boundary=boundary) for x in (full, ring)] == [0, 0]
+        assert ecc.euler_curve(np.zeros((3, 0)), [0], boundary=boundary).values == [0]
     stack = np.stack([full, ring, ring & (np.arange(6) < 3)], axis=2)
     found = ecc.euler_curve(stack, [True], superlevel=True, axis=(0, 1), boundary="periodic")
     np.testing.assert_array_equal(found.values, [[0], [0], [1]])
@@ -85,24 +80,19 @@ def test_nan_never_enters_across_the_border():
             ecc.euler_curve(image, range(6), **options)
 
 
-def test_where_a_boundary_is_not_defined():
-    image = image_of((4, 5))
-    with pytest.raises(ValueError, match='`boundary` must be "closed" together with `direction`'):
-        ecc.euler_curve(image, direction=(1, 2), boundary="periodic")
-    with pytest.raises(ValueError, match='`boundary` must be "closed" together with `devices`'):
-        ecc.euler_curve(image, devices=[0], boundary="half-open")
-    shape = image > 2
-    with pytest.raises(
-        ValueError, match="for transforms, whose heights are measured from the centre"
-    ):
-        ecc.euler_transform(shape, 4, 4, boundary="periodic")
-    with pytest.raises(
-        ValueError, match="for regions, each of which stands alone, got 'half-open'"
-    ):
-        ecc.region_transforms(shape, 4, 4, boundary="half-open")
-    for empty in ((0,), (3, 0)):
-        values = ecc.euler_curve(np.zeros(empty), [0], boundary="periodic").values
-        np.testing.assert_array_equal(values, [0])
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda x: ecc.euler_curve(x, direction=(1, 2), boundary="periodic"), "with `direction`"),
+        (lambda x: ecc.euler_curve(x, devices=[0], boundary="half-open"), "with `devices`"),
+        (lambda x: ecc.euler_transform(x, 4, 4, boundary="periodic"), "measured from the centre"),
+        (lambda x: ecc.region_transforms(x, 4, 4, boundary="half-open"), "each .* stands alone"),
+        (lambda x: ecc.component_curves(x, boundary="half-open"), "span its opposite sides"),
+    ],
+)
+def test_where_a_boundary_is_not_defined(call, reason):
+    with pytest.raises(ValueError, match=f'`boundary` must be "closed" .*{reason}'):
+        call(np.eye(4, 5, dtype=bool))
 
 
 @pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
@@ -165,20 +155,21 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
                     assert found.select(label) == ecc.euler_curve(image, at, **alone)
 
 
-@pytest.mark.parametrize("boundary", BOUNDARIES)
-@pytest.mark.parametrize("estimator", ["exact", "crofton-4"])
+@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
+@pytest.mark.parametrize("estimator", ["exact", "crofton-4", "crofton-13"])
 def test_functionals_of_regions(boundary, estimator):
     da = pytest.importorskip("dask.array", reason="dask is not installed")
-    image, labels, at = image_of((9, 12)), labels_of((9, 12)), np.arange(7.0)
-    lazy = da.from_array(image, (4, 5)), da.from_array(labels, (4, 5))
-    for connectivity in (1, 2):
-        options = {"connectivity": connectivity, "boundary": boundary, "estimator": estimator}
-        found = ecc.region_minkowski(image, labels, at, spacing=(2, 3), **options)
-        chunked = ecc.region_minkowski(*lazy, at, spacing=(2, 3), **options)
+    shape, spacing = ((5, 6, 4), (2, 3, 1)) if estimator == "crofton-13" else ((9, 12), (2, 3))
+    image, labels, at = image_of(shape), labels_of(shape), np.arange(7.0)
+    lazy = da.from_array(image, 4), da.from_array(labels, 3)
+    for connectivity in (1, len(shape)):
+        options = {"connectivity": connectivity, "boundary": boundary}
+        options |= {"estimator": estimator, "spacing": spacing}
+        found = ecc.region_minkowski(image, labels, at, **options)
+        chunked = ecc.region_minkowski(*lazy, at, **options)
         np.testing.assert_allclose(chunked.values, found.values, atol=1e-9)
         for label in found.labels:
-            alone = {"mask": labels == label, "spacing": (2, 3), **options}
-            expected = ecc.minkowski_curves(image, at, **alone)
+            expected = ecc.minkowski_curves(image, at, mask=labels == label, **options)
             np.testing.assert_allclose(found.select(label).values, expected.values, atol=1e-9)
 
 
@@ -193,69 +184,3 @@ def test_a_region_across_opposite_sides_of_a_rolled_image():
             across = function(*rolled, 6, boundary="periodic", **options).values
             np.testing.assert_array_equal(across[:, : inside.shape[1]], inside)
             assert not across[:, inside.shape[1] :].any()
-
-
-def takes_a_boundary(module):
-    functions = {name: getattr(module, name) for name in module.__all__}
-    return {
-        name
-        for name, function in functions.items()
-        if inspect.isfunction(function) and "boundary" in inspect.signature(function).parameters
-    }
-
-
-CALLS = {
-    "euler_number": lambda image, **given: ecc.euler_number(image > 2, **given),
-    "euler_curve": ecc.euler_curve,
-    "minkowski_curves": ecc.minkowski_curves,
-    "betti_numbers": lambda image, **given: ecc.betti_numbers(image > 2, **given),
-    "betti_curves": ecc.betti_curves,
-    "component_curves": ecc.component_curves,
-    "persistence_pairs": ecc.persistence_pairs,
-    "persistent_regions": lambda image, **given: ecc.persistent_regions(image, 1, **given),
-    "euler_transform": lambda image, **given: ecc.euler_transform(image > 2, 4, 4, **given),
-    "region_curves": lambda image, **given: ecc.region_curves(image, image > 2, **given),
-    "region_betti_curves": lambda image, **given: ecc.region_betti_curves(
-        image, image > 2, **given
-    ),
-    "region_minkowski": lambda image, **given: ecc.region_minkowski(image, image > 2, **given),
-    "region_transforms": lambda image, **given: ecc.region_transforms(image > 2, 4, 4, **given),
-    "expected_gaussian_curve": lambda image, **given: features.expected_gaussian_curve(
-        image.shape, [0.0], spectral_moments=1, **given
-    ),
-    "gaussian_threshold": lambda image, **given: features.gaussian_threshold(
-        image.shape, spectral_moments=1, **given
-    ),
-}
-"""A call of every public function that takes a boundary."""
-
-
-def test_every_function_that_takes_a_boundary_is_called():
-    assert takes_a_boundary(ecc) | takes_a_boundary(features) == set(CALLS)
-
-
-@pytest.fixture
-def mirrored(monkeypatch):
-    """A boundary that only curves are defined for, with planes like those of another one."""
-    boundary = filtration.Boundary("mirrored", filtration.HALF_OPEN.planes)
-    known = (*filtration.DEFINED["curves"], boundary)
-    monkeypatch.setitem(filtration.DEFINED, "curves", known)
-    return boundary.name
-
-
-@pytest.mark.parametrize("name", sorted(set(CALLS) - {"euler_number", "euler_curve"}))
-def test_a_boundary_is_an_error_where_it_is_not_defined(name, mirrored):
-    with pytest.raises(ValueError, match=r"^`boundary` must be .*, got 'mirrored'$"):
-        CALLS[name](image_of((4, 5)), boundary=mirrored)
-
-
-def test_a_boundary_that_curves_are_defined_for(mirrored):
-    image, at = image_of((4, 5)), np.arange(7.0)
-    found = ecc.euler_curve(image, at, boundary=mirrored)
-    assert found.boundary == mirrored
-    np.testing.assert_array_equal(
-        found.values, ecc.euler_curve(image, at, boundary="half-open").values
-    )
-    da = pytest.importorskip("dask.array", reason="dask is not installed")
-    with pytest.raises(ValueError, match=r"^`boundary` must be .*, got 'mirrored'$"):
-        ecc.euler_curve(da.from_array(image, 3), at, boundary=mirrored)

@@ -1,23 +1,20 @@
-"""`euler_curve` and `euler_number` against the reference, scikit-image and GUDHI."""
+"""Curves, Euler numbers and coefficients against the reference and scikit-image."""
 
 import itertools
 
 import numpy as np
 import pytest
-from filtrations import connectivities, sides
+from filtrations import any_side, connectivities, sides
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles import euler as reference
 from skimage.measure import euler_number as skimage_euler_number
 
 import ecc_core as ecc
-from ecc_core.testing import assert_curves_equal, known_shapes, strategies
+from ecc_core.testing import assert_arrays_equal, assert_curves_equal, known_shapes, strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SHAPES = {1: (301,), 2: (19, 131), 3: (4, 18, 67)}
-
-
-def few_levels(shape, dtype, seed=0):
-    """Return an image of five adjacent values, hence with many ties."""
-    return np.random.default_rng(seed).integers(5, size=shape).astype(dtype)
 
 
 @pytest.mark.parametrize("ndim", SHAPES)
@@ -29,11 +26,9 @@ def test_every_dtype(backend, dtype, ndim):
     noise = rng.integers(-100, 100, SHAPES[ndim]).astype(dtype)
     if noise.dtype.kind == "f":
         noise += rng.random(noise.shape).astype(dtype)
-    for image, connectivity, superlevel in itertools.product(
-        (noise, few_levels(SHAPES[ndim], dtype)), connectivities(ndim), (False, True)
-    ):
+    ties = rng.integers(5, size=noise.shape).astype(dtype)
+    for image, options in itertools.product((noise, ties), sides(ndim)):
         like = backend.asarray(image)
-        options = {"connectivity": connectivity, "superlevel": superlevel}
         found = ecc.euler_curve(like, **options)
         low, high = image.min().item(), image.max().item()
         thresholds = np.linspace(float(low), float(high), 256)
@@ -47,39 +42,28 @@ def test_every_dtype(backend, dtype, ndim):
         assert_curves_equal(found, expected, thresholds=thresholds, like=like)
 
 
-def assert_right_on_noise(backend, shape, dtype="uint8"):
-    """Compare both constructions of an image with many ties and of one with few."""
-    rng = np.random.default_rng(sum(shape))
-    for top in (3, 250):
-        image = rng.integers(top, size=shape).astype(dtype)
-        thresholds = np.arange(-1, top + 1)
-        for connectivity in connectivities(image.ndim):
-            expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
-            found = ecc.euler_curve(
-                backend.asarray(image), backend.asarray(thresholds), connectivity=connectivity
-            )
-            np.testing.assert_array_equal(found.values, expected, err_msg=f"{shape}")
-
-
 @pytest.mark.parametrize("width", [1, 2, 3, 31, 32, 33, *range(61, 68), *range(125, 132), 257])
 def test_widths_and_heights_around_words_and_groups(backend, width):
-    assert_right_on_noise(backend, (width,))
-    for height in (1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 66):
-        assert_right_on_noise(backend, (height, width))
-    for depth, height in itertools.product((1, 2, 3), (1, 2, 7, 8, 9, 16, 17)):
-        assert_right_on_noise(backend, (depth, height, width))
+    """Both constructions of images with many ties and with few."""
+    rng = np.random.default_rng(width)
+    heights = (1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 66)
+    deep = itertools.product((1, 2, 3), (1, 2, 7, 8, 9, 16, 17))
+    shapes = [(width,), *((height, width) for height in heights), *((*d, width) for d in deep)]
+    for shape, top in itertools.product(shapes, (3, 250)):
+        image = rng.integers(top, size=shape).astype(np.uint8)
+        array, thresholds = backend.asarray(image), np.arange(-1, top + 1)
+        for connectivity in connectivities(image.ndim):
+            expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
+            found = ecc.euler_curve(array, backend.asarray(thresholds), connectivity=connectivity)
+            np.testing.assert_array_equal(found.values, expected, err_msg=f"{shape}")
+            expected = reference.euler_coefficients(image, connectivity=connectivity)
+            found = ecc.euler_coefficients(array, connectivity=connectivity)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{shape}")
 
 
 LARGE = [
-    (200_003,),
-    (1000, 1100),
-    (3, 70_001),
-    (30_011, 3),
-    (70, 80, 131),
-    (3, 700, 700),
-    (600, 5, 3),
-    (2, 3, 20_011),
-    (131, 130, 2),
+    *[(200_003,), (1000, 1100), (3, 70_001), (30_011, 3), (33_001, 2), (9, 8_200)],
+    *[(70, 80, 131), (3, 700, 700), (600, 5, 3), (2, 3, 20_011), (131, 130, 2)],
 ]
 
 
@@ -96,6 +80,10 @@ def test_larger_than_a_block(backend, shape, dtype):
             thresholds = np.linspace(float(image.min()), float(image.max()), 256)
             expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
             np.testing.assert_array_equal(found.values, expected)
+            if field is noise:
+                found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+                expected = reference.euler_coefficients(image, connectivity=connectivity)
+                np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow
@@ -130,9 +118,6 @@ def test_euler_number_equals_scikit_image(backend, shape, dtype):
         found = ecc.euler_number(backend.asarray(image), connectivity)
         assert isinstance(found, int)
         assert found == skimage_euler_number(image, connectivity)
-    assert ecc.euler_number(backend.asarray(image), connectivity=1) == skimage_euler_number(
-        image, connectivity=1
-    )
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0), (0, 0, 0), (3, 0, 2)])
@@ -140,20 +125,10 @@ def test_empty_images_have_zero_curves(backend, shape):
     image = backend.asarray(np.zeros(shape, dtype=np.uint8))
     assert_curves_equal(ecc.euler_curve(image, [0, 1, 2]), [0, 0, 0], like=image)
     assert ecc.euler_number(image) == 0
+    assert_arrays_equal(ecc.euler_coefficients(image), np.zeros(shape, np.int8), like=image)
     assert_curves_equal(ecc.euler_curve(image, 3, range=(0, 2)), [0, 0, 0], like=image)
     found = ecc.euler_curve(image, "exact")
     assert_curves_equal(found, [], thresholds=np.zeros(0, np.uint8), like=image)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_default_range_is_that_of_finite_values(backend, dtype):
-    image = few_levels((17, 67), dtype, seed=5)
-    image[image == 3] = np.inf
-    image[image == 0] = -np.inf
-    for options in ({}, {"connectivity": 1, "superlevel": True}):
-        found = ecc.euler_curve(backend.asarray(image), 3, **options)
-        at = [1.0, 2.5, 4.0]
-        assert_curves_equal(found, reference.euler_curve(image, at, **options), thresholds=at)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -171,58 +146,70 @@ def test_the_two_zeros_are_one_value(backend, dtype):
         np.testing.assert_array_equal(exact.thresholds, levels)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("ndim", SHAPES)
-def test_omitted_nan_never_enters(backend, ndim, dtype):
-    rng = np.random.default_rng(7)
-    image = rng.random(SHAPES[ndim]).astype(dtype)
-    image[rng.random(image.shape) < 0.2] = np.nan
-    for options in sides(ndim):
-        thresholds = np.linspace(np.nanmin(image).item(), np.nanmax(image).item(), 256)
-        found = ecc.euler_curve(backend.asarray(image), nan="omit", **options)
-        expected = reference.euler_curve(image, thresholds, **options)
-        assert_curves_equal(found, expected, thresholds=thresholds)
-        # The complex of V has holes at the points that never enter, even at infinity.
-        last = ecc.euler_curve(backend.asarray(image), [-np.inf, np.inf], nan="omit", **options)
-        assert_curves_equal(last, reference.euler_curve(image, [-np.inf, np.inf], **options))
-
-
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
-def test_masked_points_never_enter(backend, dtype):
+def test_masked_points_and_omitted_nan_never_enter(backend, dtype):
+    """The extremes are outside the mask. The complex of V has holes there, even at infinity."""
     if not backend.supports(dtype):
         pytest.skip(f"{backend.name} has no {dtype}")
     rng = np.random.default_rng(8)
-    for shape in SHAPES.values():
-        image = few_levels(shape, dtype, seed=8)
-        mask = rng.random(shape) < 0.8
-        mask[..., :2] = True  # the extremes are outside the mask, not inside
-        image[~mask] = rng.choice(np.array([0, 1, 90], dtype), int((~mask).sum()))
-        for options in sides(len(shape)):
-            found = ecc.euler_curve(backend.asarray(image), mask=backend.asarray(mask), **options)
-            kept = image[mask].astype(float)
-            thresholds = np.linspace(kept.min(), kept.max(), 256)
-            expected = reference.euler_curve(image, thresholds, mask=mask, **options)
-            assert_curves_equal(found, expected, thresholds=thresholds)
-
-
-def test_nan_below_the_mask_is_no_nan_of_the_image(backend):
-    image = few_levels((9, 66), "float32")
-    image[3, 4] = np.nan
-    mask = ~np.isnan(image)
-    found = ecc.euler_curve(backend.asarray(image), [1, 2], mask=backend.asarray(mask))
-    assert_curves_equal(found, reference.euler_curve(image, [1, 2], mask=mask))
+    for shape, top in itertools.product(SHAPES.values(), (5, 90)):
+        image, mask = rng.integers(top, size=shape).astype(dtype), rng.random(shape) < 0.8
+        image[~mask] = rng.choice(np.array([0, 1, 100], dtype), np.count_nonzero(~mask))
+        cases = [(image, {"mask": backend.asarray(mask)})]
+        if image.dtype.kind == "f":
+            cases.append((np.where(mask, image, np.array(np.nan, dtype)), {"nan": "omit"}))
+        inside, infinite = image[mask].astype(float), np.array([-np.inf, np.inf])
+        even = np.linspace(inside.min(), inside.max(), 256)
+        for (points, kept), options in itertools.product(cases, sides(len(shape))):
+            levels = reference.changing_levels(image, mask=mask, **options)
+            for thresholds, at in ((256, even), ("exact", levels), (infinite, infinite)):
+                found = ecc.euler_curve(backend.asarray(points), thresholds, **kept, **options)
+                expected = reference.euler_curve(image, at, mask=mask, **options)
+                assert_curves_equal(found, expected, thresholds=at)
 
 
 def test_masked_arrays():
-    image, rng = few_levels((9, 66), "float32"), np.random.default_rng(9)
+    rng = np.random.default_rng(9)
+    image = rng.integers(5, size=(9, 66)).astype(np.float32)
     hidden, also = rng.random((2, *image.shape)) < 0.3
     masked = np.ma.array(image, mask=hidden)
     both = ecc.euler_curve(masked, [0, 1], mask=also)
     assert_curves_equal(both, reference.euler_curve(image, [0, 1], mask=also & ~hidden))
     assert ecc.euler_number(masked, 1) == skimage_euler_number((image > 0) & ~hidden, 1)
+    found = ecc.euler_coefficients(masked)
+    assert_arrays_equal(found, reference.euler_coefficients(image, mask=~hidden))
+    assert not np.ma.isMaskedArray(found)
 
 
-def test_nothing_kept(backend):
-    image = backend.asarray(few_levels((9, 66), "uint8"))
-    nothing = backend.asarray(np.zeros((9, 66), bool))
-    assert_curves_equal(ecc.euler_curve(image, [0, 9], mask=nothing), [0, 0], like=image)
+@settings(max_examples=150)
+@given(st.data())
+def test_coefficients_equal_the_reference(backend, data):
+    dtypes = [d for d in EVERY_DTYPE if backend.supports(d)]
+    image = data.draw(strategies.images(dtypes=dtypes, nan=data.draw(st.booleans())))
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    shown = {} if mask is None else {"mask": backend.asarray(mask)}
+    options = data.draw(any_side(image.ndim))
+    before = image.copy()
+    found = ecc.euler_coefficients(backend.asarray(image), nan="omit", **shown, **options)
+    expected = reference.euler_coefficients(image, mask=mask, **options)
+    assert_arrays_equal(found, expected, like=backend.asarray(image))
+    np.testing.assert_array_equal(image, before)
+
+
+@pytest.mark.parametrize(
+    ("connectivity", "around", "extreme"),
+    [
+        (1, [5, 0, 9], 1 - 4),
+        (2, [5, 9, 0], 1 - 4),
+        (1, [5, 0, 9, 9], 1 - 6),
+        (1, [5, 0, 0, 9], 1 - 6 + 12),
+        (3, [5, 9, 0, 0], -1 + 6),
+        (3, [5, 9, 9, 0], -1 + 6 - 12),
+    ],
+)
+def test_extreme_coefficients(backend, connectivity, around, extreme):
+    # The value of a point depends on the number of axes along which it is off the centre.
+    off = np.indices((3,) * (len(around) - 1)) != 1
+    image = np.array(around, np.uint8)[off.sum(axis=0)]
+    found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+    assert found[(1,) * image.ndim] == extreme

@@ -99,6 +99,13 @@ def test_nothing_is_read_outside_the_arrays():
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+LARGE = [
+    *[((3, 700, 700), (1, 2)), ((700, 3, 700), (0, 2)), ((3, 2, 20_011), (1, 2))],
+    *[((3, 20_011), 1), ((40, 60, 61), (1, 2)), ((2, 70, 80, 131), (1, 2, 3))],
+]
+"""Batches larger than a block of the CPU backend."""
+
+
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [
@@ -116,6 +123,10 @@ def test_nothing_is_read_outside_the_arrays():
         ((3, 4, 67), -1),
         ((9, 67), (0, 1)),
         ((1, 9, 67), (1, 2)),
+        ((0, 9, 7), (1, 2)),
+        ((3, 0, 7), (1, 2)),
+        ((3, 9, 0), (1, 2)),
+        *LARGE,
         ((2, 2, 2, 2, 2, 17), (4, 5)),
     ],
 )
@@ -130,32 +141,10 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
         expected = np.empty((*leading, THRESHOLDS.size), np.int64)
         for index in np.ndindex(leading):
             expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)
-        found = ecc.euler_curve(backend.asarray(image), THRESHOLDS, axis=axis, **options)
-        assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=backend.asarray(image))
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize(
-    ("shape", "axis"),
-    [
-        ((3, 700, 700), (1, 2)),
-        ((700, 3, 700), (0, 2)),
-        ((3, 2, 20_011), (1, 2)),
-        ((3, 20_011), 1),
-        ((40, 60, 61), (1, 2)),
-        ((2, 70, 80, 131), (1, 2, 3)),
-    ],
-)
-def test_batches_larger_than_a_block(shape, axis, workers):
-    image = noise(shape)
-    spatial = np.atleast_1d(axis).tolist()
-    (batch,) = set(range(image.ndim)) - set(spatial)
-    stack = np.moveaxis(image, batch, 0)
-    for connectivity in (1, None):
-        options = {"connectivity": connectivity}
-        expected = [reference.euler_curve(part, THRESHOLDS, **options) for part in stack]
-        found = ecc.euler_curve(image, THRESHOLDS, axis=axis, workers=workers, **options)
-        assert_curves_equal(found, expected)
+        for workers in (1, 3):
+            given, options["workers"] = backend.asarray(image), workers
+            found = ecc.euler_curve(given, THRESHOLDS, axis=axis, **options)
+            assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=given)
 
 
 def test_masks_and_nan_of_a_batch(backend):
@@ -168,30 +157,3 @@ def test_masks_and_nan_of_a_batch(backend):
         each = zip(image, np.broadcast_to(mask, image.shape), strict=True)
         expected = [reference.euler_curve(plane, THRESHOLDS, mask=kept) for plane, kept in each]
         assert_curves_equal(found, expected)
-
-
-@pytest.mark.parametrize("shape", [(0, 9, 7), (3, 0, 7), (3, 9, 0)])
-def test_empty_batches(backend, shape):
-    image = backend.asarray(np.zeros(shape, np.uint8))
-    found = ecc.euler_curve(image, [0, 1], axis=(1, 2))
-    assert_curves_equal(found, np.zeros((shape[0], 2)), like=image)
-
-
-@pytest.mark.parametrize(
-    "shape", [(70_001,), (2, 33_001), (33_001, 2), (9, 8_200), (500, 3, 3), (60, 50, 3)]
-)
-def test_thin_images(shape):
-    image = noise(shape, "float32")
-    for connectivity in {1, len(shape)}:
-        found = ecc.euler_curve(image, THRESHOLDS, connectivity=connectivity)
-        expected = reference.euler_curve(image, THRESHOLDS, connectivity=connectivity)
-        assert_curves_equal(found, expected)
-
-
-def test_one_range_for_the_whole_batch(backend):
-    image = noise((3, 9, 67), "float64")
-    image[1] /= 10
-    found = ecc.euler_curve(backend.asarray(image), 7, axis=(1, 2))
-    thresholds = np.linspace(image.min(), image.max(), 7)
-    expected = [reference.euler_curve(plane, thresholds) for plane in image]
-    assert_curves_equal(found, expected, thresholds=thresholds)

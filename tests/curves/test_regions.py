@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from filtrations import sides
+from filtrations import any_side, sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -14,9 +14,10 @@ from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategi
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 
 
-def assert_right(backend, image, labels, thresholds, **options):
+def assert_right(backend, image, labels, thresholds, workers=None, **options):
     like = backend.asarray(image)
-    found = ecc.region_curves(like, backend.asarray(labels), backend.asarray(thresholds), **options)
+    given = like, backend.asarray(labels), backend.asarray(thresholds)
+    found = ecc.region_curves(*given, workers=workers, **options)
     expected = reference.region_curves(image, labels, thresholds, **options)
     assert_regions_equal(found, *expected, thresholds=thresholds, like=like)
 
@@ -27,12 +28,8 @@ def test_equal_the_reference(backend, data):
     image = data.draw(strategies.images(dtypes=[d for d in EVERY_DTYPE if backend.supports(d)]))
     labels = data.draw(strategies.labels(image.shape))
     thresholds = data.draw(strategies.thresholds(image))
-    connectivity = data.draw(st.sampled_from((None, 1, image.ndim)))
-    superlevel = data.draw(st.booleans())
     before = image.copy(), labels.copy()
-    assert_right(
-        backend, image, labels, thresholds, connectivity=connectivity, superlevel=superlevel
-    )
+    assert_right(backend, image, labels, thresholds, **data.draw(any_side(image.ndim)))
     np.testing.assert_array_equal(image, before[0])
     np.testing.assert_array_equal(labels, before[1])
 
@@ -42,26 +39,22 @@ def test_two_thousand_labels(backend, shape):
     rng = np.random.default_rng(1)
     grids = np.ogrid[tuple(slice(n) for n in shape)]
     block = 7 if len(shape) == 2 else 3
-    labels = np.zeros(shape, np.int32)
-    for grid, n in zip(grids, shape, strict=True):
-        labels = labels * (n // block + 1) + grid // block
+    labels = np.ravel_multi_index(
+        np.broadcast_arrays(*(grid // block for grid in grids)), [n // block + 1 for n in shape]
+    )
     labels = rng.permutation(int(labels.max()) + 1)[labels]
     image = rng.integers(6, size=shape).astype(np.uint8)
     for connectivity in (1, len(shape)):
-        cells = ecc.region_curves(
-            backend.asarray(image), backend.asarray(labels), np.arange(6), connectivity=connectivity
-        )
-        some = rng.choice(cells.labels.size, 25, replace=False)
+        given = backend.asarray(image), backend.asarray(labels), np.arange(6)
+        cells = ecc.region_curves(*given, connectivity=connectivity)
         assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))
-        for row in some:
-            inside = labels == cells.labels[row]
-            expected = reference.euler_curve(
-                image, np.arange(6), mask=inside, connectivity=connectivity
-            )
+        for row in rng.choice(cells.labels.size, 25, replace=False):
+            options = {"mask": labels == cells.labels[row], "connectivity": connectivity}
+            expected = reference.euler_curve(image, np.arange(6), **options)
             np.testing.assert_array_equal(cells.values[row], expected)
 
 
-@pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140)])
+@pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140), (1100, 150)])
 def test_long_and_short_runs_across_blocks(backend, shape):
     rng = np.random.default_rng(6)
     rows = np.prod(shape[:-1])
@@ -74,19 +67,7 @@ def test_long_and_short_runs_across_blocks(backend, shape):
     labels = ids[labels % 5].reshape(shape)
     image = rng.integers(4, size=shape).astype(np.uint8)
     for connectivity in (1, len(shape)):
-        found = ecc.region_curves(
-            backend.asarray(image),
-            backend.asarray(labels),
-            np.arange(4),
-            connectivity=connectivity,
-            workers=2,
-        )
-        assert_arrays_equal(found.labels, np.sort(ids[1:]))
-        for row, label in enumerate(np.sort(ids[1:])):
-            expected = ecc.euler_curve(
-                image, np.arange(4), mask=labels == label, connectivity=connectivity
-            )
-            np.testing.assert_array_equal(found.values[row], expected.values)
+        assert_right(backend, image, labels, np.arange(4), workers=2, connectivity=connectivity)
 
 
 def test_more_regions_than_16_bits_count(backend):
@@ -119,15 +100,6 @@ def test_no_labels(backend, shape, dtype):
     assert_regions_equal(found, np.zeros(0, dtype), np.zeros((0, 2)), like=image)
 
 
-@pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131)])
-def test_larger_than_a_block(backend, shape):
-    rng = np.random.default_rng(5)
-    image = rng.integers(9, size=shape).astype(np.uint8)
-    labels = sum(g // 40 for g in np.ogrid[tuple(slice(n) for n in shape)]) % 4
-    for connectivity in (1, len(shape)):
-        assert_right(backend, image, labels, np.arange(9), connectivity=connectivity)
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_many_sparse_ids_in_any_memory_order(dtype):
     """More ids than the first table of slots holds, up to the largest of the dtype."""
@@ -147,13 +119,9 @@ def test_many_sparse_ids_in_any_memory_order(dtype):
 
 def test_default_thresholds_lie_over_the_labelled_points(backend):
     image = np.array([[90.0, 3, 5, -80], [np.inf, 4, 7, 6]])
-    labels = np.array([[0, 1, 1, 0], [0, 1, 2, 2]])
-    found = ecc.region_curves(backend.asarray(image), backend.asarray(labels), 5)
-    assert_regions_equal(
-        found,
-        *reference.region_curves(image, labels, np.linspace(3, 7, 5)),
-        thresholds=np.linspace(3, 7, 5),
-    )
+    labels = np.array([[0, 1, 1, 0], [1, 1, 2, 2]])
+    found, at = ecc.region_curves(*map(backend.asarray, (image, labels)), 5), np.arange(3.0, 8)
+    assert_regions_equal(found, *reference.region_curves(image, labels, at), thresholds=at)
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])

@@ -4,7 +4,7 @@ import dask
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def one_thread():
     """Hypothesis runs many small graphs, for which threads take longer than the work."""
     with dask.config.set(scheduler="sync"):

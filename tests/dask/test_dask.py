@@ -1,14 +1,12 @@
 """Curves of dask arrays are those of arrays in memory, for all chunks; nothing is read early."""
 
-import threading
-
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
 from dask_helpers import noise
-from filtrations import any_side
+from filtrations import omitting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -18,36 +16,32 @@ from ecc_core.dask import euler_curve_blocks, local_curves
 from ecc_core.testing import in_chunks, strategies
 
 LEVELS = np.arange(-1, 7)
+FUNCTIONS = (ecc.euler_curve, ecc.betti_curves, ecc.component_curves)
+ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 
-
-def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:
+def assert_same(lazy, known) -> None:
     assert isinstance(lazy.values, da.Array)
-    assert lazy.values.shape == expected.values.shape
-    assert lazy.values.dtype == np.int64
-    values = lazy.values.compute()
-    assert values.dtype == np.int64
-    np.testing.assert_array_equal(values, expected.values)
-    np.testing.assert_array_equal(lazy.thresholds, expected.thresholds)
+    assert lazy.values.shape == known.values.shape
+    assert lazy.values.dtype == known.values.dtype
+    assert lazy.to_numpy() == known
 
 
-@pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.component_curves])
+@pytest.mark.parametrize("function", [*FUNCTIONS, ecc.minkowski_curves])
 @settings(max_examples=100)
 @given(st.data())
 def test_any_chunks(function, data):
     image = data.draw(strategies.images(nan=True))
     array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
     at = data.draw(strategies.thresholds(image))
-    options = {**data.draw(any_side(image.ndim)), "nan": "omit"}
-    mask = given_mask = data.draw(st.none() | strategies.masks(image.shape))
-    if mask is not None and data.draw(st.booleans()):
-        given_mask = in_chunks(mask, data.draw(strategies.chunkings(image.shape)))
-    lazy = function(array, at, mask=given_mask, **options)
-    assert isinstance(lazy.values, da.Array)
-    known = function(image, at, mask=mask, **options)
-    assert lazy.values.shape == known.values.shape
-    assert lazy.to_numpy() == known
+    options = data.draw(omitting(image))
+    if function is ecc.minkowski_curves:
+        options["boundary"] = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))
+        options["estimator"] = data.draw(st.sampled_from(ESTIMATORS[image.ndim]))
+    known = function(image, at, **options)
+    if options["mask"] is not None and data.draw(st.booleans()):
+        options["mask"] = in_chunks(options["mask"], data.draw(strategies.chunkings(image.shape)))
+    assert_same(function(array, at, **options), known)
 
 
 @given(st.data())
@@ -100,11 +94,9 @@ class Counted:
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.reads = array, np.zeros(array.shape, int)
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
-        self.lock = threading.Lock()
 
     def __getitem__(self, index):
-        with self.lock:
-            self.reads[index] += 1
+        self.reads[index] += 1
         return self.array[index]
 
 
@@ -137,10 +129,11 @@ def test_the_planes_of_one_cross_section_wait():
     assert max(alive) < 2.5 * 36
 
 
-def test_equal_calls_have_equal_names():
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_equal_calls_have_equal_names(function):
     def name(**options):
         array = da.from_array(noise(4, 4), chunks=2)
-        return ecc.euler_curve(array, LEVELS, **options).values.name
+        return function(array, LEVELS, **options).values.name
 
     assert name() == name()
     assert len({name(), name(connectivity=1), name(superlevel=True), name(axis=0)}) == 4
@@ -162,27 +155,20 @@ def counted_rows(image, chunks, thresholds, cubes, superlevel):
     return counts[np.ix_(*([n > 0 for n in c] for c in chunks))].reshape((-1, len(thresholds)))
 
 
-@pytest.mark.parametrize("chunks", [((3, 0, 4), (1, 2, 3), (5,)), ((1, 2), (4,), (2, 1, 2))])
-@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize(
+    "chunks", [((3, 0, 4), (1, 2, 3), (5,)), ((1, 2), (4,), (2, 1, 2)), ((1, 2, 3), (4, 3))]
+)
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("superlevel", [False, True])
-def test_a_block_counts_the_cells_that_it_owns(chunks, connectivity, superlevel):
+def test_a_block_counts_the_cells_that_it_owns(chunks, cubes, superlevel):
     image = noise(*map(sum, chunks))
-    options = {"connectivity": connectivity, "superlevel": superlevel}
+    options = {"connectivity": len(chunks) if cubes else 1, "superlevel": superlevel}
     blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, **options).compute()
     assert blocks.dtype == np.int64
     order = slice(None, None, -1 if superlevel else 1)
     curves = blocks[:, order].cumsum(axis=1)[:, order]
-    cubes = connectivity != 1
     expected = counted_rows(image, chunks, LEVELS, cubes, superlevel)
     np.testing.assert_array_equal(curves, expected)
-
-
-@pytest.mark.parametrize("connectivity", [1, 2])
-def test_blocks_of_two_axes_count_their_cells(connectivity):
-    image, chunks = noise(6, 7), ((1, 2, 3), (4, 3))
-    blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, connectivity=connectivity)
-    expected = counted_rows(image, chunks, LEVELS, connectivity != 1, False)
-    np.testing.assert_array_equal(blocks.compute().cumsum(axis=1), expected)
 
 
 def test_blocks_of_a_batch():
@@ -220,33 +206,17 @@ def test_local_curves(data):
         )
 
 
-@pytest.mark.parametrize(
-    ("window", "error", "message"),
-    [
-        (0, ValueError, "`window` must be a positive int or 2 of them, got 0"),
-        ((3,), ValueError, r"`window` must be a positive int or 2 of them, got \(3,\)"),
-        (2.5, TypeError, "`window` must be an int or 2 ints, got 2.5"),
-    ],
-)
-def test_bad_windows(window, error, message):
-    with pytest.raises(error, match=message):
-        local_curves(noise(4, 4), window, LEVELS)
-
-
 # Bad input
 
 
-def other_chunk() -> object:
+class OtherChunk:
     """What stands for the chunks of an array library that is not NumPy."""
 
-    class Chunk:
-        shape, ndim, dtype = (0, 0), 2, np.dtype(float)
-        __array_function__ = __array_ufunc__ = None
+    shape, ndim, dtype = (0, 0), 2, np.dtype(float)
+    __array_function__ = __array_ufunc__ = None
 
-        def __getitem__(self, index):
-            return self
-
-    return Chunk()
+    def __getitem__(self, index):
+        return self
 
 
 ZEROS = da.zeros((4, 4), chunks=2)
@@ -258,43 +228,34 @@ ZEROS = da.zeros((4, 4), chunks=2)
         (ZEROS, 5, {}, ValueError, "`range` must be given with `thresholds` 5 for a dask array"),
         (ZEROS, "exact", {}, ValueError, "`thresholds` must be an int or an array for a dask"),
         (ZEROS, [1], {"range": (0, 1)}, ValueError, "`range` must be None where"),
-        (ZEROS, [2, 1], {}, ValueError, "`thresholds` must be increasing"),
         (ZEROS, [1], {"workers": 2}, ValueError, "`workers` must be None for a dask array"),
         (ZEROS, [1], {"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
         (ZEROS, [1], {"direction_scale": 1.0}, ValueError, "`direction_scale` must be None"),
-        (ZEROS, [1], {"spacing": 2}, ValueError, "`spacing` must be None without `direction`"),
-        (ZEROS, [1], {"superlevel": "no"}, TypeError, "`superlevel` must be True or False"),
         (ZEROS, [1], {"devices": [0]}, ValueError, "`devices` must be None for an image"),
-        (ZEROS, [1], {"nan": "drop"}, ValueError, '`nan` must be "raise" or "omit"'),
         (ZEROS, [1], {"mask": np.ones(3, bool)}, ValueError, "`mask` must have the image's shape"),
         (ZEROS, [1], {"mask": np.ones((4, 4))}, TypeError, "`mask` must be boolean"),
-        (ZEROS[ZEROS[:, 0] > 0], [1], {}, ValueError, "call image.compute_chunk_sizes() first"),
+        (ZEROS[ZEROS[:, 0] > 0], [1], {}, ValueError, "call image.compute_chunk_sizes"),
         (ZEROS.astype(complex), [1], {}, TypeError, "`image` must have a boolean, integer"),
-        (ZEROS.astype(object), [1], {}, TypeError, "`image` must have a boolean, integer"),
         (da.zeros((2, 2, 2, 2)), [1], {}, ValueError, "`image` must have 1 to 3 axes"),
         (da.zeros(()), [1], {}, ValueError, "`image` must have 1 to 3 axes"),
     ],
 )
 def test_bad_input(image, thresholds, options, error, message):
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=message):
         ecc.euler_curve(image, thresholds, **options)
-    assert message in str(caught.value)
 
 
-def test_blocks_of_other_arrays():
+def test_bad_windows_and_blocks():
+    for window in (0, (3,)):
+        with pytest.raises(ValueError, match="`window` must be a positive int or 2 of them, got"):
+            local_curves(ZEROS, window, LEVELS)
+    with pytest.raises(TypeError, match="`window` must be an int or 2 ints, got"):
+        local_curves(ZEROS, 2.5, LEVELS)
     with pytest.raises(TypeError, match="`image` must be a dask array, got ndarray"):
         euler_curve_blocks(noise(3, 3), LEVELS)
 
 
-def test_nan_is_found_when_computing():
-    image = np.zeros((4, 4))
-    image[3, 3] = np.nan
-    lazy = ecc.euler_curve(da.from_array(image, chunks=2), LEVELS)
-    with pytest.raises(ValueError, match="`image` must not contain NaN"):
-        lazy.values.compute()
-
-
 def test_chunks_of_other_libraries():
-    image = da.Array(ZEROS.dask, ZEROS.name, ZEROS.chunks, meta=other_chunk())
+    image = da.Array(ZEROS.dask, ZEROS.name, ZEROS.chunks, meta=OtherChunk())
     with pytest.raises(TypeError, match="`image` must have chunks of NumPy or CuPy arrays, got"):
         ecc.euler_curve(image, LEVELS)

@@ -37,16 +37,12 @@ def sums_of(
     return sums
 
 
-def chunks_of(data: st.DataObject, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    chunks = data.draw(strategies.chunkings(shape))
-    return tuple(tuple(filter(None, lengths)) for lengths in chunks)
-
-
 @given(st.data())
 def test_any_blocks_groups_and_windows(data):
     shape = tuple(data.draw(st.integers(1, 9)) for _ in range(data.draw(st.integers(1, 3))))
     lead = data.draw(st.integers(0, len(shape) - 1))
-    image, chunks = noise(*shape), chunks_of(data, shape)
+    image, drawn = noise(*shape), data.draw(strategies.chunkings(shape))
+    chunks = tuple(tuple(filter(None, lengths)) for lengths in drawn)
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
     boundary = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))

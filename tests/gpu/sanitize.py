@@ -83,19 +83,18 @@ def regions() -> Calls:
             image, other = image_of(shape, dtype), image_of(shape, "float32")
             labels = cp.asarray(RNG.integers(0, 9, shape), "int32")
             many = cp.arange(1, image.size + 1).reshape(shape)
-            for c in sorted({1, ndim}):
-                name, side = f"{shape} {dtype} {c}", {"connectivity": c}
-                yield f"regions {name}", partial(ecc.region_curves, image, labels, 9, **side)
-                yield f"many regions {name}", partial(ecc.region_curves, image, many, 9, **side)
-                call = partial(ecc.region_minkowski, image, labels, 9, **side)
-                yield f"region_minkowski {name}", call
-                for count in (9, 9000):
-                    call = partial(ecc.minkowski_curves, image, count, **side)
-                    yield f"minkowski {name} {count}", call
-                yield f"betti {name}", partial(ecc.betti_curves, image, 9, **side)
-                for count in (9, 64):
-                    call = partial(ecc.euler_surface, image, other, count, count, **side)
-                    yield f"surface {name} {count}", call
+            calls = {
+                "regions": partial(ecc.region_curves, image, labels, 9),
+                "many regions": partial(ecc.region_curves, image, many, 9),
+                "region_minkowski": partial(ecc.region_minkowski, image, labels, 9),
+                "minkowski 9": partial(ecc.minkowski_curves, image, 9),
+                "minkowski 9000": partial(ecc.minkowski_curves, image, 9000),
+                "betti": partial(ecc.betti_curves, image, 9),
+                "surface 9": partial(ecc.euler_surface, image, other, 9, 9),
+                "surface 64": partial(ecc.euler_surface, image, other, 64, 64),
+            }
+            for (name, call), c in itertools.product(calls.items(), sorted({1, ndim})):
+                yield f"{name} {shape} {dtype} {c}", partial(call, connectivity=c)
 
 
 def transforms() -> Calls:

@@ -22,18 +22,12 @@ SIDES = list(itertools.product((False, True), (False, True)))
 
 
 def truth(images, thresholds, cubes, superlevel, mask=None):
-    connectivity = images.ndim - 1 if cubes else 1
-    rows = [
-        reference.euler_curve(
-            image,
-            thresholds,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=None if mask is None else mask[i],
-        )
-        for i, image in enumerate(images)
+    options = {"connectivity": images.ndim - 1 if cubes else 1, "superlevel": superlevel}
+    curves = [
+        reference.euler_curve(image, thresholds, mask=shown, **options)
+        for image, shown in zip(images, [None] * len(images) if mask is None else mask, strict=True)
     ]
-    return np.array(rows).reshape(len(images), len(thresholds))
+    return np.reshape(curves, (len(images), len(thresholds)))
 
 
 def filtration_of(images, cubes, superlevel=False, nan="omit"):
@@ -41,13 +35,11 @@ def filtration_of(images, cubes, superlevel=False, nan="omit"):
     return Filtration(ndim, ndim if cubes else 1, superlevel, nan)
 
 
-def check(images, thresholds, cubes, superlevel, mask=None, nan="omit", **given):
-    values = launch.curve(
-        given.get("device_image", cupy.asarray(images)),
-        thresholds,
-        filtration_of(images, cubes, superlevel, nan),
-        mask=None if mask is None else cupy.asarray(mask),
-    )
+def check(images, thresholds, cubes, superlevel, mask=None, nan="omit", device_image=None):
+    image = cupy.asarray(images) if device_image is None else device_image
+    shown = None if mask is None else cupy.asarray(mask)
+    filtration = filtration_of(images, cubes, superlevel, nan)
+    values = launch.curve(image, thresholds, filtration, mask=shown)
     assert isinstance(values, cupy.ndarray)
     assert values.dtype == np.int64
     expected = truth(images, thresholds, cubes, superlevel, mask)
@@ -88,6 +80,10 @@ def batches():
         yield (2, *sides), "u1", np.linspace(0, 255, 30)
         yield (2, *sides), "i8", np.linspace(-(2.0**63), 2.0**63, 4096)
     yield (2000, 9, 11), "f4", np.linspace(-2, 2, 16)
+    for count in (0, 1, 2, 257, 5000, 40_000, 200_000):
+        for shape in ((2, 33, 300), (2, 5, 20, 140)):
+            yield shape, "f4", np.sort(np.random.default_rng(3).normal(size=count))
+    yield (2, 33, 300), "f4", np.linspace(-3, 3, 200_000)
 
 
 @pytest.mark.parametrize(("batch", "dtype", "levels"), batches())
@@ -111,17 +107,6 @@ def test_every_dtype(draw, dtype, shape, cubes, superlevel):
             info = np.iinfo(images.dtype)
             ends = np.array([info.min, info.max], images.dtype)
             check(images, ends, cubes, superlevel, mask)
-
-
-@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
-@pytest.mark.parametrize("shape", [(33, 300), (5, 20, 140)])
-@pytest.mark.parametrize("count", [0, 1, 2, 257, 5000, 40_000, 200_000])
-def test_any_number_of_thresholds(draw, cubes, superlevel, shape, count):
-    rng = np.random.default_rng(3)
-    images = draw(rng, (2, *shape), "f4")
-    check(images, np.linspace(-3, 3, count), cubes, superlevel)
-    uneven = np.sort(rng.normal(size=count))
-    check(images, uneven, cubes, superlevel)
 
 
 @pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
@@ -156,32 +141,25 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
         check_drawn(draw, (2, *shape), dtype, levels, cubes, superlevel)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f4"])
-def test_more_channels_than_warps_take_at_once(dtype):
-    images = cupy.random.default_rng(15).integers(0, 256, (1, 4000, 4000, 3), np.uint8)
-    images = images.astype(dtype)
-    found = launch.curve(images, np.arange(256), filtration_of(images, False))
-    known = ecc_core.euler_curve(images.get()[0], np.arange(256), connectivity=1).values
-    np.testing.assert_array_equal(found.get()[0], known)
-
-
-@pytest.mark.parametrize("shape", [(1300, 1300, 1300), (46_400, 46_400)])
-def test_more_than_2_31_samples(shape):
-    images = cupy.random.default_rng(12).integers(0, 256, (1, *shape), np.uint8)
-    assert images.size > 1 << 31
-    found = launch.curve(images, np.arange(256), filtration_of(images, True))
-    host = images.get()[0]
-    known = ecc_core.euler_curve(host, np.arange(256), connectivity=host.ndim).values
-    np.testing.assert_array_equal(found.get()[0], known)
-
-
-@pytest.mark.parametrize("shape", [(1, 1 << 28), (65_540, 257, 256)])
-def test_more_blocks_or_images_than_a_grid_has_rows(shape):
+@pytest.mark.parametrize(
+    ("shape", "dtype", "cubes"),
+    [
+        ((1, 4000, 4000, 3), "u1", False),  # more channels than warps take at once
+        ((1, 4000, 4000, 3), "f4", False),
+        ((1, 1300, 1300, 1300), "u1", True),  # more than 2**31 samples
+        ((1, 46_400, 46_400), "u1", True),
+        ((1, 1 << 28), "u1", False),  # more blocks than a grid has rows
+        ((65_540, 257, 256), "u1", False),  # more images
+    ],
+)
+def test_large_batches(shape, dtype, cubes):
     images = cupy.random.default_rng(12).integers(0, 256, shape, np.uint8)
-    found = launch.curve(images, np.arange(256), filtration_of(images, False)).get()
-    for i in (0, -1):
+    images = images.astype(dtype, copy=False)
+    found = launch.curve(images, np.arange(256), filtration_of(images, cubes)).get()
+    for i in {0, len(images) - 1}:
         host = images[i].get()
-        known = ecc_core.euler_curve(host, np.arange(256), connectivity=1).values
+        connectivity = host.ndim if cubes else 1
+        known = ecc_core.euler_curve(host, np.arange(256), connectivity=connectivity).values
         np.testing.assert_array_equal(found[i], known)
 
 
@@ -295,15 +273,6 @@ def test_layouts(draw):
         for cubes, superlevel in SIDES:
             check(view.get(), levels, cubes, superlevel, device_image=view)
             check(view.get(), levels, cubes, superlevel, mask.get(), device_image=view)
-
-
-def test_repeats_give_the_same():
-    images = cupy.asarray(np.random.default_rng(9).random((1, 64, 64, 200), np.float32))
-    filtration = filtration_of(images, True, nan="raise")
-    levels = np.linspace(0, 1, 256)
-    first = launch.curve(images, levels, filtration)
-    for _ in range(50):
-        assert bool((launch.curve(images, levels, filtration) == first).all())
 
 
 @pytest.mark.parametrize("shape", [(90, 140), (700, 700), (20, 40, 300)])

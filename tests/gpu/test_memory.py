@@ -20,24 +20,19 @@ def in_use():
     return pool.used_bytes(), pool.total_bytes(), cupy.cuda.runtime.memGetInfo()[0]
 
 
-def one_of_each(image, levels, turn):
-    if turn % 4 == 0:
-        ecc.euler_curve(image, levels)
-    elif turn % 4 == 1:
-        ecc.euler_transform(image[0], 4, levels, weighted=True)
-    elif turn % 4 == 2:
-        ecc.euler_transform(image > 4, 4, levels)
-    else:
-        ecc.region_transforms(image[0], 4, levels)
-
-
 def test_no_leak_in_10000_calls():
     image, levels = cupy.asarray(IMAGE), np.arange(9.0)
-    for turn in range(40):
-        one_of_each(image, levels, turn)
+    calls = [
+        lambda: ecc.euler_curve(image, levels),
+        lambda: ecc.euler_transform(image[0], 4, levels, weighted=True),
+        lambda: ecc.euler_transform(image > 4, 4, levels),
+        lambda: ecc.region_transforms(image[0], 4, levels),
+    ]
+    for call in 10 * calls:
+        call()
     *held, free = in_use()
-    for turn in range(CALLS):
-        one_of_each(image, levels, turn)
+    for call in CALLS // 4 * calls:
+        call()
     *now_held, now_free = in_use()
     assert now_held == held
     assert free - now_free < 32 << 20  # other processes may take some, too
@@ -49,11 +44,8 @@ def test_no_leak_of_pinned_memory_and_threads():
 
     for _ in range(3):
         run()
-    used = in_use()[0]
-    threads, pinned = (
-        threading.active_count(),
-        cupy.get_default_pinned_memory_pool().n_free_blocks(),
-    )
+    used, threads = in_use()[0], threading.active_count()
+    pinned = cupy.get_default_pinned_memory_pool().n_free_blocks()
     for _ in range(100):
         run()
     assert in_use()[0] == used

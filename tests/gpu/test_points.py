@@ -4,31 +4,25 @@ import numpy as np
 import pytest
 from filtrations import sides
 from gpu_helpers import assert_same, cupy
+from threshold_cases import DTYPES
 
 import ecc_core as ecc
-from ecc_core._request.filtration import Filtration
-
-launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 
 
 @pytest.mark.parametrize("shape", [(50,), (13, 17), (6, 7, 9)])
-@pytest.mark.parametrize("dtype", ["bool", "u1", "i4", "i8", "f4", "f8"])
-def test_coefficients_and_exact_curves(draw, shape, dtype):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_coefficients_and_curves(draw, shape, dtype):
     rng = np.random.default_rng(1)
     for few in (False, True):
         image = draw(rng, shape, dtype, few)
+        labels, given = rng.integers(0, 5, shape) * 7, np.array([-1.0, 0.5, 1.0, 77.0, 300.0])
+        for options in sides(len(shape)):
+            assert_same(ecc.region_curves, (image, labels), 16, **options)
         for mask in (None, rng.random(shape) < 0.8):
             for options in sides(len(shape)):
                 assert_same(ecc.euler_coefficients, image, mask=mask, **options)
-                assert_same(ecc.euler_curve, image, "exact", mask=mask, **options)
-
-
-@pytest.mark.parametrize("shape", [(40,), (30, 21), (9, 10, 11)])
-def test_regions(draw, shape):
-    rng = np.random.default_rng(2)
-    image, labels = draw(rng, shape, "f4"), rng.integers(0, 5, shape) * 7
-    for options in sides(len(shape)):
-        assert_same(ecc.region_curves, (image, labels), np.linspace(-1, 1, 9), **options)
+                for thresholds in ("exact", 16, given):
+                    assert_same(ecc.euler_curve, image, thresholds, mask=mask, **options)
 
 
 @pytest.mark.parametrize("levels", [np.linspace(0, 1, 9), np.linspace(0, 1, 7000)])
@@ -59,16 +53,11 @@ def test_exact_curves_of_many_tiles(superlevel):
     assert_same(ecc.euler_curve, image, "exact", superlevel=superlevel, nan="omit")
 
 
-def test_value_range():
-    image = cupy.array([[[3.0, np.inf, -1.5, 8.0]]], np.float32)
-    strict, omitting = Filtration(2, 2), Filtration(2, 2, nan="omit")
-    assert launch.value_range(image, strict) == (-1.5, 8.0)
-    hidden = cupy.array([[[True, True, True, False]]])
-    assert launch.value_range(image, strict, mask=hidden) == (-1.5, 3.0)
-    large = cupy.array([[[2**53 + 1, 2**63 - 1]]], np.int64)
-    assert launch.value_range(large, strict) == (2**53 + 1, 2**63 - 1)
-    image[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="nan"):
-        launch.value_range(image, strict)
-    assert launch.value_range(image, omitting) == (-1.5, 8.0)
-    assert launch.value_range(image[..., :2], omitting) == (None, None)
+def test_ranges_of_values_that_are_not_finite():
+    image = np.array([[3.0, np.inf, -1.5, 8.0, np.nan]], np.float32)
+    for mask in (None, image != 8):
+        assert_same(ecc.euler_curve, image, 3, mask=mask, nan="omit")
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.euler_curve(cupy.asarray(image), 3)
+    with pytest.raises(ValueError, match="`range` must be given"):
+        ecc.euler_curve(cupy.asarray(image[:, 1:2]), 3)

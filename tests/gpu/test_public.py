@@ -12,18 +12,6 @@ from ecc_core.testing import assert_arrays_equal
 RNG = np.random.default_rng(7)
 VOLUME = RNG.integers(0, 200, (9, 20, 70))
 MASK = RNG.random(VOLUME.shape) < 0.8
-DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ndim", [1, 2, 3])
-@pytest.mark.parametrize("connectivity", [1, None])
-@pytest.mark.parametrize("superlevel", [False, True])
-def test_curves(dtype, ndim, connectivity, superlevel):
-    image = VOLUME.astype(dtype)[(0,) * (3 - ndim)]
-    options = {"connectivity": connectivity, "superlevel": superlevel}
-    for thresholds in (np.array([-1.0, 0.5, 1.0, 77.0, 300.0]), 16, "exact"):
-        assert_same(ecc.euler_curve, image, thresholds, **options)
 
 
 @PUT
@@ -96,16 +84,6 @@ def test_the_mask_must_be_on_the_same_device(put):
         ecc.euler_curve(put(VOLUME), [1.0], mask=MASK)
     with pytest.raises(ValueError, match="`mask` must be on the image's device, numpy"):
         ecc.euler_curve(VOLUME, [1.0], mask=cupy.asarray(MASK))
-
-
-def test_the_current_stream_is_used():
-    image = cupy.asarray(VOLUME.astype(np.float32))
-    stream = cupy.cuda.Stream(non_blocking=True)
-    with stream:
-        values = ecc.euler_curve(image, np.array([50.0]), nan="omit").values
-    stream.synchronize()
-    expected = ecc.euler_curve(VOLUME.astype(np.float32), [50.0]).values
-    assert_arrays_equal(values, expected, like=image)
 
 
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])

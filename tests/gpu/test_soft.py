@@ -58,19 +58,13 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
 def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
     image = torch.randint(0, 5, shape, generator=torch.Generator().manual_seed(0)) / 4
     mask = draw(shape, seed=1) < 0.85
+    options = {"connectivity": connectivity, "superlevel": superlevel, "ties": ties}
+    options |= {"sharpness": 6.0, "n_spatial": len(shape) - 1}
     results = []
     for device in ("cuda", "cpu"):
-        own = image.to(device).requires_grad_()
-        curve = soft_euler_curve(
-            own,
-            torch.linspace(0, 1, 5, device=device),
-            sharpness=6.0,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask.to(device),
-            n_spatial=len(shape) - 1,
-            ties=ties,
-        )
+        own, shown = image.to(device).requires_grad_(), mask.to(device)
+        levels = torch.linspace(0, 1, 5, device=device)
+        curve = soft_euler_curve(own, levels, mask=shown, **options)
         results.append((curve.cpu(), gradients(curve, [own])[0].cpu()))
     for found, wanted in zip(*results, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
@@ -106,17 +100,16 @@ def test_narrow_images_are_summed_in_float32(dtype):
     assert torch.equal(found, wanted.to(dtype))
 
 
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda x: x[1::2, ::3],
-        lambda x: x.T,
-        lambda x: x.flip(1),
-        lambda x: x[:30].expand(4, 30, 70),
-        lambda x: x.as_strided((3, 20, 20), (7, 70, 2)),
-    ],
-    ids=["steps", "transposed", "reversed", "expanded", "overlapping"],
-)
+VIEWS = {
+    "steps": lambda x: x[1::2, ::3],
+    "transposed": lambda x: x.T,
+    "reversed": lambda x: x.flip(1),
+    "expanded": lambda x: x[:30].expand(4, 30, 70),
+    "overlapping": lambda x: x.as_strided((3, 20, 20), (7, 70, 2)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_strides(view):
     whole = draw((60, 70)).requires_grad_()
     results = []

@@ -25,10 +25,15 @@ class Sliced:
         return self.array[index].copy()
 
 
+@pytest.fixture
+def devices():
+    return list(range(cupy.cuda.runtime.getDeviceCount()))
+
+
 @pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("shape", [(1, 9, 20), (23, 18, 40), (50, 33)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_slabs_add_up(cubes, shape, dtype):
+def test_slabs_add_up(cubes, shape, dtype, devices):
     rng = np.random.default_rng(1)
     volume = (rng.random(shape) * 200).astype(dtype)
     pinned = cupyx.empty_like_pinned(volume)
@@ -37,29 +42,13 @@ def test_slabs_add_up(cubes, shape, dtype):
     connectivity = volume.ndim if cubes else 1
     filtration = Filtration(volume.ndim, connectivity)
     known = reference.euler_curve(volume, levels, connectivity=connectivity)
-    every = list(range(cupy.cuda.runtime.getDeviceCount()))
     size = volume[0].nbytes
     for source in (volume, pinned, Sliced(volume), volume[::-1]):
-        for devices in (every[:1], every[:1] * 3, every):
+        for some in (devices[:1], devices[:1] * 3, devices):
             for slab in (1, 5 * size, 1 << 20):
-                options = {"devices": devices, "slab_bytes": slab}
+                options = {"devices": some, "slab_bytes": slab}
                 found, _ = stream.curve(source, levels, filtration, **options)
                 np.testing.assert_array_equal(found, known)
-
-
-def test_nan_raises():
-    volume = np.zeros((9, 8, 8), np.float32)
-    volume[4, 0, 0] = np.nan
-    options = {"filtration": Filtration(3, 1), "devices": [0], "slab_bytes": 1}
-    with pytest.raises(ValueError, match="nan"):
-        stream.curve(volume, np.array([0.0]), **options)
-    volume[4, 0, 0] = np.inf
-    assert stream.curve(volume, np.array([0.0, np.inf]), **options)[0].tolist()[1] == 1
-
-
-@pytest.fixture
-def devices():
-    return list(range(cupy.cuda.runtime.getDeviceCount()))
 
 
 @pytest.fixture
@@ -140,7 +129,8 @@ def test_tensors_on_the_host(devices):
 def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
     volume = VOLUME.astype(np.float32)
     volume[7, 0, 0], volume[30, 2, 2] = np.inf, -np.inf
-    check(volume, 16, devices=devices, known=volume)
+    for thresholds in (16, np.array([0.0, np.inf])):
+        check(volume, thresholds, devices=devices, known=volume)
     volume[12, 1, 1] = np.nan
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
         ecc.euler_curve(volume, 16, devices=devices)

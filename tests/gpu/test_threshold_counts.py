@@ -5,50 +5,37 @@ Those of the CPU are compared with sets counted one by one (tests/curves/test_th
 
 import numpy as np
 import pytest
+from gpu_helpers import assert_same
 from threshold_cases import COUNTS, DTYPES, KINDS, case_of
 
 import ecc_core as ecc
-from ecc_core.testing import assert_arrays_equal
-
-cupy = pytest.importorskip("cupy")
 
 pytestmark = pytest.mark.gpu
 
 SHAPES = ((6, 7), (3, 4, 5), (70, 133), (9, 18, 131))
 
 
-@pytest.mark.parametrize("name", ["euler_curve", "betti_curves", "minkowski_curves"])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_number_of_thresholds(name, dtype):
-    function = getattr(ecc, name)
+def cases(dtype):
+    """Images of every kind, and sides."""
     for number, kind in enumerate(KINDS):
         shape = SHAPES[(number + DTYPES.index(dtype)) % len(SHAPES)]
-        case = case_of(kind, dtype, shape)
-        image, mask = cupy.asarray(case.image), case.mask
-        shown = None if mask is None else cupy.asarray(mask)
-        options = {"connectivity": (1, None)[number % 2], "superlevel": bool(number // 2 % 2)}
-        for count in COUNTS:
-            thresholds = case.thresholds(count)
-            known = function(case.image, thresholds, mask=mask, nan="omit", **options)
-            found = function(image, thresholds, mask=shown, nan="omit", **options)
-            assert_arrays_equal(found.values, known.values, like=image)
+        sides = {"connectivity": (1, None)[number % 2], "superlevel": bool(number // 2 % 2)}
+        yield case_of(kind, dtype, shape), sides
+
+
+@pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.minkowski_curves])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_number_of_thresholds(function, dtype):
+    for case, options in cases(dtype):
+        for at in map(case.thresholds, COUNTS):
+            assert_same(function, case.image, at, mask=case.mask, nan="omit", **options)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_regions_and_surfaces(dtype):
-    for number, kind in enumerate(KINDS):
-        shape = SHAPES[(number + DTYPES.index(dtype)) % len(SHAPES)]
-        case = case_of(kind, dtype, shape)
-        values = np.nan_to_num(case.image)
-        image, labels = cupy.asarray(values), np.where(case.shown, 1, 2)
-        options = {"connectivity": (1, None)[number % 2], "superlevel": bool(number // 2 % 2)}
-        for count in COUNTS:
-            thresholds = case.thresholds(count)
+    for case, options in cases(dtype):
+        image, labels = np.nan_to_num(case.image), np.where(case.shown, 1, 2)
+        for at in map(case.thresholds, COUNTS):
             for function in (ecc.region_curves, ecc.region_minkowski):
-                known = function(values, labels, thresholds, **options)
-                found = function(image, cupy.asarray(labels), thresholds, **options)
-                assert_arrays_equal(found.values, known.values, like=image)
-            steps = np.array([1.0, 2.0])
-            known = ecc.euler_surface(labels, values, steps, thresholds, **options)
-            found = ecc.euler_surface(cupy.asarray(labels), image, steps, thresholds, **options)
-            assert_arrays_equal(found.values, known.values, like=image)
+                assert_same(function, (image, labels), at, **options)
+            assert_same(ecc.euler_surface, (labels, image), np.array([1.0, 2.0]), at, **options)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from gpu_helpers import assert_same, cupy, to_torch
+from transform_cases import some_directions, some_heights
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal
@@ -13,36 +14,14 @@ SHAPES = [(7,), (130,), (9, 6), (1, 5), (5, 1), (33, 64), (3, 4, 5), (5, 3, 66),
 CUBE = np.random.default_rng(3).random((70, 90, 100)) < 0.5
 
 
-def directions(ndim):
-    """Random ones, and those that put many points at one height."""
-    random = np.random.default_rng(4).standard_normal((9, ndim))
-    return np.concatenate([random, np.eye(ndim), -np.eye(ndim), [np.ones(ndim)]])
-
-
-def levels(shape):
-    """Wider and details than the points, that hit points or just miss them, uneven, infinite."""
-    reach = np.linalg.norm(shape) / 2
-    quarters = np.arange(-4, 4.25, 0.25)
-    return [
-        np.linspace(-reach, reach, 9),
-        np.linspace(-reach, reach, 700),
-        quarters,
-        np.nextafter(quarters, np.inf),
-        np.nextafter(quarters, -np.inf),
-        np.geomspace(1e-9, reach, 50),
-        np.array([-np.inf, -1.0, -1.0, 0.0, 0.5, 2.0, np.inf]),
-        np.array([0.0]),
-    ]
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
 def test_masks(shape, density):
     mask = np.random.default_rng(1).random(shape) < density
     spacing = [1.0, 0.3, 1.7][: mask.ndim]
     for connectivity, steps in itertools.product({1, mask.ndim}, (None, spacing)):
-        for heights in levels(shape):
-            given = mask, directions(mask.ndim), heights
+        for at in some_heights(np.linalg.norm(shape) / 2):
+            given = mask, some_directions(mask.ndim), at
             assert_same(ecc.euler_transform, *given, connectivity=connectivity, spacing=steps)
 
 
@@ -51,9 +30,9 @@ def test_masks(shape, density):
 def test_weights_whose_sums_are_exact(shape, unit):
     weights = np.random.default_rng(1).integers(-3, 9, shape) * unit
     for connectivity in {1, weights.ndim}:
-        for heights in levels(shape):
+        for at in some_heights(np.linalg.norm(shape) / 2):
             options = {"connectivity": connectivity, "weighted": True}
-            assert_same(ecc.euler_transform, weights, directions(weights.ndim), heights, **options)
+            assert_same(ecc.euler_transform, weights, some_directions(weights.ndim), at, **options)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
@@ -88,8 +67,8 @@ def test_regions(shape, dtype, normalize):
     labels = np.kron(small, np.ones((2,) * small.ndim, dtype))
     for connectivity in {1, labels.ndim}:
         options = {"connectivity": connectivity, "spacing": 0.3, "normalize": normalize}
-        for heights in (20, *levels(shape)):
-            assert_same(ecc.region_transforms, labels, 7, heights, **options)
+        for at in (20, *some_heights(np.linalg.norm(shape) / 2)):
+            assert_same(ecc.region_transforms, labels, 7, at, **options)
 
 
 def test_many_regions_and_none():

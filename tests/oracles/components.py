@@ -1,4 +1,4 @@
-"""Betti numbers by labelling."""
+"""Betti numbers, and sizes of components, by labelling."""
 
 import numpy as np
 from scipy.ndimage import generate_binary_structure, label
@@ -22,3 +22,12 @@ def betti_numbers(foreground, connectivity):
     if foreground.ndim == 2:
         return [first, last]
     return [first, first + last - euler_number(foreground, connectivity), last]
+
+
+def component_numbers(foreground, connectivity):
+    """Points of a set, of its largest component, and components that span each axis."""
+    labels, _ = label(foreground, generate_binary_structure(foreground.ndim, connectivity))
+    sizes = np.bincount(labels.ravel())[1:]
+    ends = [(labels.take(0, axis), labels.take(-1, axis)) for axis in range(foreground.ndim)]
+    spanning = [len(set(low.flat) & set(high.flat) - {0}) for low, high in ends]
+    return [sizes.sum(), sizes.max(initial=0), *spanning]

@@ -43,17 +43,12 @@ def vertex_heights(
     shape: tuple[int, ...], direction: Array, spacing: Array, connectivity: int
 ) -> Floats:
     """Return the heights of all vertices of the grid, (n, ...) or for T (n + 1, ...)."""
-    height: Any = None
-    axes = zip(shape, direction, spacing, strict=True)
-    for axis, (n, component, step) in enumerate(axes):
+    height = np.zeros(())
+    for n, component, step in zip(shape, direction, spacing, strict=True):
         # The centre of the image is (n - 1) / 2, and a corner lies 1/2 before its cube.
-        if connectivity == 1:
-            position = (np.arange(n) - (n - 1) / 2) * step
-        else:
-            position = (np.arange(n + 1) - 0.5 - (n - 1) / 2) * step
-        term = (component * position).reshape([-1] + [1] * (len(shape) - axis - 1))
-        height = term if height is None else height + term
-    return np.asarray(height)
+        index = np.arange(n) if connectivity == 1 else np.arange(n + 1) - 0.5
+        height = np.add.outer(height, component * ((index - (n - 1) / 2) * step))
+    return height
 
 
 def euler_transform(

@@ -1,120 +1,45 @@
-"""Betti curves: counted components, other libraries, the Euler characteristic, any cut."""
+"""Betti numbers and curves: labelled sets, known shapes, and the diagrams of GUDHI.
+
+Every dtype, mask and number of thresholds: `tests/curves/test_threshold_counts.py`.
+"""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
-import torch
 from filtrations import connectivities
 from numpy.testing import assert_array_equal
-from oracles.components import counted
+from oracles.components import betti_numbers
+from topology_helpers import alive, assert_diagrams, intervals, sorted_pairs
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.betti import launch
+from ecc_core._backends.cpu.betti import torus
 
 SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (3, 70), (7, 8, 9), (1, 6, 5), (5, 1, 1)]
-CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
-
-
-def check(curves, image, shown=None):
-    """Compare with sets labelled one by one, and with the Euler characteristic."""
-    ndim = image.ndim
-    assert curves.values.shape == (ndim, len(curves.thresholds))
-    assert curves.values.dtype == np.int64
-    for numbers, t in zip(curves.values.T, curves.thresholds, strict=True):
-        foreground = image >= t if curves.superlevel else image <= t
-        foreground &= True if shown is None else shown
-        first, last = counted(foreground, curves.connectivity)
-        assert numbers[0] == first
-        assert ndim == 1 or numbers[-1] == last
-    euler = ecc.euler_curve(
-        image,
-        curves.thresholds,
-        connectivity=curves.connectivity,
-        superlevel=curves.superlevel,
-        mask=shown,
-        nan="omit",
-    )
-    assert_array_equal(curves.euler, euler.values)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_equals_labelled_sets(shape, superlevel):
+    """One by one, and with the Euler characteristic."""
     rng = np.random.default_rng(3)
     for levels, connectivity in itertools.product((1, 2, 5, 256), connectivities(len(shape))):
         image = rng.integers(0, levels, shape, np.uint8)
         at = np.unique(np.linspace(0, levels - 1, 5).astype(int))
-        curves = ecc.betti_curves(image, at, connectivity=connectivity, superlevel=superlevel)
-        check(curves, image)
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        curves = ecc.betti_curves(image, at, **options)
+        sets = [image >= t if superlevel else image <= t for t in at]
+        assert curves.values.dtype == np.int64
+        assert_array_equal(curves.values.T, [betti_numbers(one, connectivity) for one in sets])
+        assert_array_equal(curves.euler, ecc.euler_curve(image, at, **options).values)
 
 
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("shape", [(23,), (9, 10), (4, 6, 5)])
-def test_any_cut_gives_the_same(shape, cut, monkeypatch):
-    rng = np.random.default_rng(4)
-    images = [rng.integers(0, levels, shape, np.uint8) for levels in (3, 256)]
-    images.append(rng.random(shape).astype(np.float32))
-    images[-1][images[-1] > 0.99] = np.inf
-    kinds = list(itertools.product(images, connectivities(len(shape)), (False, True)))
-
-    def compute():
-        for image, connectivity, superlevel in kinds:
-            options = {"connectivity": connectivity, "superlevel": superlevel, "workers": 2}
-            yield ecc.betti_curves(image, range=(0, 255), **options)
-            for dimension in {0, len(shape) - 1}:
-                yield ecc.persistence_pairs(image, dimension, **options)
-
-    whole = list(compute())
-    monkeypatch.setattr(launch, "BLOCK", cut)
-    monkeypatch.setattr(launch, "BLOCK_2D", (1, *cut[1:]))
-    assert list(compute()) == whole
-
-
-@pytest.mark.parametrize("dtype", ["?", "i1", ">u2", "i4", "u8", "i8", "f2", "f4", ">f8"])
-def test_dtypes(dtype):
-    values = np.random.default_rng(5).integers(0, 5, (6, 7, 20))
-    image = (values - 2 if np.dtype(dtype).kind in "if" else values).astype(dtype)
-    check(ecc.betti_curves(image, [-2, 0.5, 1, 3]), image)
-    exact = ecc.betti_curves(image, "exact", connectivity=1)
-    assert exact.thresholds.dtype == image.dtype.newbyteorder("=")
-    check(exact, image)
-
-
-def test_large_integers_are_exact():
+def test_infinite_values_and_large_integers():
+    infinite = np.array([-np.inf, 3, np.inf, 2, -np.inf])
+    assert_array_equal(ecc.betti_curves(infinite, [-np.inf, 2, 3, np.inf]).values, [[2, 2, 2, 1]])
     image = np.array([[2**53 + 1, 2**53 + 3, 2**53]])
     assert_array_equal(ecc.betti_curves(image, [2**53, 2**53 + 1]).values[0], [1, 2])
-
-
-@pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
-def test_masks_and_nan(dtype, superlevel, monkeypatch):
-    monkeypatch.setattr(launch, "BLOCK", (4, 4, 4))
-    rng = np.random.default_rng(6)
-    image = rng.integers(0, 9, (8, 9, 10)).astype(dtype)
-    shown = rng.random(image.shape) < 0.8
-    masked = np.ma.array(image, mask=~shown)
-    for connectivity in (1, 3):
-        options = {"connectivity": connectivity, "superlevel": superlevel}
-        curves = ecc.betti_curves(image, np.arange(9), mask=shown, **options)
-        check(curves, image, shown)
-        assert ecc.betti_curves(masked, np.arange(9), **options) == curves
-        exact = ecc.betti_curves(image, "exact", mask=shown, **options)
-        check(exact, image, shown)
-        at = np.arange(9)[curves.values.any(axis=0)]
-        assert set(exact.thresholds) <= set(at)
-        if dtype == np.float32:
-            holed = np.where(shown, image, np.nan).astype(dtype)
-            assert ecc.betti_curves(holed, np.arange(9), nan="omit", **options) == curves
-
-
-@pytest.mark.parametrize("count", [256, 257, 70_000])
-def test_many_thresholds(count):
-    image = np.random.default_rng(7).random((12, 13, 14)).astype(np.float32)
-    curves = ecc.betti_curves(image, count, range=(0.2, 0.9))
-    check(ecc.betti_curves(image, curves.thresholds[:: count // 7]), image)
-    few = ecc.betti_curves(image, curves.thresholds[:: count // 7])
-    assert_array_equal(curves.values[:, :: count // 7], few.values)
 
 
 def test_layouts_and_batches():
@@ -135,14 +60,6 @@ def test_layouts_and_batches():
     assert_array_equal(batch.values[3], alone.values)
 
 
-def test_torch_in_torch_out():
-    image = torch.from_numpy(np.random.default_rng(11).random((5, 6, 7)))
-    curves = ecc.betti_curves(image, 4)
-    assert isinstance(curves.values, torch.Tensor)
-    assert isinstance(curves.euler, torch.Tensor)
-    assert curves.to_numpy() == ecc.betti_curves(image.numpy(), 4)
-
-
 def test_numbers_of_known_shapes():
     z, y, x = np.indices((21, 21, 21)) - 10
     radius = np.hypot(np.hypot(z, y), x)
@@ -157,42 +74,143 @@ def test_numbers_of_known_shapes():
     assert ecc.betti_numbers(np.zeros((3, 0))) == (0, 0)
 
 
-def test_empty_and_infinite():
-    assert_array_equal(ecc.betti_curves(np.zeros((0, 4)), [1.0]).values, [[0], [0]])
-    assert ecc.betti_curves(np.zeros((3, 4)), []).values.shape == (2, 0)
-    infinite = np.array([-np.inf, 3, np.inf, 2, -np.inf])
-    assert_array_equal(ecc.betti_curves(infinite, [-np.inf, 2, 3, np.inf]).values, [[2, 2, 2, 1]])
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: ecc.betti_curves(np.full((2, 2), np.nan)), ValueError, "nan="),
-        (lambda: ecc.betti_curves(np.zeros((2,) * 4)), ValueError, r"\(2, 2, 2, 2\)"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2), complex)), TypeError, "complex128"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), connectivity=3), ValueError, "got 3"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), [2, 1]), ValueError, "increasing"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), "all"), ValueError, "'all'"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), "exact", axis=0), ValueError, "batch"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), workers=0), ValueError, "`workers`"),
-        (lambda: ecc.betti_curves(np.zeros((2, 2)), mask=[True]), (TypeError, ValueError), "mask"),
-    ],
-)
-def test_bad_input(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_results_say_what_they_are():
+def test_tables_and_plots():
     curves = ecc.betti_curves(np.eye(3), [0, 1], superlevel=True, connectivity=1)
-    assert repr(curves) == (
-        "BettiCurves(thresholds=[0, 1], values=<int64 (2, 2)>, connectivity=1, superlevel=True)"
-    )
-    _, values = curves
-    assert_array_equal(values, [[1, 3], [0, 0]])
+    assert_array_equal(curves.values, [[1, 3], [0, 0]])
     table = curves.to_pandas()
     assert list(table.columns) == ["dimension", "threshold", "betti_number"]
     assert table.betti_number.tolist() == [1, 3, 0, 0]
-    ax = curves.plot()
-    assert [line.get_label() for line in ax.get_lines()[1:]] == ["$b_0$", "$b_1$"]
-    assert "<img" in curves._repr_html_()
+    assert [line.get_label() for line in curves.plot().get_lines()[1:]] == ["$b_0$", "$b_1$"]
+
+
+DTYPES = [bool, np.uint8, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(40,), (9, 12), (5, 6, 7)])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_equal_to_counted_intervals(dtype, shape, superlevel, periodic):
+    rng = np.random.default_rng(len(shape))
+    image = (rng.random(shape) * (2 if dtype is bool else 90)).astype(dtype)
+    every, sign = np.unique(image), -1.0 if superlevel else 1.0
+    options = {"superlevel": superlevel, "boundary": "periodic" if periodic else "closed"}
+    options["axis"] = tuple(range(len(shape)))
+    for connectivity in connectivities(len(shape)):
+        options["connectivity"] = connectivity
+        parts = intervals(sign * image.astype(np.float64), connectivity, periodic)
+        for least in (0, 0.5, 1, 17.5, 60):
+            for thresholds in (256, np.linspace(-3, 95, 50)):
+                found = ecc.betti_curves(image, thresholds, min_persistence=least, **options)
+                at = sign * found.thresholds.astype(np.float64)
+                assert found.values.dtype == np.int64
+                assert_array_equal(found.values, alive(parts, at, least))
+            assert_array_equal(found.thresholds, thresholds)
+            exact = ecc.betti_curves(image, "exact", min_persistence=least, **options)
+            values = alive(parts, sign * every.astype(np.float64), least)
+            jumps = np.diff(values[:, :: int(sign)], prepend=0, axis=1)[:, :: int(sign)]
+            assert_array_equal(exact.thresholds, every[jumps.any(axis=0)])
+            assert_array_equal(exact.values, values[:, jumps.any(axis=0)])
+
+
+@pytest.mark.parametrize("shape", [(12, 10), (5, 6, 4)])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_batches_masks_nan_and_default_thresholds(shape, periodic):
+    rng = np.random.default_rng(0)
+    images = rng.random((3, *shape)).astype(np.float32)
+    images[1].flat[7] = np.nan
+    mask = rng.random(shape) < 0.8
+    options = {"nan": "omit", "mask": mask, "boundary": "periodic" if periodic else "closed"}
+    axis = tuple(range(1, images.ndim))
+    curves = [
+        ecc.betti_curves(images, axis=axis, min_persistence=least, **options) for least in (0, 0.3)
+    ]
+    at, shown = curves[0].thresholds, images[np.isfinite(images) & mask]
+    assert_array_equal(at[[0, -1]], [shown.min(), shown.max()])
+    for image, *values in zip(images, *(found.values for found in curves), strict=True):
+        # Points that never enter are as good as points that enter last.
+        parts = intervals(np.where(mask & ~np.isnan(image), image, 10), len(shape), periodic)
+        assert_array_equal(values, [alive(parts, at), alive(parts, at, 0.3)])
+        pairs = ecc.persistence_pairs(image, **options)
+        for own, part in zip(pairs.to_gudhi(), parts, strict=True):
+            entered = part[part[:, 0] < 10]
+            entered[entered[:, 1] == 10, 1] = np.inf
+            assert_array_equal(sorted_pairs(*own.T), sorted_pairs(*entered.T))
+
+
+@pytest.mark.parametrize("least", [0, 0.5])
+def test_exact_thresholds_of_many_equal_float16(least):
+    """NumPy's own sort of float16 may leave so many of them out of order."""
+    image = (np.random.default_rng(0).integers(0, 6, (90, 90)) / 3 - 1).astype(np.float16)
+    found = ecc.betti_curves(image, "exact", min_persistence=least)
+    assert_array_equal(found.thresholds, np.unique(image.astype(float)))
+    parts = intervals(image.astype(np.float64), 2)
+    assert_array_equal(found.values, alive(parts, found.thresholds, least))
+    pairs = ecc.persistence_pairs(image, min_persistence=least)
+    assert pairs.betti_curves("exact") == found
+
+
+TORI = [(1,), (2,), (7,), (1, 4), (2, 5), (6, 7), (1, 1, 4), (1, 3, 4), (2, 2, 2), (3, 4, 5)]
+
+
+diagrams = partial(intervals, periodic=True)
+
+
+@pytest.mark.parametrize("shape", TORI)
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_pairs_and_curves_are_those_of_gudhi(shape, levels):
+    rng = np.random.default_rng(levels)
+    for connectivity, _ in itertools.product(connectivities(len(shape)), range(10)):
+        image = rng.integers(0, levels, shape).astype(np.float32)
+        options = {"connectivity": connectivity, "boundary": "periodic", "axis": range(image.ndim)}
+        pairs = ecc.persistence_pairs(image, **options)
+        expected = diagrams(image, connectivity)
+        assert_diagrams(pairs.to_gudhi(), expected)
+        assert pairs.boundary == "periodic"
+        assert pairs.dimensions.max() == image.ndim
+        at = np.unique(image)
+        curves = ecc.betti_curves(image, at, **options)
+        assert_array_equal(curves.values, alive(expected, at))
+        assert pairs.betti_curves(at) == curves
+        euler = ecc.euler_curve(image, at, **options)
+        assert_array_equal(curves.euler, euler.values)
+        assert curves.boundary == euler.boundary
+
+
+def test_numbers_of_a_binary_image():
+    cross = np.zeros((5, 6, 7), bool)
+    cross[2], cross[:, 3, 3] = True, True  # a plane, and a line across it
+    assert ecc.betti_numbers(cross) == (1, 0, 0)
+    assert ecc.betti_numbers(cross, boundary="periodic") == (1, 3, 1, 0)
+    assert ecc.betti_numbers(np.ones((3, 4, 5)), boundary="periodic") == (1, 3, 3, 1)
+    assert ecc.betti_numbers(np.zeros((3, 4, 5)), boundary="periodic") == (0, 0, 0, 0)
+
+
+def test_a_larger_volume():
+    image = np.random.default_rng(5).normal(size=(40, 30, 25)).astype(np.float32)
+    at = np.linspace(-2, 2, 30)
+    for connectivity in (1, 3):
+        options = {"connectivity": connectivity, "boundary": "periodic"}
+        curves = ecc.betti_curves(image, at, **options)
+        assert_array_equal(curves.values, alive(diagrams(image, connectivity), at))
+
+
+def test_images_whose_paths_need_64_bits(monkeypatch):
+    image = np.random.default_rng(7).random((6, 7, 8))
+    narrow = ecc.persistence_pairs(image, boundary="periodic")
+    monkeypatch.setattr(torus, "MOST_NARROW", 0)
+    assert ecc.persistence_pairs(image, boundary="periodic") == narrow
+    assert_diagrams(narrow.to_gudhi(), diagrams(image, 3))
+
+
+def test_the_class_of_the_torus():
+    image = np.random.default_rng(6).random((8, 9))
+    pairs = ecc.persistence_pairs(image, boundary="periodic")
+    assert pairs.select(2).essential.tolist() == [True]
+    assert ecc.persistence_pairs(image, 2, boundary="periodic").births == image.max()
+    assert pairs.euler_curve([0.5]).boundary == "periodic"
+    curves = ecc.betti_curves(image, boundary="periodic")
+    assert list(dict.fromkeys(curves.to_pandas()["dimension"])) == [0, 1, 2]
+    assert "$b_2$" in [line.get_label() for line in curves.plot().lines]
+    names = [text.get_text() for text in pairs.plot().get_legend().get_texts()]
+    assert names == ["components", "holes", "torus"]

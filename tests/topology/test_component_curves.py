@@ -1,15 +1,17 @@
-"""Sizes of components and percolation, beside sets that SciPy labels one by one."""
+"""Sizes of components and percolation, beside sets that SciPy labels one by one.
 
-import dataclasses
+Every dtype and number of thresholds: `tests/curves/test_threshold_counts.py`.
+"""
+
 import itertools
 
 import numpy as np
 import pytest
-import torch
-from filtrations import any_side, connectivities
+from filtrations import connectivities, omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from oracles.components import component_numbers
 from scipy import ndimage
 
 import ecc_core as ecc
@@ -17,18 +19,6 @@ from ecc_core._backends.cpu.betti import growth, launch
 from ecc_core.testing import strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
-SHAPES = {ndim: st.tuples(*[st.integers(1, 9)] * ndim) for ndim in (1, 2, 3)}
-
-
-def numbers(foreground, connectivity):
-    """Points of a set, of its largest component, and components that span each axis."""
-    ndim = foreground.ndim
-    structure = ndimage.generate_binary_structure(ndim, connectivity)
-    labels = ndimage.label(foreground, structure)[0]
-    sizes = np.bincount(labels.ravel())[1:]
-    ends = [(labels.take(0, axis), labels.take(-1, axis)) for axis in range(ndim)]
-    spanning = [len(set(low.flat) & set(high.flat) - {0}) for low, high in ends]
-    return [sizes.sum(), sizes.max(initial=0), *spanning]
 
 
 def reached(image, t, superlevel):
@@ -45,31 +35,19 @@ def check(curves, image, shown=None):
     assert curves.values.dtype == np.int64
     for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
         foreground = reached(image, t, curves.superlevel) & shown
-        assert_array_equal(found, numbers(foreground, curves.connectivity))
+        assert_array_equal(found, component_numbers(foreground, curves.connectivity))
     there = shown & ~np.isnan(image) if image.dtype.kind == "f" else shown
     assert curves.kept == (np.count_nonzero(there),)
     assert_array_equal(curves.porosity, curves.points / max(curves.kept[0], 1))
 
 
-@st.composite
-def cases(draw):
-    ndim = draw(st.integers(1, 3))
-    image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=SHAPES[ndim], nan=True))
-    return (
-        image,
-        draw(strategies.thresholds(image)),
-        {
-            **draw(any_side(ndim)),
-            "mask": draw(st.none() | strategies.masks(image.shape)),
-            "nan": "omit",
-        },
-    )
-
-
-@given(cases())
-def test_equal_labelled_sets(case):
-    image, thresholds, options = case
-    curves = ecc.component_curves(image, np.asarray(thresholds), **options)
+@given(st.data())
+def test_equal_labelled_sets(data):
+    ndim = data.draw(st.integers(1, 3))
+    shapes = st.tuples(*[st.integers(1, 9)] * ndim)
+    image = data.draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
+    options = data.draw(omitting(image))
+    curves = ecc.component_curves(image, data.draw(strategies.thresholds(image)), **options)
     check(curves, image, options["mask"])
 
 
@@ -92,34 +70,6 @@ def test_any_cut_and_layout(shape, cut, monkeypatch):
                 assert ecc.component_curves(laid, 9, **options) == curves
             turned = ecc.component_curves(image.T, 9, **options)
             assert_array_equal(turned.spanning, curves.spanning[::-1])
-
-
-@pytest.mark.parametrize("dtype", ["?", *strategies.INTEGER_DTYPES, "f2", "f4", "f8"])
-def test_default_thresholds_and_both_ends(dtype):
-    image = np.random.default_rng(2).integers(0, 2, (9, 10)).astype(dtype)
-    if image.dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        image = np.where(image == 1, info.max, info.min).astype(dtype)
-    for superlevel in (False, True):
-        curves = ecc.component_curves(image, superlevel=superlevel)
-        assert len(curves.thresholds) == 256
-        full = curves.values[:, 0 if superlevel else -1]
-        assert_array_equal(full, [90, 90, 1, 1])
-        few = dataclasses.replace(
-            curves, thresholds=curves.thresholds[::51], values=curves.values[:, ::51]
-        )
-        check(few, image)
-
-
-@pytest.mark.parametrize("count", [257, 70_000])
-def test_many_thresholds(count):
-    image = np.random.default_rng(3).random((12, 13, 14)).astype(np.float32)
-    curves = ecc.component_curves(image, count, range=(0.2, 1.5))
-    step = count // 7
-    few = dataclasses.replace(
-        curves, thresholds=curves.thresholds[::step], values=curves.values[:, ::step]
-    )
-    check(few, image)
 
 
 def test_batches_and_masks():
@@ -152,50 +102,9 @@ def test_percolation_of_a_column():
     assert_array_equal(ecc.component_curves(image, [1], spacing=3).volume, [4 * 27])
 
 
-def test_empty():
-    nothing = ecc.component_curves(np.zeros((0, 4)), [1.0])
-    assert_array_equal(nothing.values, np.zeros((4, 1)))
-    assert_array_equal(nothing.porosity, [0])
-    assert ecc.component_curves(np.zeros((3, 4)), []).spanning.shape == (2, 0)
-    assert not ecc.component_curves(np.ones((3, 4)), [-1, 0.5]).values.any()
-    hidden = ecc.component_curves(np.zeros((3, 4)), [0.0], mask=np.zeros((3, 4), bool))
-    assert not hidden.values.any()
-    assert not hidden.porosity.any()
-
-
-def test_torch_in_torch_out():
-    image = torch.from_numpy(np.random.default_rng(5).random((5, 6)))
-    curves = ecc.component_curves(image, 4)
-    for part in (curves.points, curves.largest, curves.spanning, curves.porosity):
-        assert isinstance(part, torch.Tensor)
-    assert curves.porosity.dtype == torch.float64
-    assert curves.to_numpy() == ecc.component_curves(image.numpy(), 4)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"thresholds": "exact"}, ValueError, "an int or an array for component curves, got"),
-        ({"thresholds": [2, 1]}, ValueError, "`thresholds` must be increasing"),
-        ({"spacing": 0}, ValueError, "`spacing` must be positive and finite, got 0"),
-        ({"spacing": (1, 2, 3)}, ValueError, "`spacing` must be one number or 2 of them"),
-        ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
-        ({"mask": np.ones((4, 3), bool)}, ValueError, "`mask`"),
-        ({"image": np.full((3, 4), np.nan), "thresholds": [1]}, ValueError, "nan="),
-        ({"image": np.zeros((2, 2), complex)}, TypeError, "complex128"),
-        ({"image": np.zeros((2,) * 4)}, ValueError, r"\(2, 2, 2, 2\)"),
-        ({"workers": 0}, ValueError, "`workers`"),
-    ],
-)
-def test_bad_input(given, error, message):
-    with pytest.raises(error, match=message):
-        ecc.component_curves(**{"image": np.zeros((3, 4)), **given})
-
-
 def test_tables_and_plots():
     image = np.array([[0, 9, 1], [2, 9, 0], [0, 9, 3]])
     curves = ecc.component_curves(image, [0, 1, 2], superlevel=True, connectivity=1)
-    assert (curves.connectivity, curves.superlevel, curves.ndim) == (1, True, 2)
     _, (points, largest, *spanning) = curves
     assert_array_equal(points, curves.points)
     table = curves.to_pandas()
@@ -207,4 +116,3 @@ def test_tables_and_plots():
         *("points", "largest\ncomponent"),
         *("spanning\naxis 0", "spanning\naxis 1"),
     ]
-    assert "<img" in curves._repr_html_()

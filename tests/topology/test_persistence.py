@@ -1,17 +1,18 @@
-"""Persistence pairs: GUDHI, points, any cut, and the levels at which Betti numbers change.
+"""Persistence pairs: GUDHI, a reduced boundary matrix, any cut, and the levels of changes.
 
 More cases: `pytest tests/topology/test_persistence.py --hypothesis-profile=many`.
 """
 
+import itertools
+
 import numpy as np
 import pytest
-import torch
-from filtrations import any_side
+from filtrations import any_side, sides
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from oracles.components import betti_numbers
-from topology_helpers import diagram, sorted_pairs
+from topology_helpers import assert_diagrams, check_points, diagram, intervals, sorted_pairs
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
@@ -21,7 +22,6 @@ EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SIDES = (1, 2, 3, 5, 8)
 WIDTHS = (*SIDES, 63, 66)
 CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
-Options = dict[str, object]
 
 
 def last_value(dtype: np.dtype, superlevel: bool) -> object:
@@ -53,14 +53,14 @@ def check_pairs(pairs, image, shown):
 
 
 @st.composite
-def partly_excluded(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, Options]:
+def partly_excluded(draw):
     """Draw an image, the points that enter, the image to pass, and the options that say so."""
     ndim = draw(st.integers(1, 3))
     sides = [st.sampled_from(SIDES)] * (ndim - 1)
     shapes = st.tuples(*sides, st.sampled_from(WIDTHS))
     image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
     shown = draw(st.just(np.ones(image.shape, bool)) | strategies.masks(image.shape))
-    options: Options = draw(any_side(ndim))
+    options = draw(any_side(ndim))
     passed = image
     if draw(st.booleans()):
         passed = np.ma.array(image, mask=~shown)
@@ -89,6 +89,7 @@ def test_exact_levels_are_those_at_which_labelled_sets_change(drawn):
     numbers = np.reshape(counts, (levels.size, image.ndim))
     changed = np.diff(numbers, prepend=0, axis=0).any(axis=1)
     exact = ecc.betti_curves(passed, "exact", **options)
+    assert exact.thresholds.dtype == image.dtype.newbyteorder("=")
     assert_array_equal(exact.thresholds, levels[order][changed][order])
     assert_array_equal(exact.values, numbers[changed][order].T)
 
@@ -103,31 +104,21 @@ def test_levels_at_which_only_betti_numbers_change(seed):
 
 
 @given(partly_excluded(), st.sampled_from(CUTS))
-def test_any_cut_gives_the_same_pairs(drawn, cut):
+def test_any_cut_gives_the_same(drawn, cut):
     image, _, passed, options = drawn
-    dimensions = {0, image.ndim - 1}
-    whole = [ecc.persistence_pairs(passed, dimension, **options) for dimension in dimensions]
+    options["workers"] = 2
+
+    def compute():
+        for dimension in {0, image.ndim - 1}:
+            yield ecc.persistence_pairs(passed, dimension, **options)
+        for thresholds in ([0, 1.5, 200], "exact"):
+            yield ecc.betti_curves(passed, thresholds, **options)
+
+    whole = list(compute())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "BLOCK", cut)
         patch.setattr(launch, "BLOCK_2D", (1, *cut[1:]))
-        parts = [ecc.persistence_pairs(passed, dimension, **options) for dimension in dimensions]
-    assert parts == whole
-
-
-@pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("dtype", strategies.NATIVE_DTYPES)
-def test_components_that_meet_at_both_ends_of_a_dtype(dtype, superlevel):
-    """Two components meet at the last value of the dtype, or only at a point that never enters."""
-    dtype = np.dtype(dtype)
-    first, last = (last_value(dtype, at) for at in (not superlevel, superlevel))
-    image = np.array([first, last, first], dtype)
-    met = ecc.persistence_pairs(image, 0, superlevel=superlevel)
-    assert_array_equal(met.essential, [True, False])
-    assert_array_equal(met.deaths, [last, last])
-    assert_array_equal(met.death_points, [[-1], [1]])
-    apart = ecc.persistence_pairs(image, 0, superlevel=superlevel, mask=[True, False, True])
-    assert_array_equal(apart.births, [first, first])
-    assert_array_equal(apart.essential, [True, True])
+        assert list(compute()) == whole
 
 
 def test_large_integers_are_exact():
@@ -144,46 +135,6 @@ def test_booleans_stored_as_other_bytes(superlevel):
     check_pairs(pairs, stored > 0, np.ones(6, bool))
 
 
-def test_torch_in_torch_out():
-    image = torch.from_numpy(np.random.default_rng(11).random((5, 6, 7)))
-    pairs = ecc.persistence_pairs(image, 0)
-    assert isinstance(pairs.births, torch.Tensor)
-    assert pairs.to_numpy() == ecc.persistence_pairs(image.numpy(), 0)
-
-
-def test_empty():
-    assert len(ecc.persistence_pairs(np.zeros((0, 4)), 1).births) == 0
-    assert len(ecc.persistence_pairs(np.zeros((3, 4)), 0, mask=np.zeros((3, 4), bool)).births) == 0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ecc.persistence_pairs(np.zeros((2, 2, 2)), 3), "`dimension`.*0, 1, 2 or None"),
-        (lambda: ecc.persistence_pairs(np.zeros((2, 2)), -1), "`dimension`.*0, 1 or None"),
-        (lambda: ecc.persistence_pairs(np.zeros(3), True), "`dimension`"),
-        (lambda: ecc.persistence_pairs(np.full(3, np.nan), 0), "nan="),
-        (lambda: ecc.persistence_pairs(np.full((3, 3, 3), np.nan), 1), "nan="),
-        (lambda: ecc.persistence_pairs(np.zeros((2, 4, 4)), axis=(1, 2)), "`axis`.*(2,)"),
-        (lambda: ecc.persistence_pairs(np.zeros((4, 4)), boundary="half-open"), "`boundary`"),
-        (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=-1), "`min_persistence`"),
-        (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=np.nan), "`min_persistence`"),
-        (lambda: ecc.persistence_pairs(np.zeros((3, 3)), 1).betti_curves(3), "all 2 dimensions"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.parametrize("number", ["1", True, None, [1], 1j])
-def test_a_persistence_is_a_number(number):
-    with pytest.raises(TypeError, match="`min_persistence` must be a real number"):
-        ecc.persistence_pairs(np.zeros(3), min_persistence=number)
-    with pytest.raises(TypeError, match="`min_persistence` must be a real number"):
-        ecc.persistence_pairs(np.zeros(3)).betti_curves(3, number)
-
-
 def test_pairs_can_be_shown():
     pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 0]), 0)
     table = pairs.to_pandas()
@@ -194,3 +145,145 @@ def test_pairs_can_be_shown():
     assert_array_equal(np.transpose(ended.get_data()), [[0, 3], [1, 2]])
     assert_array_equal(lasting.get_data(), [[0], [3]])
     assert "<img" in pairs._repr_html_()
+
+
+SHAPES = [(5,), (4, 4), (2, 3), (3, 3, 3), (2, 3, 4), (1, 4, 3), (3, 1, 3), (1, 1, 5)]
+
+
+def ends(dtype):
+    """The first and the last two integers of a dtype, where components that meet last forever."""
+    info = np.iinfo(dtype)
+    return np.array([info.min, info.min + 1, info.max - 1, info.max], dtype)
+
+
+VALUES = [
+    *map(np.arange, (2, 4, 100)),
+    *map(ends, (np.int8, np.uint8, np.int64, np.uint64)),
+    np.array([False, True]),
+    np.array([-np.inf, 0, 1, np.inf], np.float32),
+]
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("values", VALUES, ids=lambda values: f"{values.dtype}-{values.size}")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_points_of_pairs(shape, values, periodic):
+    rng = np.random.default_rng(values.size)
+    for options, masked in itertools.product(sides(len(shape)), (False, True)):
+        shown = rng.random(shape) < 0.8 if masked else np.ones(shape, bool)
+        check_points(rng.choice(values, shape), shown, periodic=periodic, **options)
+
+
+@pytest.mark.parametrize(("count", "most", "ndim"), [(200, 12, 2), (100, 7, 3)])
+@pytest.mark.parametrize("cubes", [False, True])
+@pytest.mark.parametrize("levels", [2, 3, 10, 1000])
+def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
+    rng, connectivity = np.random.default_rng(levels), ndim if cubes else 1
+    for _ in range(count):
+        image = rng.integers(0, levels, rng.integers(1, most, ndim)).astype(np.float32)
+        options = {"connectivity": connectivity, "axis": tuple(range(ndim))}
+        pairs = ecc.persistence_pairs(image, **options)
+        assert_diagrams(pairs.to_gudhi(), intervals(image, connectivity))
+        for dimension in range(ndim):
+            alone = ecc.persistence_pairs(image, dimension, **options)
+            assert pairs.select(dimension) == alone == alone.select(dimension)
+            assert_array_equal(pairs.to_gudhi()[dimension], alone.to_gudhi())
+    assert pairs.dimension is None
+    assert_array_equal(np.bincount(pairs.dimensions, minlength=ndim), pairs.counts)
+    assert_array_equal(pairs.to_pandas()["dimension"][::2], pairs.dimensions)
+    with pytest.raises(KeyError, match="no dimension 0"):
+        alone.select(0)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
+@pytest.mark.parametrize("shape", [(90, 150), (300, 64), (30, 20, 25)])
+@pytest.mark.parametrize("cubes", [False, True])
+def test_larger_images(dtype, shape, cubes):
+    image = (np.random.default_rng(2).random(shape) * 1000).astype(dtype)
+    image[5:20, 5:12] = 7  # a plateau
+    connectivity = image.ndim if cubes else 1
+    pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+    assert_diagrams(pairs.to_gudhi(), intervals(image, connectivity))
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_long_paths(connectivity):
+    """Valleys that wind through the whole image, and lead to one minimum."""
+    image = np.zeros((41, 70))
+    image[1::2] = 5000
+    image[1::4, -1], image[3::4, 0] = 1, 1
+    places = np.argwhere(image < 5000)
+    turns = np.where(places[:, 0] % 4 < 2, places[:, 1], 69 - places[:, 1])
+    image[tuple(places[np.lexsort((turns, places[:, 0]))].T)] = np.arange(len(places))[::-1]
+    image += np.random.default_rng(0).random(image.shape) / 2
+    image[::9, ::7] += 3
+    pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+    assert_diagrams(pairs.to_gudhi(), intervals(image, connectivity))
+
+
+def test_axes_of_length_one():
+    image = np.random.default_rng(4).random((1, 6, 7))
+    plane = ecc.persistence_pairs(image, axis=(1, 2))
+    assert plane == ecc.persistence_pairs(image[0])
+    turned = ecc.persistence_pairs(image[0], axis=(1, 0))
+    assert_array_equal(turned.births, plane.births)
+    assert_array_equal(turned.birth_points, plane.birth_points[:, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "gap"),
+    [
+        (np.uint8, 0, 255, 255),
+        (np.int8, -128, 127, 255),
+        (np.int64, -(2**63), 2**63 - 1, 2**64 - 1),
+        (np.uint64, 1, 2**64 - 1, 2**64 - 2),
+        (np.float32, -1, 2.5, 3.5),
+        (np.float64, 0.25, np.inf, np.inf),
+        (bool, False, True, 1),
+    ],
+)
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_differences_do_not_overflow(dtype, low, high, gap, superlevel):
+    image = np.array([low, high, low], dtype)
+    image = np.array([high, low, high], dtype) if superlevel else image
+    reached = ecc.persistence_pairs(image, min_persistence=gap, superlevel=superlevel)
+    assert len(reached.births) == 2
+    if not np.isinf(gap):
+        more = gap + 1 if isinstance(gap, int) else np.nextafter(gap, np.inf)
+        beyond = ecc.persistence_pairs(image, min_persistence=more, superlevel=superlevel)
+        assert_array_equal(beyond.essential, [True])
+    beyond = ecc.persistence_pairs(image[:1], min_persistence=np.inf)
+    assert_array_equal(beyond.essential, [True])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
+@pytest.mark.parametrize("shape", [(40,), (12, 14), (7, 8, 9)])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves_of_pairs(dtype, shape, superlevel):
+    image = np.random.default_rng(5).integers(0, 30, shape) % 29
+    image = (image > 9) if dtype is bool else image.astype(dtype)
+    options = {"superlevel": superlevel, "connectivity": 1}
+    pairs = ecc.persistence_pairs(image, **options)
+    for thresholds in (np.array([-1, 0, 0.5, 3, 7.25, 28, 1e9]), [0, 1], "exact"):
+        expected = ecc.betti_curves(image, thresholds, **options)
+        assert pairs.betti_curves(thresholds) == expected
+        euler = ecc.euler_curve(image, np.asarray(expected.thresholds), **options)
+        assert_array_equal(pairs.euler_curve(thresholds).values[:], euler.values)
+    least, at = 4, np.arange(-1, 31)
+    options["min_persistence"] = least
+    curves = pairs.betti_curves(at, least)
+    assert curves == ecc.persistence_pairs(image, **options).betti_curves(at)
+    assert curves == ecc.betti_curves(image, at, **options)
+
+
+def test_curves_of_pairs_at_even_and_large_thresholds():
+    pairs = ecc.persistence_pairs(np.array([1.0, np.inf, 0.0, 4.0, 2.0, -np.inf]))
+    curves = pairs.betti_curves(5)
+    assert_array_equal(curves.thresholds, [0, 1, 2, 3, 4])
+    assert_array_equal(curves.values, [[2, 3, 3, 3, 2]])
+    large = ecc.persistence_pairs(np.array([2**53, 2**53 + 3, 2**53 + 1]))
+    assert_array_equal(large.betti_curves(np.array([2**53, 2**53 + 1])).values, [[1, 2]])
+    none = ecc.persistence_pairs(np.zeros((0, 4)))
+    assert_array_equal(none.betti_curves([0.0]).values, [[0], [0]])
+    with pytest.raises(ValueError, match="`range` must be given"):
+        none.betti_curves(3)

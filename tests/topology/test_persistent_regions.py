@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import any_side
+from filtrations import omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -15,7 +15,6 @@ import ecc_core as ecc
 from ecc_core.testing import strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
-SHAPES = {ndim: st.tuples(*[st.integers(1, 7)] * ndim) for ndim in (1, 2, 3)}
 
 
 def as_number(value):
@@ -58,34 +57,22 @@ def flood(image, least, connectivity, superlevel, periodic, shown):
     return labels, born, [deaths.get(b) for b in born], into
 
 
-@st.composite
-def cases(draw):
-    ndim = draw(st.integers(1, 3))
-    image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=SHAPES[ndim], nan=True))
-    mask = draw(st.none() | strategies.masks(image.shape))
-    options = {
-        **draw(any_side(ndim)),
-        "boundary": draw(st.sampled_from(["closed", "periodic"])),
-        "nan": "omit",
-        "mask": mask,
-    }
+@given(st.data())
+def test_equal_the_flooding_by_definition(data):
+    ndim = data.draw(st.integers(1, 3))
+    shapes = st.tuples(*[st.integers(1, 7)] * ndim)
+    image = data.draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
     native = image.astype(image.dtype.newbyteorder("="))
     values = sorted({as_number(v) for v in native.ravel() if v == v})
     gaps = {abs(b - a) for a, b in itertools.product(values[:4] + values[-4:], repeat=2) if a != b}
-    least = draw(st.sampled_from([0, 0.5, *[g for g in gaps if g < 2**63]]))
-    return image, least, options
-
-
-@given(cases())
-def test_equal_the_flooding_by_definition(case):
-    image, least, options = case
-    shown = ~np.isnan(image) if image.dtype.kind == "f" else np.ones(image.shape, bool)
-    if options["mask"] is not None:
-        shown = shown & options["mask"]
-    found = ecc.persistent_regions(image, least, **options)
-    assert found.boundary == options["boundary"]
+    least = data.draw(st.sampled_from([0, 0.5, *[g for g in gaps if g < 2**63]]))
+    options = data.draw(omitting(image))
+    periodic = data.draw(st.booleans())
+    boundary = "periodic" if periodic else "closed"
+    shown = ~np.isnan(image) & (True if options["mask"] is None else options["mask"])
+    found = ecc.persistent_regions(image, least, boundary=boundary, **options)
+    assert found.boundary == boundary
     facts = found.connectivity, found.superlevel
-    periodic = options["boundary"] == "periodic"
     labels, born, died, into = flood(image, least, *facts, periodic, shown)
     assert found.labels.dtype == found.merged_into.dtype == np.int32
     assert_array_equal(found.labels, labels)
@@ -154,32 +141,6 @@ def test_both_ends_of_integers():
         gap = int(info.max) - int(info.min)
         assert len(ecc.persistent_regions(image, gap).births) == 3
         assert len(ecc.persistent_regions(image, gap, superlevel=True).births) == 2
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"min_persistence": -1}, ValueError, "must not be negative or NaN, got -1"),
-        ({"min_persistence": np.nan}, ValueError, "must not be negative or NaN, got nan"),
-        ({"min_persistence": "1"}, TypeError, "`min_persistence` must be a real number, got '1'"),
-        ({"min_persistence": [1, 2]}, TypeError, "`min_persistence` must be a real number"),
-        ({"min_persistence": 1, "threshold": np.nan}, ValueError, "`threshold` must not be NaN"),
-        ({"min_persistence": 1, "threshold": True}, TypeError, "`threshold` must be a real"),
-        ({"min_persistence": 1, "connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
-    ],
-)
-def test_bad_arguments(given, error, message):
-    with pytest.raises(error, match=message):
-        ecc.persistent_regions(np.zeros((3, 4)), **given)
-
-
-def test_images_without_points_and_nan():
-    assert ecc.persistent_regions(np.zeros((0, 4)), 0).labels.shape == (0, 4)
-    hidden = ecc.persistent_regions(np.zeros((3, 4)), 0, mask=np.zeros((3, 4), bool))
-    assert not hidden.labels.any()
-    assert hidden.birth_points.shape == (0, 2)
-    with pytest.raises(ValueError, match="NaN"):
-        ecc.persistent_regions(np.array([0.0, np.nan]), 0)
 
 
 def test_tables_files_and_plots(tmp_path):

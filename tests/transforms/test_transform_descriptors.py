@@ -50,21 +50,6 @@ def test_line():
     assert ecc.sample_directions(0, 2).shape == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((4, 4), ValueError, "`ndim` must be 1, 2 or 3, got 4"),
-        ((-1, 2), ValueError, "`n` must not be negative, got -1"),
-        ((1.5, 2), TypeError, "`n` must be an int or an array, got 1.5"),
-        (([1], 2), TypeError, "`n` must be an int, got [1]"),
-    ],
-)
-def test_messages_of_sample_directions(arguments, error, message):
-    with pytest.raises(error) as caught:
-        ecc.sample_directions(*arguments)
-    assert str(caught.value) == message
-
-
 @pytest.mark.parametrize("heights", [64, np.sort(np.random.default_rng(0).uniform(-9, 9, 30))])
 def test_smooth_transform_integrates_what_is_left_of_the_mean(heights):
     ect = ecc.euler_transform(blob(0), 8, heights)
@@ -87,95 +72,69 @@ def test_smooth_transform_of_regions_and_of_few_heights():
     for heights in ([], [0.0], [1.0, 1.0]):
         result = ecc.smooth_transform(ecc.euler_transform(blob(0), 3, heights))
         np.testing.assert_array_equal(result.values, np.zeros((3, len(heights))))
-    with pytest.raises(ValueError, match="`transform` must have finite heights, got infinite ones"):
-        ecc.smooth_transform(ecc.euler_transform(blob(0), 3, [0, np.inf]))
-
-
-@pytest.mark.parametrize("metric", ["L1", "L2"])
-def test_distance(metric):
-    a, b, c = (ecc.euler_transform(blob(seed), 12, 50) for seed in range(3))
-    difference = np.abs(a.values - b.values).astype(float)
-    power = int(metric[1])
-    expected = trapezoid(difference**power, a.heights).mean() ** (1 / power)
-
-    def between(x, y):
-        return ecc.transform_distance(x, y, metric=metric)
-
-    assert between(a, b) == pytest.approx(expected, rel=1e-12)
-    assert between(a, b) == between(b, a) > 0
-    assert between(a, a) == 0
-    assert between(a, c) <= between(a, b) + between(b, c)
 
 
 @pytest.mark.parametrize("metric", ["L1", "L2"])
 @pytest.mark.parametrize("smooth", [False, True])
-def test_rotation_invariant_distance(metric, smooth):
+def test_distance(metric, smooth):
     def transform(image):
         result = ecc.euler_transform(image, 12, 40, range=(-15, 15))
         return ecc.smooth_transform(result) if smooth else result
 
-    def between(x, y, invariant):
+    def between(x, y, invariant=False):
         return ecc.transform_distance(x, y, metric=metric, rotation_invariant=invariant)
 
-    image = blob(1)
-    a = transform(image)
+    image, power = blob(1), int(metric[1])
+    a, b, c = transform(image), transform(blob(2)), transform(blob(3))
     for turns in range(1, 4):
-        b = transform(np.rot90(image, turns))
-        assert between(a, b, False) > 1e-3
-        assert between(a, b, True) == 0
-    b = transform(blob(2))
-    power = int(metric[1])
+        turned = transform(np.rot90(image, turns))
+        assert between(a, turned) > 1e-3
+        assert between(a, turned, True) == 0
     every = [
         trapezoid(np.abs(np.roll(a.values, s, axis=0) - b.values * 1.0) ** power, a.heights)
         for s in range(12)
     ]
-    expected = min(one.mean() ** (1 / power) for one in every)
-    assert between(a, b, True) == pytest.approx(expected, rel=1e-12)
+    distances = [one.mean() ** (1 / power) for one in every]
+    assert between(a, b) == pytest.approx(distances[0], rel=1e-12)
+    assert between(a, b, True) == pytest.approx(min(distances), rel=1e-12)
+    assert between(a, b) == between(b, a)
+    assert between(a, c) <= between(a, b) + between(b, c)
 
 
 A = ecc.euler_transform(blob(0), 8, 20)
+INFINITE = ecc.euler_transform(blob(0), 8, [0.0, np.inf])
+UNEVEN = ecc.euler_transform(blob(0), ecc.sample_directions(8, 2)[:5], 20)
+SOLID = ecc.euler_transform(blob(0, (5, 5, 5)), 8, 20)
 
 
 @pytest.mark.parametrize(
-    ("b", "options", "message"),
+    ("call", "error", "message"),
     [
-        (A, {"metric": "max"}, '`metric` must be "L1" or "L2", got \'max\''),
-        (
-            dataclasses.replace(A, heights=A.heights + 1),
-            {},
-            "`a` and `b` must have the same heights, got different ones",
-        ),
-        (
-            dataclasses.replace(A, directions=-A.directions),
-            {},
-            "`a` and `b` must have the same directions, got different ones",
-        ),
-        (
-            dataclasses.replace(A, values=A.values[None]),
-            {},
-            "`a` and `b` must be transforms of one object each, got values of shapes "
-            "(8, 20) and (1, 8, 20)",
-        ),
+        (lambda: ecc.sample_directions(4, 4), ValueError, "`ndim` must be 1, 2 or 3, got 4"),
+        (lambda: ecc.sample_directions(-1, 2), ValueError, "`n` must not be negative, got -1"),
+        (lambda: ecc.sample_directions(1.5, 2), TypeError, "`n` must be an int or an array, got"),
+        (lambda: ecc.sample_directions([1], 2), TypeError, r"`n` must be an int, got \[1\]"),
+        (lambda: ecc.smooth_transform(INFINITE), ValueError, "finite heights, got infinite ones"),
+        (lambda: ecc.smooth_transform(A.values), TypeError, "be an EulerTransform or RegionTran"),
     ],
 )
-def test_messages_of_distance(b, options, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        ecc.transform_distance(A, b, **options)
-    assert str(caught.value) == message
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
-def test_distance_needs_an_even_circle_and_heights():
-    uneven = ecc.euler_transform(blob(0), ecc.sample_directions(8, 2)[:5], 20)
-    solid = ecc.euler_transform(blob(0, (5, 5, 5)), 8, 20)
-    for transform in (uneven, solid):
-        with pytest.raises(ValueError, match="`rotation_invariant` must be False unless"):
-            ecc.transform_distance(transform, transform, rotation_invariant=True)
-    for heights in ([0.0], [0.0, np.inf]):
-        few = ecc.euler_transform(blob(0), 8, heights)
-        with pytest.raises(ValueError, match="at least 2 finite heights, got less"):
-            ecc.transform_distance(few, few)
-
-
-def test_smooth_transform_of_an_array_is_refused():
-    with pytest.raises(TypeError, match="`transform` must be an EulerTransform or RegionTran"):
-        ecc.smooth_transform(np.zeros((3, 4)))
+@pytest.mark.parametrize(
+    ("a", "b", "options", "message"),
+    [
+        (A, A, {"metric": "max"}, '`metric` must be "L1" or "L2", got \'max\''),
+        (A, dataclasses.replace(A, heights=A.heights + 1), {}, "the same heights, got different"),
+        (A, dataclasses.replace(A, directions=-A.directions), {}, "the same directions, got diff"),
+        (A, dataclasses.replace(A, values=A.values[None]), {}, r"one object .* and \(1, 8, 20\)"),
+        (UNEVEN, UNEVEN, {"rotation_invariant": True}, "`rotation_invariant` must be False unless"),
+        (SOLID, SOLID, {"rotation_invariant": True}, "`rotation_invariant` must be False unless"),
+        (INFINITE, INFINITE, {}, "at least 2 finite heights, got less"),
+    ],
+)
+def test_transforms_without_a_distance(a, b, options, message):
+    with pytest.raises(ValueError, match=message):
+        ecc.transform_distance(a, b, **options)

@@ -1,18 +1,19 @@
 """Transforms of labelled regions: against the transform of each region alone."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transform_cases import some_directions
 
 import ecc_core as ecc
 from ecc_core.testing import strategies as ecc_st
 
 
-def check(labels, directions, heights, *, normalize=None, spacing=None, connectivity=None):
-    result = ecc.region_transforms(
-        labels, directions, heights, normalize=normalize, spacing=spacing, connectivity=connectivity
-    )
+def check(labels, directions, heights, normalize=None, **options):
+    result = ecc.region_transforms(labels, directions, heights, normalize=normalize, **options)
     assert result.labels.dtype == labels.dtype
     assert result.values.dtype == np.int64
     np.testing.assert_array_equal(result.labels, np.unique(labels[labels > 0]))
@@ -21,19 +22,10 @@ def check(labels, directions, heights, *, normalize=None, spacing=None, connecti
         at = np.argwhere(labels == label)
         box = tuple(map(slice, at.min(axis=0), at.max(axis=0) + 1))
         mask = labels[box] == label
-        scale = 1.0
-        if normalize:
-            steps = np.ones(labels.ndim) if spacing is None else np.asarray(spacing)
-            scale = np.linalg.norm(mask.shape * steps / 2)
-        alone = ecc.euler_transform(
-            mask, directions, result.heights * scale, spacing=spacing, connectivity=connectivity
-        )
+        size = mask.shape * np.array(options.get("spacing") or 1.0)
+        scale = np.linalg.norm(size / 2) if normalize else 1.0
+        alone = ecc.euler_transform(mask, directions, result.heights * scale, **options)
         np.testing.assert_array_equal(values, alone.values)
-
-
-def some_directions(ndim):
-    rng = np.random.default_rng(ndim)
-    return np.concatenate([rng.standard_normal((8, ndim)), np.eye(ndim), -np.eye(ndim)])
 
 
 @given(st.data(), st.integers(1, 3), st.booleans(), st.sampled_from([None, "radius"]))
@@ -44,23 +36,8 @@ def test_each_region_as_if_alone(data, ndim, dual, normalize):
     heights = data.draw(
         st.sampled_from([np.linspace(-6, 6, 30), np.arange(-3, 3.5, 0.5), [-2.0, -0.3, 0.1, 4.0]])
     )
-    connectivity = len(shape) if dual else 1
-    check(
-        labels,
-        some_directions(len(shape)),
-        heights,
-        normalize=normalize,
-        spacing=spacing,
-        connectivity=connectivity,
-    )
-
-
-def test_regions_that_touch_in_every_way():
-    rng = np.random.default_rng(0)
-    for shape in ((40, 45), (12, 13, 14)):
-        labels = rng.integers(0, 5, shape).astype(np.int32)
-        for connectivity in (1, len(shape)):
-            check(labels, some_directions(len(shape)), [-5.0, 0.0, 4.0], connectivity=connectivity)
+    options = {"spacing": spacing, "connectivity": len(shape) if dual else 1}
+    check(labels, some_directions(len(shape)), heights, normalize, **options)
 
 
 def test_more_corners_than_room():
@@ -121,26 +98,19 @@ def test_masked_labels_are_background():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("labels", "error", "message"),
     [
-        (
-            {"labels": np.ones((3, 3))},
-            TypeError,
-            "`labels` must have an integer dtype, got float64",
-        ),
-        ({"labels": [[1, -2]]}, ValueError, "`labels` must not be negative, got -2"),
-        (
-            {"labels": np.array([[2**63]], np.uint64)},
-            ValueError,
-            "`labels` must be below 2**63, got 9223372036854775808",
-        ),
-        ({"labels": 3}, ValueError, "`labels` must have 1 to 3 axes, got shape ()"),
-        ({"normalize": "size"}, ValueError, "`normalize` must be None or \"radius\", got 'size'"),
-        ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
-        ({"spacing": 0}, ValueError, "`spacing` must be positive and finite, got 0"),
+        (np.ones((3, 3)), TypeError, "have an integer dtype, got float64"),
+        ([[1, -2]], ValueError, "not be negative, got -2"),
+        (np.array([[2**63]], np.uint64), ValueError, f"be below 2**63, got {2**63}"),
+        (3, ValueError, "have 1 to 3 axes, got shape ()"),
     ],
 )
-def test_messages(arguments, error, message):
-    with pytest.raises(error) as caught:
-        ecc.region_transforms(**({"labels": [[1, 0]]} | arguments))
-    assert str(caught.value) == message
+def test_bad_labels(labels, error, message):
+    with pytest.raises(error, match=re.escape(f"`labels` must {message}")):
+        ecc.region_transforms(labels)
+
+
+def test_other_scales_are_refused():
+    with pytest.raises(ValueError, match="`normalize` must be None or \"radius\", got 'size'"):
+        ecc.region_transforms([[1, 0]], normalize="size")

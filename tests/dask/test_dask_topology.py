@@ -1,4 +1,4 @@
-"""Betti curves of dask arrays are those of arrays in memory, for all chunks; nothing waits long."""
+"""Betti and component curves of dask arrays are those of arrays in memory, for all chunks."""
 
 import itertools
 
@@ -6,17 +6,16 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.order import diagnostics
-from filtrations import any_side, sides
+from filtrations import omitting, sides
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from oracles.components import betti_numbers
+from oracles.components import betti_numbers, component_numbers
+from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
 from ecc_core.testing import strategies
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("connectivity", [1, 3])
@@ -48,7 +47,7 @@ def test_values_on_both_sides_of_all_thresholds(dtype, count):
                 )
 
 
-def test_masks_nan_and_batches():
+def test_batches_and_nan():
     rng = np.random.default_rng(2)
     image = rng.integers(0, 9, (3, 10, 11)).astype(np.float32)
     shown = rng.random((10, 11)) < 0.8
@@ -57,8 +56,6 @@ def test_masks_nan_and_batches():
         known = ecc.betti_curves(image, [1, 4, 7], **options)
         assert ecc.betti_curves(lazy, [1, 4, 7], **options).to_numpy() == known
     holed = np.where(shown, image, np.nan)
-    found = ecc.betti_curves(da.from_array(holed, chunks=(2, 4, 5)), [1, 4], nan="omit")
-    assert found.to_numpy() == ecc.betti_curves(holed, [1, 4], nan="omit")
     with pytest.raises(ValueError, match="NaN"):
         ecc.betti_curves(da.from_array(holed, chunks=4), [1, 4]).values.compute()
     assert ecc.betti_curves(da.zeros((0, 4)), [1.0]).values.compute().tolist() == [[0], [0]]
@@ -77,26 +74,14 @@ def test_little_waits():
     assert max(pressure) < 50  # of 4096 blocks
 
 
-def test_equal_calls_give_equal_graphs():
-    image = da.from_array(np.eye(6), chunks=3)
-    first, second = (ecc.betti_curves(image, [0, 1]).values for _ in range(2))
-    assert first.name == second.name
-    assert ecc.betti_curves(image, [0, 1], superlevel=True).values.name != first.name
-
-
 @settings(max_examples=150)
 @given(st.data())
 def test_classes_that_last(data):
     image = data.draw(strategies.images(data.draw(st.integers(1, 2)), nan=True))
     chunks = data.draw(strategies.chunkings(image.shape))
-    shown = data.draw(st.none() | strategies.masks(image.shape))
-    assume(shown is None or image.dtype.kind not in "iu" or image.itemsize < 8)
-    options = {
-        **data.draw(any_side(image.ndim)),
-        "mask": shown,
-        "nan": "omit",
-        "min_persistence": data.draw(st.sampled_from([1e-30, 1, 2, 50, 1e4])),
-    }
+    options = data.draw(omitting(image))
+    assume(options["mask"] is None or image.dtype.kind not in "iu" or image.itemsize < 8)
+    options["min_persistence"] = data.draw(st.sampled_from([1e-30, 1, 2, 50, 1e4]))
     at = data.draw(strategies.thresholds(image))
     lazy = ecc.betti_curves(da.from_array(image, chunks=chunks), at, **options)
     assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
@@ -114,3 +99,32 @@ def test_classes_that_last_in_many_blocks():
     mask = np.ones((3, 4), bool)
     with pytest.raises(ValueError, match="by blocks for masked int64"):
         ecc.betti_curves(da.zeros((3, 4), dtype=int), [1], min_persistence=1, mask=mask)
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("sigma", [0, 1, 3])
+def test_components_that_grow_across_many_blocks(connectivity, superlevel, sigma):
+    """Beside the sets, labelled one by one."""
+    image = np.random.default_rng(1).normal(size=(23, 30, 37))
+    image = ndimage.gaussian_filter(image, sigma).astype(np.float32)
+    at = np.quantile(image, np.linspace(0, 1, 40))
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    lazy = da.from_array(image, chunks=(6, (1, 9, 20), 10))
+    found = ecc.component_curves(lazy, at, **options).to_numpy()
+    sets = (image >= t if superlevel else image <= t for t in at)
+    known = [component_numbers(foreground, connectivity) for foreground in sets]
+    np.testing.assert_array_equal(found.values.T, known)
+
+
+def test_batches_and_spacing_of_components():
+    image = np.random.default_rng(2).integers(0, 9, (3, 10, 11)).astype(np.float32)
+    lazy = da.from_array(image, chunks=(2, 4, 5))
+    options = {"axis": (2, 0), "spacing": (0.5, 2)}
+    known = ecc.component_curves(image, [1, 4, 7], **options)
+    assert ecc.component_curves(lazy, [1, 4, 7], **options).to_numpy() == known
+    assert ecc.component_curves(da.zeros((0, 4)), [1.0]).values.compute().shape == (4, 1)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.component_curves(lazy * np.nan, [1.0]).values.compute()
+    with pytest.raises(ValueError, match="`spacing`"):
+        ecc.component_curves(lazy, [1.0], spacing=-1)

@@ -1,0 +1,102 @@
+"""Functionals and surfaces of CuPy arrays and torch tensors equal those of NumPy arrays."""
+
+import numpy as np
+import pytest
+from gpu_helpers import PUT, assert_same, cupy
+
+import ecc_core as ecc
+
+RNG = np.random.default_rng(7)
+SPACING = (1.5, 2.0, 0.5)
+SHAPES = [(300,), (90, 130), (1, 37), (20, 33, 65), (5, 1, 64), (200, 70, 60)]
+BOUNDARIES = ("closed", "periodic", "half-open")
+
+
+def estimators(ndim):
+    return {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}[ndim]
+
+
+@PUT
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
+def test_curves(put, shape, boundary, dtype):
+    """Functionals, and the Euler curves of other boundaries."""
+    image, mask = RNG.integers(0, 200, shape).astype(dtype), RNG.random(shape) < 0.9
+    for connectivity in {1, len(shape)}:
+        options = {"boundary": boundary, "connectivity": connectivity, "put": put}
+        options |= {"superlevel": connectivity == 1}
+        for thresholds in (64, np.array([-1, 3.5, 3.5, 40, 201]), "exact"):
+            assert_same(ecc.euler_curve, image, thresholds, **options)
+        assert_same(ecc.euler_curve, image, 64, mask=mask, **options)
+        options["spacing"] = SPACING[: len(shape)]
+        for estimator in estimators(len(shape)) if dtype != "int32" else ():
+            for thresholds in (256, np.array([-1, 3.5, 3.5, 40, 201])):
+                assert_same(ecc.minkowski_curves, image, thresholds, estimator=estimator, **options)
+
+
+@PUT
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_masks_nan_and_batches(put, boundary, dtype):
+    image = RNG.normal(size=(5, 40, 50)).astype(dtype)
+    mask = RNG.random((40, 50)) < 0.8
+    image[1, 3, 4] = image[0, 0, 5] = image[2, 39, 49] = np.nan
+    for function in (ecc.minkowski_curves, ecc.euler_curve):
+        options = {"axis": (2, 1), "boundary": boundary}
+        with pytest.raises(ValueError, match="must not contain NaN"):
+            function(put(image), [0.0], **options)
+        options |= {"nan": "omit", "range": (-2, 2)}
+        for thresholds in (9, 5000, 20_000):  # fewer copies of bins, and bins in global memory
+            assert_same(function, image, thresholds, put=put, mask=mask.T, **options)
+
+
+@PUT
+def test_no_points(put):
+    assert_same(ecc.minkowski_curves, np.zeros((0, 4), np.float32), np.array([0.0, 1]), put=put)
+
+
+@PUT
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+@pytest.mark.parametrize("shape", [(300,), (90, 130), (20, 33, 65)])
+def test_regions(put, dtype, shape):
+    image = RNG.normal(size=shape).astype(np.float32)
+    labels = RNG.integers(0, 2, shape).astype(dtype)
+    for axis, length in enumerate(shape):
+        bands = (np.arange(length) // 9 % 3).astype(dtype)
+        labels = labels * bands.reshape([-1] + [1] * (len(shape) - 1 - axis))
+    for connectivity in {1, len(shape)}:
+        for estimator in estimators(len(shape)):
+            options = {"connectivity": connectivity, "estimator": estimator}
+            options |= {"range": (-2, 2), "superlevel": connectivity == 1}
+            assert_same(ecc.region_minkowski, (image, labels), 30, put=put, **options)
+
+
+@PUT
+@pytest.mark.parametrize("shape", [(300,), (90, 130), (20, 33, 65), (200, 70, 60)])
+@pytest.mark.parametrize("connectivity", [1, None])
+@pytest.mark.parametrize("superlevel", [(False, True), (True, False)])
+def test_surfaces(put, shape, connectivity, superlevel):
+    first = RNG.integers(0, 100, shape).astype(np.uint8)
+    second = RNG.normal(size=shape).astype(np.float32)
+    options = {"connectivity": connectivity, "superlevel": superlevel, "range_second": (-2, 2)}
+    for counts in ((64, 64), (300, 50)):
+        assert_same(ecc.euler_surface, (first, second), *counts, put=put, **options)
+
+
+@PUT
+def test_masks_and_nan_of_surfaces(put):
+    first = RNG.normal(size=(5, 40, 50)).astype(np.float64)
+    second = RNG.integers(-9, 9, (5, 40, 50)).astype(np.int64)
+    mask = RNG.random((40, 50)) < 0.8
+    first[1, 3, 4] = np.nan
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        ecc.euler_surface(put(first), put(second), [0.0], [1], axis=(1, 2))
+    options = {"axis": (2, 1), "nan": "omit", "range_first": (-2, 2)}
+    assert_same(ecc.euler_surface, (first, second), 9, 5, put=put, mask=mask.T, **options)
+
+
+def test_devices_are_not_mixed():
+    image = RNG.random((5, 6))
+    with pytest.raises(ValueError, match="`second` must be on the image's device"):
+        ecc.euler_surface(cupy.asarray(image), image)

@@ -1,0 +1,104 @@
+"""Topology of what is refused, of tensors, and of images without points."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+
+ZEROS, VOLUME = np.zeros((4, 5)), np.zeros((3, 4, 5))
+LABELS = np.ones(ZEROS.shape, int)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ecc.betti_curves(ZEROS, "exact", axis=0), "batch"),
+        (lambda: ecc.betti_curves(da.zeros(3), [1], boundary="periodic"), "dask array"),
+        (lambda: ecc.betti_curves(ZEROS, boundary="half-open"), "window are no complex"),
+        (lambda: ecc.betti_numbers(ZEROS, boundary="half-open"), "window are no complex"),
+        (lambda: ecc.betti_curves(np.nan * ZEROS, [1]), "nan="),
+        (lambda: ecc.betti_curves(np.nan * ZEROS, [1], boundary="periodic"), "nan="),
+        (lambda: ecc.component_curves(np.nan * ZEROS, [1]), "nan="),
+        (lambda: ecc.component_curves(ZEROS, "exact"), "an int or an array for component curves"),
+        (lambda: ecc.persistence_pairs(VOLUME, 3), "`dimension`.*0, 1, 2 or None"),
+        (lambda: ecc.persistence_pairs(ZEROS, 3, boundary="periodic"), "0, 1, 2 or None"),
+        (lambda: ecc.persistence_pairs(ZEROS, -1), "`dimension`.*0, 1 or None"),
+        (lambda: ecc.persistence_pairs(ZEROS, True), "`dimension`"),
+        (lambda: ecc.persistence_pairs(np.nan * VOLUME, 1), "nan="),
+        (lambda: ecc.persistence_pairs(np.nan * ZEROS, boundary="periodic"), "nan="),
+        (lambda: ecc.persistence_pairs(VOLUME, axis=(1, 2)), r"`axis`.*\(3,\)"),
+        (lambda: ecc.persistence_pairs(ZEROS, boundary="half-open"), "`boundary`"),
+        (lambda: ecc.persistence_pairs(ZEROS, 1).betti_curves(3), "all 2 dimensions"),
+        (lambda: ecc.persistent_regions(ZEROS, 1, boundary="half-open"), "`boundary`"),
+        (lambda: ecc.persistent_regions(ZEROS, 1, threshold=np.nan), "must not be NaN"),
+        (lambda: ecc.region_betti_curves(ZEROS, LABELS, boundary="half-open"), "`boundary`"),
+        (lambda: ecc.region_betti_curves(np.nan * ZEROS, LABELS, 8, range=(0, 1)), "NaN"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda least: ecc.betti_curves(ZEROS, min_persistence=least),
+        lambda least: ecc.region_betti_curves(ZEROS, LABELS, min_persistence=least),
+        lambda least: ecc.persistence_pairs(ZEROS, min_persistence=least),
+        lambda least: ecc.persistence_pairs(ZEROS).betti_curves(3, least),
+        lambda least: ecc.persistent_regions(ZEROS, least),
+    ],
+)
+def test_a_persistence_is_a_number_that_is_not_negative(call):
+    for least in (-1, np.nan):
+        with pytest.raises(ValueError, match="`min_persistence` must not be negative or NaN, got"):
+            call(least)
+    for least in ("1", True, None, [1], 1j):
+        with pytest.raises(TypeError, match="`min_persistence` must be a real number, got"):
+            call(least)
+
+
+def test_tensors_stay_tensors():
+    image = np.random.default_rng(11).random((5, 6, 7))
+    tensor = torch.from_numpy(image)
+    for function in (ecc.betti_curves, ecc.component_curves, ecc.persistence_pairs):
+        found = function(tensor)
+        assert all(isinstance(part, torch.Tensor) for part in found)
+        assert found.to_numpy() == function(image)
+    assert isinstance(ecc.betti_curves(tensor).euler, torch.Tensor)
+    assert isinstance(ecc.persistence_pairs(tensor).dimensions, torch.Tensor)
+    assert ecc.component_curves(tensor).porosity.dtype == torch.float64
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic"])
+def test_images_without_points(boundary):
+    empty, image, given = np.zeros((0, 4)), np.zeros((3, 4)), {"boundary": boundary}
+    dimensions = 2 + (boundary == "periodic")
+    hidden = {"mask": np.zeros((3, 4), bool), **given}
+    assert ecc.betti_curves(empty, [1, 2], **given).values.tolist() == [[0, 0]] * dimensions
+    assert ecc.betti_curves(image, [], **given).values.shape == (dimensions, 0)
+    for pairs in (ecc.persistence_pairs(empty, **given), ecc.persistence_pairs(image, **hidden)):
+        assert pairs.counts == (0,) * dimensions
+    assert ecc.persistent_regions(empty, 0).labels.shape == (0, 4)
+    regions = ecc.persistent_regions(image, 0, **hidden)
+    assert not regions.labels.any()
+    assert regions.birth_points.shape == (0, 2)
+    labels = np.zeros((3, 4), int)
+    found = ecc.region_betti_curves(image, labels, [0.0, 1.0], **given)
+    assert found.values.shape == (0, dimensions, 2)
+    found = ecc.region_betti_curves(image, labels + 1, [], **given)
+    assert found.values.shape == (1, dimensions, 0)
+
+
+def test_components_of_images_without_points():
+    nothing = ecc.component_curves(np.zeros((0, 4)), [1.0])
+    assert_array_equal(nothing.values, np.zeros((4, 1)))
+    assert_array_equal(nothing.porosity, [0])
+    assert ecc.component_curves(ZEROS, []).spanning.shape == (2, 0)
+    hidden = ecc.component_curves(ZEROS, [0.0], mask=np.zeros(ZEROS.shape, bool))
+    assert not hidden.values.any()
+    assert not hidden.porosity.any()
