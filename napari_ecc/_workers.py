@@ -1,7 +1,5 @@
 """One job at a time in a thread: the newest request wins, and every job can be cancelled."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The Euler characteristic of two channels, at every pair of thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple

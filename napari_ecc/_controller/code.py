@@ -1,7 +1,5 @@
 """Python code that reproduces what a dock shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

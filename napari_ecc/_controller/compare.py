@@ -1,7 +1,5 @@
 """Comparison of the curves of several layers or frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath

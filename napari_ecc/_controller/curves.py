@@ -1,7 +1,5 @@
 """Jobs that compute curves, at once or block by block with intermediate results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The request of a curve, and its details: counts, critical points, a histogram, objects."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

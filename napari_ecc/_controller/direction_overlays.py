@@ -1,7 +1,5 @@
 """Directions in the canvas: an arrow that can be dragged, and the swept height."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator
 from typing import Any

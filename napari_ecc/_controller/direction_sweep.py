@@ -1,7 +1,5 @@
 """Directional curves and transforms of one set or image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple

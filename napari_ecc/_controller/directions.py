@@ -1,7 +1,5 @@
 """Directional curves and transforms of a layer, as the direction, the set or the slice changes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

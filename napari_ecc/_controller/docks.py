@@ -1,7 +1,5 @@
 """The life that all docks share: chosen layers, a job, and what is shown of it."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from typing import Any
 

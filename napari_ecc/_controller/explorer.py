@@ -1,7 +1,5 @@
 """The dock Threshold: from a layer to its curve, and from a threshold to its set."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Data that are thresholded, and what is found in them besides the curve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -223,7 +221,7 @@ class Objects(NamedTuple):
     (where it merges with an older one; infinite if it does not), ``merges_with`` (the label of that
     one, or 0) and ``points`` (their number). None where births and deaths are not computed."""
 
-    def of_size(self, least: int) -> Objects:
+    def of_size(self, least: int) -> "Objects":
         """Those of at least so many points, with new labels; all of data that are not in memory."""
         if least <= 1 or is_lazy(self.labels):
             return self

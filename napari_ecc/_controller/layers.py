@@ -1,7 +1,5 @@
 """Parts of layers, the parts of other layers that lie there, and regions of interest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

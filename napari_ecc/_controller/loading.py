@@ -3,8 +3,6 @@
 Curves are computed on a CUDA device if it and CuPy are available, otherwise on the CPU.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Generator, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Measurements of the objects of a Labels layer, and the columns of its table of features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

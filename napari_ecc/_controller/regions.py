@@ -1,7 +1,5 @@
 """Curves and transforms of the objects of a Labels layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any

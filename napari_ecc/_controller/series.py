@@ -1,7 +1,5 @@
 """Curves of the frames of an image with time or channel axes, one by one in the background."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The set at a threshold, on top of the image, and its outline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

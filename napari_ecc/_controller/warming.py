@@ -1,7 +1,5 @@
 """Kernels are compiled or loaded from the cache in a thread of their own, in order of need."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ turns from the last but one axis (0 degrees, down in the canvas) to the last (90
 `ecc_core.sample_directions` does; the elevation leads from their plane to the axis before.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

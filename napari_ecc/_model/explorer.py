@@ -1,11 +1,9 @@
 """State of the dock Threshold: a curve, and the classes of the sets at all thresholds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +49,7 @@ class Curve:
             what = f"partial, {self.done} of {self.total} blocks"
         return f"cancelled: {what}" if self.stage == "stopped" else what
 
-    def stopped(self) -> Curve:
+    def stopped(self) -> Self:
         """Return the curve, marked as cancelled."""
         return self if self.complete else replace(self, stage="stopped")
 

@@ -1,7 +1,5 @@
 """State of the series panel: one curve for each time, channel or slice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """What all plots have in common: axes, colours of napari's theme, a state, and saved pictures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

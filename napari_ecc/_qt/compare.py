@@ -1,7 +1,5 @@
 """The dock "Compare"."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

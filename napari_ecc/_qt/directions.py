@@ -1,7 +1,5 @@
 """The dock "Directions"."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from napari_ecc._controller.directions import DirectionController

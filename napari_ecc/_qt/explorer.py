@@ -1,7 +1,5 @@
 """The dock "Threshold"."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Declarative forms of magicgui widgets that follow a model."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A heat map of curves: one row for each direction or frame, one column for each level."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The base class of the docks: what is above and below their widgets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Plots over thresholds: curves with a line that can be dragged, and the merge tree of objects."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Save results and settings to files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A scatter plot, some of whose points are selected."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

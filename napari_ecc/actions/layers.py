@@ -1,14 +1,13 @@
 """Curves and transforms of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
+from napari.layers import Image, Labels, Shapes
 from numpy.typing import ArrayLike
 
 from ecc_core import BettiCurves, EulerCurve, EulerTransform
@@ -36,9 +35,6 @@ from napari_ecc._controller.layers import (
 from napari_ecc._model.directions import circle
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
-
-if TYPE_CHECKING:
-    from napari.layers import Image, Labels, Shapes
 
 
 class CurveOptions(TypedDict, total=False):
