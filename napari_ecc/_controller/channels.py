@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from napari.layers import Image, Labels
-from numpy.typing import NDArray
 from pandas import DataFrame
 
 import ecc_core as ecc
-from ecc_core import EulerSurface
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
     Part,
-    Selection,
     describe,
     fitting_level,
     matching_level,
@@ -31,16 +27,11 @@ NO_SECOND = "Open a second image of the same shape: another channel, a gradient,
 SETTINGS = ("superlevel", "superlevel_second", "connectivity", "n_thresholds")
 
 
-class Surface(NamedTuple):
-    """A surface, the images that it is of, and where they are in the first layer."""
-
-    values: EulerSurface
-    images: tuple[NDArray[Any], NDArray[Any]]
-    selection: Selection
-
-
 def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
-    """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
+    """Return the job of the surface of layers in their current state; see `layer_surface`.
+
+    The value of its step is the surface, the images, and the selection of them in the first layer.
+    """
     selection = values_of(first, selection_of(first, part))
     level = fitting_level(selection, first.name)
     other = matching_level(first, selection, level, second)
@@ -51,7 +42,7 @@ def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets:
         surface = ecc.euler_surface(
             *images, *levels, nan="omit", axis=range(images[0].ndim), workers=WORKERS, **sets
         )
-        yield Step(Surface(surface, images, level))
+        yield Step((surface, images, level))
 
     return compute
 
@@ -72,8 +63,8 @@ class ChannelController(DockController):
         self._set = LabelsOverlay(viewer, "both channels", outline=False)
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
-        self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
-        """The first layer, the surface, and its code."""
+        self._shown: tuple[Any, Any, Callable[[], str]] | None = None
+        """The first layer, the value of the job's step, and its code."""
         events = self.model.events
         self._links.add(self._choose_second, self.others.names_changed)
         self._links.add(self._on_layers, explorer.events.image, events.second)

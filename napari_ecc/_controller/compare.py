@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from napari.layers import Image, Labels
 
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import (
     compute_curves,
     compute_file_curves,
@@ -17,7 +16,7 @@ from napari_ecc._controller.curves import (
     images_in,
     request_of,
 )
-from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.docks import NO_IMAGE, DockController, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step

@@ -57,7 +57,7 @@ class Request:
     read_mask: ReadMask | None  # makes a mask of the shape of the finest level
     bounds: tuple[float, float] | None
     """Range of the thresholds; None: that of the values, which then are in memory."""
-    thresholds: int | NDArray[np.float64]  # their number, or themselves
+    thresholds: int  # their number
     superlevel: bool
     connectivity: int | None  # None: d
     sigma: tuple[float, ...]  # of the smoothing, in points
@@ -68,7 +68,7 @@ class Request:
         full = self.levels[-1]
         if len(self.levels) > 1 or is_lazy(full) or self.read_mask is not None:
             return None
-        sets = self.superlevel, self.connectivity, str(self.thresholds)
+        sets = self.superlevel, self.connectivity, self.thresholds
         return (full.dtype, full.shape, full.flags.c_contiguous, any(self.sigma), *sets)
 
     @property
@@ -82,7 +82,7 @@ def request_of(
     part: Part,
     *,
     region: Any = None,
-    thresholds: int | NDArray[np.float64] = 256,
+    thresholds: int = 256,
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = True,
@@ -136,7 +136,7 @@ def compute_curve(
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
     # The preview and a resumed job must use the same thresholds.
-    if request.bounds is None and not at_once and isinstance(request.thresholds, int):
+    if request.bounds is None and not at_once:
         request = replace(request, bounds=Field(full, mask).range)
     preview = None if progress.known else _preview(request, mask, at_once)
     if preview is not None:

@@ -12,8 +12,8 @@ from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
+from napari_ecc._controller.docks import call
 from napari_ecc._controller.fields import (
     CriticalPoints,
     Field,
@@ -27,10 +27,9 @@ from napari_ecc._controller.fields import (
     surroundings,
 )
 from napari_ecc._controller.layers import Selection, can_be_held, describe
-from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
 from napari_ecc._controller.session import Links, read_settings
-from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Job, Runner, Step

@@ -14,10 +14,10 @@ from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.layers import contrast_limits, selection_of
+from napari_ecc._controller.loading import warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.set_overlay import SetOverlay
-from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped

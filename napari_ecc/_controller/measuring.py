@@ -17,8 +17,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     snapshot,
 )
-from napari_ecc._controller.loading import load
-from napari_ecc._controller.warming import prepared
+from napari_ecc._controller.loading import load, prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     ALSO,

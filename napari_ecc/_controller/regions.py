@@ -11,11 +11,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layers import fitting_level, selection_of
-from napari_ecc._controller.loading import load
+from napari_ecc._controller.loading import load, warm
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -26,7 +25,6 @@ from napari_ecc._controller.measuring import (
     rows_of,
 )
 from napari_ecc._controller.overlays import LabelsOverlay
-from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
 from napari_ecc._workers import Step

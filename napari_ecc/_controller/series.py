@@ -8,9 +8,8 @@ from pandas import DataFrame
 from psygnal import Signal
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import compute_curves, request_of
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.layers import (
     Part,
     axis_name,

@@ -20,20 +20,18 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
-from napari_ecc._controller.direction_sweep import Sweep, Swept, curves_along
+from napari_ecc._controller.directions import Sweep, Swept, curves_along
 from napari_ecc._controller.fields import count_all, find_classes
 from napari_ecc._controller.layers import (
     Part,
     checked_part,
     contrast_limits,
     fitting_level,
-    levels_of,
     selection_of,
     unit_of,
     values_of,
 )
 from napari_ecc._model.directions import circle
-from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
 
 
@@ -295,11 +293,15 @@ def frame_curves(
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
     part = checked_part(layer, part or planes)
-    low, high = range or contrast_limits(layer)
-    sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
-    levels = even_levels(low, high, thresholds, whole=levels_of(layer)[0].dtype.kind in "biu")
     wanted = {
-        name: request_of(layer, frame, thresholds=levels, **sets)
+        name: request_of(
+            layer,
+            frame,
+            thresholds=thresholds,
+            range=range or contrast_limits(layer),
+            superlevel=superlevel,
+            connectivity=connectivity,
+        )
         for name, frame in frames_of(layer, part, axis).items()
     }
     found = list(result(compute_curves(wanted)).values())
