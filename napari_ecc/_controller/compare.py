@@ -140,7 +140,7 @@ class CompareController(DockController):
 
     def _clear(self) -> None:
         self._calls.clear()
-        self._failure = ""
+        self._last, self._failure = None, ""
         self.model.by = self.model.unit = ""
         self.model.features = {}
         self.model.curves = {}
