@@ -56,9 +56,7 @@ class ChannelController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "channels", "Euler surface")
         explorer = self.session.explorer
-        self.model = ChannelModel(
-            superlevel=explorer.superlevel, connectivity=explorer.connectivity
-        )
+        self.model = ChannelModel(**explorer.sets)
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
         self._set = LabelsOverlay(viewer, "both channels", outline=False)
         self._owned += [self.others, self._set]

@@ -114,7 +114,7 @@ class Details:
         Their births and deaths follow, which take longer.
         """
         self.locate()
-        field, model, sets = self.field, self._model, self.sets
+        field, model, sets = self.field, self._model, self._model.sets
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
         if model.counts is not None or model.threshold in self._counted:
@@ -131,11 +131,6 @@ class Details:
                 yield from find_classes(field, of_curve, **sets)
 
         self._counting.submit(_settled(find), self._on_counts)
-
-    @property
-    def sets(self) -> dict[str, Any]:
-        """Arguments that say which sets are meant."""
-        return {"superlevel": self._model.superlevel, "connectivity": self._model.connectivity}
 
     def _on_counts(self, step: Step) -> None:
         if isinstance(step.value, BettiCurves):
@@ -162,7 +157,7 @@ class Details:
         if field is None:
             return
         most = read_settings("overlay").get("most_points", 500)
-        job = partial(find_critical_points, field, window, most=most, **self.sets)
+        job = partial(find_critical_points, field, window, most=most, **self._model.sets)
         self._locating.submit(_settled(job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
@@ -188,7 +183,7 @@ class Details:
         if self.objects is not None:
             use(self.objects)
         elif field is not None:
-            job = partial(find_objects, field, model.threshold, model.min_persistence, **self.sets)
+            job = partial(find_objects, field, model.threshold, model.min_persistence, **model.sets)
             self.finding.submit(job, on_step)
 
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
@@ -321,7 +316,7 @@ class ObjectProbe:
             return
         least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
         points = classes.birth_points[chosen]
-        sets = self._details.sets
+        sets = self._model.sets
 
         def job() -> Iterator[Step]:
             for step in find_objects(field, threshold, least, **sets):

@@ -128,7 +128,14 @@ class HeightMarker(Overlay):
         if math.isnan(height):
             self.remove()
             return
-        corners = self._corners(layer, selection, direction, height)
+        shape, axes = np.array(selection.full.shape), list(selection.axes)
+        reach = float(np.linalg.norm(shape * selection.spacing) / 2)
+        across = np.linalg.svd(direction[None])[2][1:]
+        signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
+        world = height * direction + reach * np.array(signs) @ across
+        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
+        corners = np.repeat(point[None], len(world), axis=0)
+        corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         if len(corners) == 4:
             add = self._viewer.add_surface
             data: Any = (corners, FACES, np.ones(4))
@@ -150,18 +157,3 @@ class HeightMarker(Overlay):
         fits = hasattr(self.layer, "vertices") == (len(corners) == 4)
         content = {"data": data, **placement(layer)}
         self._show(layer, add, content, fits=fits, name=HEIGHT_NAME, **look)
-
-    def _corners(
-        self, layer: Any, selection: Selection, direction: Floats, height: float
-    ) -> Floats:
-        """Return the ends of the line or the corners of the plane, in points of the layer."""
-        shape = np.array(selection.full.shape)
-        reach = float(np.linalg.norm(shape * selection.spacing) / 2)
-        across = np.linalg.svd(direction[None])[2][1:]
-        signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
-        world = height * direction + reach * np.array(signs) @ across
-        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
-        corners = np.repeat(point[None], len(world), axis=0)
-        axes = list(selection.axes)
-        corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
-        return corners

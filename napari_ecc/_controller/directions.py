@@ -18,6 +18,7 @@ from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMark
 from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
+    Part,
     Selection,
     contrast_limits,
     describe,
@@ -47,11 +48,16 @@ class Sweep(NamedTuple):
     version: int  # of the data
     selection: Selection
     level: Selection  # the resolution of it that is swept
+    heights: int  # their number
     threshold: float | None  # of the set; None: a plane is added to the image instead
     slope: float | None  # of that plane
     superlevel: bool
     connectivity: int | None
-    n_heights: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `napari_ecc.actions.layer_transform` besides layer, part and directions."""
+        return dict(zip(self._fields[3:], self[3:], strict=True))
 
     @property
     def source(self) -> tuple[Any, ...]:
@@ -64,6 +70,12 @@ class Sweep(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """Return a key that is equal for sweeps with equal results."""
         return (*self.source, *self[3:])
+
+
+def sweep_of(layer: Any, part: Part, version: int = 0, **options: Any) -> Sweep:
+    """Return the sweep of a part of a layer in its current state, with `Sweep.options`."""
+    selection = values_of(layer, selection_of(layer, part))
+    return Sweep(version, selection, fitting_level(selection, layer.name), **options)
 
 
 class Swept:
@@ -85,7 +97,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
         return ecc.euler_transform(
             swept.set_at(sweep.threshold, sweep.superlevel),
             directions,
-            sweep.n_heights,
+            sweep.heights,
             connectivity=connectivity,
             spacing=spacing,
         )
@@ -94,7 +106,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
     curves = [
         ecc.euler_curve(
             image,
-            sweep.n_heights,
+            sweep.heights,
             range=(low - reach, high + reach),
             connectivity=connectivity,
             superlevel=sweep.superlevel,
@@ -190,31 +202,29 @@ class DirectionController(DockController):
 
     def _start(self) -> None:
         layer, explorer, model = self.checked_layer(), self.session.explorer, self.model
-        selection = values_of(layer, selection_of(layer, self.part_in_view(layer)))
-        level = fitting_level(selection, layer.name)
+        by_height = model.filtration == "height"
+        sweep = sweep_of(
+            layer,
+            self.part_in_view(layer),
+            self._version,
+            heights=model.n_heights,
+            threshold=explorer.threshold if by_height else None,
+            slope=None if by_height else model.slope,
+            **explorer.sets,
+        )
+        selection = sweep.selection
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
                 middle = float(np.mean(contrast_limits(layer)))
                 explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
-        self._part = selection.where
+        self._sweep, self._part = sweep, selection.where
         model.ndim = len(selection.axes)
-        by_height = model.filtration == "height"
-        self._sweep = sweep = Sweep(
-            version=self._version,
-            selection=selection,
-            level=level,
-            threshold=explorer.threshold if by_height else None,
-            slope=None if by_height else model.slope,
-            superlevel=explorer.superlevel,
-            connectivity=explorer.connectivity,
-            n_heights=model.n_heights,
-        )
         circle = model.directions
         rows_key = (*sweep.key, *circle.ravel().tolist())
         if rows_key != self._rows_key:
             self._rows_key = rows_key
-            self._rows = np.full((len(circle), sweep.n_heights), np.nan)
+            self._rows = np.full((len(circle), sweep.heights), np.nan)
         if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
             self._show_set(selection)
         kind = None if self.runner.running or self._missing() else sweep.key
@@ -247,14 +257,7 @@ class DirectionController(DockController):
         sweep, model = self._sweep, self.model
         if sweep is None or model.curve is None:
             return []
-        options = {
-            "heights": sweep.n_heights,
-            "part": sweep.selection.where,
-            "threshold": sweep.threshold,
-            "slope": sweep.slope,
-            "superlevel": sweep.superlevel,
-            "connectivity": sweep.connectivity,
-        }
+        options = {"part": sweep.selection.where, **sweep.options}
         along = {"directions": [model.direction], **options}
         around = {"directions": model.n_directions, "elevation": model.elevation, **options}
         return [

@@ -56,7 +56,7 @@ class RegionController(DockController):
         super().__init__(viewer, "regions", "Euler curves of regions")
         warm(("objects", "uint8", 2), ("shapes", "int32", 2))
         explorer = self.session.explorer
-        self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
+        self.model = RegionModel(**explorer.sets)
         self.objects = self.choice = LayerChoice(viewer, self.model, "labels", Labels)
         self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]

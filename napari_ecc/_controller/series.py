@@ -36,7 +36,7 @@ class SeriesController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "series", "Euler curves of frames")
         explorer = self.session.explorer
-        self.model = SeriesModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
+        self.model = SeriesModel(**explorer.sets)
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))

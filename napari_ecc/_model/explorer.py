@@ -255,14 +255,14 @@ class ExplorerModel:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     @property
+    def sets(self) -> dict[str, Any]:
+        """Arguments that say which sets are meant."""
+        return {"superlevel": self.superlevel, "connectivity": self.connectivity}
+
+    @property
     def options(self) -> dict[str, Any]:
         """Arguments of `napari_ecc.actions.layer_curve`."""
-        return {
-            "thresholds": self.bins,
-            "superlevel": self.superlevel,
-            "connectivity": self.connectivity,
-            "smoothing": self.sigma,
-        }
+        return {"thresholds": self.bins, **self.sets, "smoothing": self.sigma}
 
     @property
     def counts(self) -> Counts | None:

@@ -133,6 +133,7 @@ class Plot(pg.PlotWidget):
 
     picture_wanted = Signal()
     """The user wants to save the picture."""
+    empty = True  # whether there is nothing to draw
 
     def __init__(self, x_label: str = "", y_label: str = "", *, whole: bool = False) -> None:
         self._axes = {"bottom": Axis("bottom"), "left": Axis("left", whole=whole)}
@@ -157,11 +158,6 @@ class Plot(pg.PlotWidget):
         self._text.setZValue(100)
         self.scene().addItem(self._text)
         self._bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False, visible=False)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        raise NotImplementedError
 
     def sizeHint(self) -> QSize:
         """Preferred size."""

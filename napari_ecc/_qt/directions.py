@@ -34,7 +34,7 @@ SETTINGS = {
 }
 ANGLES = {
     "Azimuth": form.number(
-        "azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1
+        "azimuth", "From the last but one axis to the last, in the plane", 0, 360, step=1
     ),
     "Elevation": form.slider("elevation", "From the plane to the axis before", -90, 90),
 }

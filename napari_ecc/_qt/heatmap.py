@@ -62,11 +62,6 @@ class HeatMap(Plot):
         self.plotItem.layout.removeItem(self.plotItem.titleLabel)
         self.plotItem.layout.addItem(bar, 0, 1)
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no values."""
-        return not self._values.size
-
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
     ) -> None:
@@ -78,6 +73,7 @@ class HeatMap(Plot):
     def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
         """Show values, NaN where they are unknown, at evenly spaced coordinates of both axes."""
         self._values, self._columns, self._rows = values, columns, rows
+        self.empty = not values.size
         self._redraw()
 
     def show_nothing(self) -> None:

@@ -99,14 +99,10 @@ class CurvePlot(Plot):
             item.setZValue(10)
             item.hide()
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no curves."""
-        return not self.lines
-
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
         self.lines = tuple(line for line in lines if len(line.x))
+        self.empty = not self.lines
         self._redraw()
 
     def set_bars(self, bars: Histogram | None) -> None:
@@ -262,14 +258,10 @@ class MergeTree(Plot):
         for item in (self._bars, self._marked, self._here):
             self.addItem(item, ignoreBounds=True)
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no objects."""
-        return not self.tree.births.size
-
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""
         self.tree, self._range, self._selected = tree, (low, high), -1
+        self.empty = not tree.births.size
         self._here.setValue(threshold)
         self._redraw()
 

@@ -89,7 +89,6 @@ def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:
         for name, text in facts.items():
             stream.writelines(f"# {name}: {line}\n" for line in text.splitlines())
         write_csv(stream, columns)
-        stream.flush()
         stream.detach()
 
 

@@ -20,16 +20,13 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
-from napari_ecc._controller.directions import Sweep, Swept, curves_along
+from napari_ecc._controller.directions import Swept, curves_along, sweep_of
 from napari_ecc._controller.fields import count_all, find_classes
 from napari_ecc._controller.layers import (
     Part,
     checked_part,
     contrast_limits,
-    fitting_level,
-    selection_of,
     unit_of,
-    values_of,
 )
 from napari_ecc._model.directions import circle
 from napari_ecc._workers import result
@@ -355,20 +352,19 @@ def layer_transform(
         raise ValueError(
             f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
         )
-    selection = values_of(layer, selection_of(layer, checked_part(layer, part)))
-    ndim = len(selection.axes)
-    if isinstance(directions, int):
-        directions = circle(directions, elevation, ndim)
-    sweep = Sweep(
-        version=0,
-        selection=selection,
-        level=fitting_level(selection, layer.name),
+    sweep = sweep_of(
+        layer,
+        checked_part(layer, part),
+        heights=heights,
         threshold=threshold,
         slope=slope,
         superlevel=superlevel,
         connectivity=connectivity,
-        n_heights=heights,
     )
+    if isinstance(directions, int):
+        directions = circle(directions, elevation, len(sweep.selection.axes))
     swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
-    return found if slope is not None else replace(found, units=unit_of(layer, selection.where))
+    return (
+        found if slope is not None else replace(found, units=unit_of(layer, sweep.selection.where))
+    )
