@@ -36,16 +36,12 @@ from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
-
 PREVIEW = 1 << 24
 """Largest number of points of a coarsest level that is loaded for a preview."""
-
 SAMPLE = 1 << 20
 """Number of points of a large array in memory that are sampled for a preview."""
-
 SPATIAL = "ZYX?"
 """Axes of files that are those of an image; nothing is known of the last one."""
-
 Array = NDArray[Any]
 
 

@@ -189,7 +189,8 @@ class Details:
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
         """Find the histogram of the values, if it is shown.
 
-        The threshold may move to the one that divides the values best into two classes.
+        With `go_to_otsu` it is found in any case, and the threshold moves to the one that divides
+        the values best into two classes.
         """
         field, curve, model = self.field, self._model.curve, self._model
         if go_to_otsu and field is None:

@@ -12,18 +12,13 @@ from napari_ecc._controller.overlays import OUTLINE, Overlay
 from napari_ecc._model.directions import direction_from_ray
 
 Floats = NDArray[np.float64]
-
 GRAB = 14
 """Distance in canvas pixels from which the arrow is grabbed."""
-
 LENGTH = 0.42
 """Length as a share of the shortest displayed side of the image."""
-
 WIDTH = 0.004
 """Width as a share of the longest side."""
-
 NAME = "Euler direction"
-
 HEIGHT_COLOUR = "#6cc5ff"
 HEIGHT_NAME = "Euler height"
 FACES = np.array([[0, 1, 2], [0, 2, 3]])

@@ -35,7 +35,6 @@ from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
 
 Floats = NDArray[np.float64]
-
 ARROW_EVERY = 30
 """Milliseconds between two moves of the arrow, so that the curve is redrawn first."""
 POINTS_A_CALL = 2**30

@@ -23,20 +23,15 @@ from napari_ecc._workers import Step, apart
 
 BLOCK = 1 << 24
 """Points per block of a large image in memory."""
-
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
-
 WIDTH = 1 / 200
 """Of the line around an object, as a share of the longest side of the image."""
-
 PAIRED = 1 << 22
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
-
 BINS = 128
 MOST_SAMPLES = 1 << 22
 """Histograms of larger images are those of evenly spaced points."""
-
 Array = NDArray[Any]
 
 

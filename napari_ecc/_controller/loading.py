@@ -23,19 +23,12 @@ from napari_ecc._controller.layers import is_lazy
 from napari_ecc._workers import POLL, PREPARING, Step, Work
 
 PIECE_POINTS = 2**22
-
 WORKERS = max(1, (os.cpu_count() or 1) - 1)
 """Number of threads: one core is left for the user interface."""
-
 Kernel = tuple[str, str, int]
 """What is computed, one of `TASKS`, the dtype, and the number of axes."""
-
 SIDE = 64
 """Of images for which kernels are made: smaller ones have some of their own."""
-
-WAIT = 0.05
-"""Seconds until a job that waits for its kernels can be cancelled."""
-
 SETS: Any = {"superlevel": True, "nan": "omit"}
 TASKS: dict[str, Callable[[Any], Any]] = {
     "curve": lambda image: ecc.euler_curve(image, np.arange(2.0), **SETS),
@@ -165,5 +158,5 @@ def warm(*kernels: Kernel) -> threading.Event:
 def prepared(task: str, image: Any) -> Iterator[Step]:
     """Wait for the kernels of a task for images like this one."""
     ready = _compiler.ask((task, str(image.dtype), image.ndim), now=True)
-    while not ready.wait(WAIT):
+    while not ready.wait(POLL):
         yield PREPARING

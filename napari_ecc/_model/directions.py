@@ -18,7 +18,6 @@ from ecc_core import EulerCurve, EulerTransform
 
 Floats = NDArray[np.float64]
 Filtration = Literal["height", "plane"]
-
 DIGITS = 15  # rounds sines and cosines of right angles to exact zeros
 
 

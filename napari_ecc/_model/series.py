@@ -50,7 +50,7 @@ class SeriesModel:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of `napari_ecc.actions.frame_curves`."""
+        """Arguments of `napari_ecc.actions.frame_curves`, and of the request of each frame."""
         return {
             "thresholds": self.n_thresholds,
             "range": self.range,

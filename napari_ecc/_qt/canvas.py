@@ -54,7 +54,6 @@ class PlotColours(NamedTuple):
 
 PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
 """Colours of saved figures: black on white."""
-
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
 """Colours of groups and classes, for any background (Okabe and Ito)."""
 LIGHTEST, DARKEST = 160, 80

@@ -12,7 +12,6 @@ from napari_ecc._qt.saving import Saver
 QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
-
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The layer, the same as in the dock Threshold"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),

@@ -27,7 +27,6 @@ NO_CLASSES = "Births and deaths are not known yet, or the image is too large for
 ALL = {"low": -1e300, "high": 1e300, "step": 1}
 STEPS = 500
 """Positions of the slider of the persistence."""
-
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The Image or Labels layer to explore"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
@@ -41,10 +40,7 @@ CHOICES: form.Rows = {
     ),
 }
 LEVELS = {
-    title: (
-        form.steps(name, tip),
-        form.number(f"{name}_value", f"{tip}, to be typed", **ALL),
-    )
+    title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", **ALL))
     for title, name, tip in (("t", "t", "Threshold"), ("at least", "least", "Least persistence"))
 }
 SETTINGS = {
@@ -71,7 +67,7 @@ OVERLAYS = {
             "Points that change the Euler characteristic near the threshold: "
             "amber raises it when it enters, pink lowers it",
         ),
-    ),
+    )
 }
 
 

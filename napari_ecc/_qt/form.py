@@ -65,7 +65,6 @@ def text(name: str, tip: str, *, numbers: bool = False) -> Field:
 
 Rows = Mapping[str, Field | tuple[Field, ...]]
 """One or more fields of each row by the text before them."""
-
 SCOPE = choice(
     "scope",
     "The plane on the screen, or the last three axes",

@@ -11,7 +11,6 @@ from qtpy.QtCore import QRectF, Signal
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
 Floats = NDArray[np.float64]
-
 COLOURS = 255
 """Number of colours; the one in the middle is that of zero."""
 FAINTEST = 0.2

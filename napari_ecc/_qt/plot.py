@@ -17,7 +17,6 @@ from napari_ecc._model.levels import formatted
 from napari_ecc._qt.canvas import PALETTE, Plot, symlog
 
 BETTI_COLOURS = PALETTE[1:4]
-
 LINEAR = 50
 """Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
 MANY = 4096
