@@ -13,7 +13,6 @@ from napari.layers import Image
 from numpy.typing import NDArray
 
 import ecc_core as ecc
-from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
@@ -144,10 +143,10 @@ def compute_curve(
         yield from _by_blocks(request, mask, progress)
 
 
-def result_of(curve: Curve, request: Request) -> EulerCurve:
+def result_of(curve: Curve, request: Request) -> ecc.EulerCurve:
     """Return a complete curve as a result of `ecc_core`."""
     ndim = len(request.sigma)
-    return EulerCurve(
+    return ecc.EulerCurve(
         curve.thresholds,
         curve.values,
         connectivity=request.connectivity or ndim,
@@ -167,7 +166,7 @@ def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
 
 def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
     """Compute the curve of each request; each step yields all curves found so far."""
-    found: dict[Any, EulerCurve] = {}
+    found: dict[Any, ecc.EulerCurve] = {}
     for name, request in wanted.items():
         for step in compute_curve(request):
             curve, _ = step.value
@@ -192,7 +191,7 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
 
     Each step yields all curves found so far. A ValueError at the end says which images failed.
     """
-    found: dict[Any, EulerCurve] = {}
+    found: dict[Any, ecc.EulerCurve] = {}
     failures: list[str] = []
     for done, (name, path) in enumerate(files.items(), 1):
         try:

@@ -13,7 +13,6 @@ from psygnal import Signal
 from superqt.utils import qthrottled
 
 import ecc_core as ecc
-from ecc_core import EulerCurve, EulerTransform
 from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
 from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.fields import Field
@@ -89,7 +88,7 @@ Cache = dict[tuple[Any, ...], Swept]
 """The image of the last sweep, by its source."""
 
 
-def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
+def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> ecc.EulerTransform:
     """Return the exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
     if sweep.threshold is not None:
@@ -117,7 +116,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
         )
         for direction in directions
     ]
-    return EulerTransform(
+    return ecc.EulerTransform(
         directions, curves[0].thresholds, np.stack([curve.values for curve in curves])
     )
 
@@ -137,7 +136,7 @@ def compute_sweep(
         cache[source] = Swept((yield from load(sweep.level.full)))
     swept = cache[source]
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
-    curve = EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)
+    curve = ecc.EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     known = rows.copy() if 0 < missing.size < len(rows) else None
     yield Step((curve, known), 0, missing.size)
@@ -290,7 +289,7 @@ class DirectionController(DockController):
         self.model.curve = curve
         if rows is not None:
             self._rows = rows
-            self.model.transform = EulerTransform(circle, curve.thresholds, rows)
+            self.model.transform = ecc.EulerTransform(circle, curve.thresholds, rows)
         if self._sweep is None:
             return
         selection, level, missing = self._sweep.selection, self._sweep.level, self._missing()

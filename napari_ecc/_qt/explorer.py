@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -24,7 +25,7 @@ MOST_CLASSES = 2000
 MOST_BARS = 500
 """Largest number of objects in the merge tree: the oldest ones."""
 NO_CLASSES = "Births and deaths are not known yet, or the image is too large for them."
-ALL = {"low": -1e300, "high": 1e300, "step": 1}
+ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
 STEPS = 500
 """Positions of the slider of the persistence."""
 CHOICES: form.Rows = {
@@ -159,7 +160,9 @@ class EulerExplorer(Panel):
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
         self.value.changed.connect(self._type)
-        self.least.changed.connect(self._slide_least)
+        self.least.changed.connect(
+            lambda index: setattr(self.model, "min_persistence", index * self._unit)
+        )
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.diagram.chosen.connect(self._pick_classes)
         self.tree.chosen.connect(self._pick_object)
@@ -338,6 +341,3 @@ class EulerExplorer(Panel):
             first, last = curve.thresholds[[0, -1]].tolist()
             self.model.threshold = min(max(threshold, first), last)
             self._show_threshold()
-
-    def _slide_least(self, index: int) -> None:
-        self.model.min_persistence = index * self._unit
