@@ -62,7 +62,7 @@ class Field:
     def levels(self, count: int, bounds: tuple[float, float] | None = None) -> NDArray[np.float64]:
         """Return so many thresholds between bounds, or over the range of the values."""
         low, high = bounds or self.range
-        return even_levels(low, high, int(count), whole=self.data.dtype.kind in "biu")
+        return even_levels(low, high, count, whole=self.data.dtype.kind in "biu")
 
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
