@@ -89,7 +89,23 @@ class ChannelController(DockController):
         }
         job = surface_job(first, second, **options)
         code = partial(call, "surface", "layer_surface", first, second, **options)
-        self.runner.submit(job, partial(self._on_surface, first, code))
+
+        def on_step(step: Step) -> None:
+            if step.value is None:
+                return
+            surface, images, selection = step.value
+            self._shown = first, step.value, code
+            model.surface = surface
+            levels = surface.thresholds_first, surface.thresholds_second
+            middle = [float(at[[0, -1]].mean()) for at in levels]
+            place = model.nearest(*(model.place or middle))
+            if place == model.place:
+                self._show_both()
+            model.place = place
+            self.show_part(first, selection.where, "complete")
+            model.status = f"{describe(images[0].shape)} · CPU"
+
+        self.runner.submit(job, on_step)
 
     def move(self, second: float, first: float) -> None:
         """Move to the nearest pair of thresholds."""
@@ -126,21 +142,6 @@ class ChannelController(DockController):
         self._watch()
         self.model.place = None
         self.request()
-
-    def _on_surface(self, layer: Any, code: Callable[[], str], step: Step) -> None:
-        if step.value is None:
-            return
-        surface, images, selection = step.value
-        self._shown = layer, step.value, code
-        self.model.surface = surface
-        levels = surface.thresholds_first, surface.thresholds_second
-        middle = [float(at[[0, -1]].mean()) for at in levels]
-        place = self.model.nearest(*(self.model.place or middle))
-        if place == self.model.place:
-            self._show_both()
-        self.model.place = place
-        self.show_part(layer, selection.where, "complete")
-        self.model.status = f"{describe(images[0].shape)} · CPU"
 
     def _show_both(self, *_: Any) -> None:
         place, shown = self.model.place, self._shown
