@@ -1,6 +1,7 @@
 """The dock Threshold: from a layer to its curve, and from a threshold to its set."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -148,7 +149,8 @@ class ExplorerController(DockController):
         if curve is None or shown is None:
             super()._on_stopped()
             return
-        self.model.curve = curve = curve.stopped()
+        if not curve.complete:
+            self.model.curve = curve = replace(curve, stage="stopped")
         self.show_part(shown.layer, shown.selection.where, curve.in_words() or STALE)
 
     def _on_threshold(self) -> None:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,6 @@ class Curve:
         else:
             what = f"partial, {self.done} of {self.total} blocks"
         return f"cancelled: {what}" if self.stage == "stopped" else what
-
-    def stopped(self) -> Self:
-        """Return the curve, marked as cancelled."""
-        return self if self.complete else replace(self, stage="stopped")
 
     def value_at(self, threshold: float) -> int:
         """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""

@@ -160,9 +160,7 @@ class EulerExplorer(Panel):
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
         self.value.changed.connect(self._type)
-        self.least.changed.connect(
-            lambda index: setattr(self.model, "min_persistence", index * self._unit)
-        )
+        self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
         self.diagram.chosen.connect(self._pick_classes)
         self.tree.chosen.connect(self._pick_object)
@@ -341,3 +339,6 @@ class EulerExplorer(Panel):
             first, last = curve.thresholds[[0, -1]].tolist()
             self.model.threshold = min(max(threshold, first), last)
             self._show_threshold()
+
+    def _slide_least(self, index: int) -> None:
+        self.model.min_persistence = index * self._unit

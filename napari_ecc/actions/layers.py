@@ -20,7 +20,7 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
-from napari_ecc._controller.directions import Swept, curves_along, sweep_of
+from napari_ecc._controller.direction_sweep import Swept, curves_along, sweep_of
 from napari_ecc._controller.fields import count_all, find_classes
 from napari_ecc._controller.layers import Part, checked_part, contrast_limits, unit_of
 from napari_ecc._model.directions import circle
