@@ -34,7 +34,7 @@ from report import machine
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
-from napari_ecc._controller.warming import warm
+from napari_ecc._controller.loading import warm
 
 RESULTS = Path(__file__).parent / "results" / "napari"
 GREATEST = ("heartbeat", "wrong")

@@ -21,7 +21,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
 
-from napari_ecc._controller.warming import warm
+from napari_ecc._controller.loading import warm
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZE = (1400, 860)

@@ -1,7 +1,5 @@
 """Sample data: File, Open Sample, napari-ecc."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

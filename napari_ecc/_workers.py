@@ -1,7 +1,5 @@
 """One job at a time in a thread: the newest request wins, and every job can be cancelled."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -17,19 +15,14 @@ from qtpy.QtCore import QTimer
 
 LOOK_EVERY = 5
 """Milliseconds between two looks at what a job has found."""
-
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that are shown."""
-
 SHOW_PROGRESS_AFTER = 0.5
 """Seconds after which the progress bar of a job is shown."""
-
 POLL = 0.02
-"""Seconds until a job that waits for a call can be cancelled."""
-
+"""Seconds until a job that waits for a call or for kernels can be cancelled."""
 AT_ONCE = 0.02
 """Seconds below which a job is quick."""
-
 MOST_KINDS = 100
 """Kinds of jobs that a runner knows to be quick."""
 
@@ -46,7 +39,6 @@ class Step(NamedTuple):
 
 PREPARING = Step(None)
 """What a job yields while it waits for kernels that are being compiled."""
-
 Job = Callable[[], Iterator[Step]]
 OnStep = Callable[[Step], None]
 

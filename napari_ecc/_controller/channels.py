@@ -1,23 +1,17 @@
 """The Euler characteristic of two channels, at every pair of thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from napari.layers import Image, Labels
-from numpy.typing import NDArray
 from pandas import DataFrame
 
 import ecc_core as ecc
-from ecc_core import EulerSurface
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
     Part,
-    Selection,
     describe,
     fitting_level,
     matching_level,
@@ -33,16 +27,11 @@ NO_SECOND = "Open a second image of the same shape: another channel, a gradient,
 SETTINGS = ("superlevel", "superlevel_second", "connectivity", "n_thresholds")
 
 
-class Surface(NamedTuple):
-    """A surface, the images that it is of, and where they are in the first layer."""
-
-    values: EulerSurface
-    images: tuple[NDArray[Any], NDArray[Any]]
-    selection: Selection
-
-
 def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
-    """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
+    """Return the job of the surface of layers in their current state; see `layer_surface`.
+
+    The value of its step is the surface, the images, and the selection of them in the first layer.
+    """
     selection = values_of(first, selection_of(first, part))
     level = fitting_level(selection, first.name)
     other = matching_level(first, selection, level, second)
@@ -53,7 +42,7 @@ def surface_job(first: Any, second: Any, *, part: Part, thresholds: int, **sets:
         surface = ecc.euler_surface(
             *images, *levels, nan="omit", axis=range(images[0].ndim), workers=WORKERS, **sets
         )
-        yield Step(Surface(surface, images, level))
+        yield Step((surface, images, level))
 
     return compute
 
@@ -67,15 +56,13 @@ class ChannelController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "channels", "Euler surface")
         explorer = self.session.explorer
-        self.model = ChannelModel(
-            superlevel=explorer.superlevel, connectivity=explorer.connectivity
-        )
+        self.model = ChannelModel(**explorer.sets)
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
         self._set = LabelsOverlay(viewer, "both channels", outline=False)
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
-        self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
-        """The first layer, the surface, and its code."""
+        self._shown: tuple[Any, Any, Callable[[], str]] | None = None
+        """The first layer, the value of the job's step, and its code."""
         events = self.model.events
         self._links.add(self._choose_second, self.others.names_changed)
         self._links.add(self._on_layers, explorer.events.image, events.second)
@@ -102,7 +89,23 @@ class ChannelController(DockController):
         }
         job = surface_job(first, second, **options)
         code = partial(call, "surface", "layer_surface", first, second, **options)
-        self.runner.submit(job, partial(self._on_surface, first, code))
+
+        def on_step(step: Step) -> None:
+            if step.value is None:
+                return
+            surface, images, selection = step.value
+            self._shown = first, step.value, code
+            model.surface = surface
+            levels = surface.thresholds_first, surface.thresholds_second
+            middle = [float(at[[0, -1]].mean()) for at in levels]
+            place = model.nearest(*(model.place or middle))
+            if place == model.place:
+                self._show_both()
+            model.place = place
+            self.show_part(first, selection.where, "complete")
+            model.status = f"{describe(images[0].shape)} · CPU"
+
+        self.runner.submit(job, on_step)
 
     def move(self, second: float, first: float) -> None:
         """Move to the nearest pair of thresholds."""
@@ -139,21 +142,6 @@ class ChannelController(DockController):
         self._watch()
         self.model.place = None
         self.request()
-
-    def _on_surface(self, layer: Any, code: Callable[[], str], step: Step) -> None:
-        if step.value is None:
-            return
-        surface, images, selection = step.value
-        self._shown = layer, step.value, code
-        self.model.surface = surface
-        levels = surface.thresholds_first, surface.thresholds_second
-        middle = [float(at[[0, -1]].mean()) for at in levels]
-        place = self.model.nearest(*(self.model.place or middle))
-        if place == self.model.place:
-            self._show_both()
-        self.model.place = place
-        self.show_part(layer, selection.where, "complete")
-        self.model.status = f"{describe(images[0].shape)} · CPU"
 
     def _show_both(self, *_: Any) -> None:
         place, shown = self.model.place, self._shown

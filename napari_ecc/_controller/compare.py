@@ -1,7 +1,5 @@
 """Comparison of the curves of several layers or frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -10,7 +8,6 @@ from typing import Any
 import pandas as pd
 from napari.layers import Image, Labels
 
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import (
     compute_curves,
     compute_file_curves,
@@ -19,7 +16,7 @@ from napari_ecc._controller.curves import (
     images_in,
     request_of,
 )
-from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.docks import NO_IMAGE, DockController, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
@@ -143,7 +140,7 @@ class CompareController(DockController):
 
     def _clear(self) -> None:
         self._calls.clear()
-        self._failure = ""
+        self._last, self._failure = None, ""
         self.model.by = self.model.unit = ""
         self.model.features = {}
         self.model.curves = {}

@@ -1,7 +1,5 @@
 """Jobs that compute curves, at once or block by block with intermediate results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +13,6 @@ from napari.layers import Image
 from numpy.typing import NDArray
 
 import ecc_core as ecc
-from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from ecc_core.features import align_curves, descriptor_table
 from ecc_core.io import IMAGE_SUFFIXES, open_image
@@ -38,16 +35,12 @@ from napari_ecc._workers import Step
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
-
 PREVIEW = 1 << 24
 """Largest number of points of a coarsest level that is loaded for a preview."""
-
 SAMPLE = 1 << 20
 """Number of points of a large array in memory that are sampled for a preview."""
-
 SPATIAL = "ZYX?"
 """Axes of files that are those of an image; nothing is known of the last one."""
-
 Array = NDArray[Any]
 
 
@@ -59,7 +52,7 @@ class Request:
     read_mask: ReadMask | None  # makes a mask of the shape of the finest level
     bounds: tuple[float, float] | None
     """Range of the thresholds; None: that of the values, which then are in memory."""
-    thresholds: int | NDArray[np.float64]  # their number, or themselves
+    thresholds: int  # their number
     superlevel: bool
     connectivity: int | None  # None: d
     sigma: tuple[float, ...]  # of the smoothing, in points
@@ -70,7 +63,7 @@ class Request:
         full = self.levels[-1]
         if len(self.levels) > 1 or is_lazy(full) or self.read_mask is not None:
             return None
-        sets = self.superlevel, self.connectivity, str(self.thresholds)
+        sets = self.superlevel, self.connectivity, self.thresholds
         return (full.dtype, full.shape, full.flags.c_contiguous, any(self.sigma), *sets)
 
     @property
@@ -84,7 +77,7 @@ def request_of(
     part: Part,
     *,
     region: Any = None,
-    thresholds: int | NDArray[np.float64] = 256,
+    thresholds: int = 256,
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = True,
@@ -138,7 +131,7 @@ def compute_curve(
     progress = progress or Progress()
     at_once = not is_lazy(full) and full.size <= AT_ONCE
     # The preview and a resumed job must use the same thresholds.
-    if request.bounds is None and not at_once and isinstance(request.thresholds, int):
+    if request.bounds is None and not at_once:
         request = replace(request, bounds=Field(full, mask).range)
     preview = None if progress.known else _preview(request, mask, at_once)
     if preview is not None:
@@ -150,10 +143,10 @@ def compute_curve(
         yield from _by_blocks(request, mask, progress)
 
 
-def result_of(curve: Curve, request: Request) -> EulerCurve:
+def result_of(curve: Curve, request: Request) -> ecc.EulerCurve:
     """Return a complete curve as a result of `ecc_core`."""
     ndim = len(request.sigma)
-    return EulerCurve(
+    return ecc.EulerCurve(
         curve.thresholds,
         curve.values,
         connectivity=request.connectivity or ndim,
@@ -173,7 +166,7 @@ def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
 
 def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
     """Compute the curve of each request; each step yields all curves found so far."""
-    found: dict[Any, EulerCurve] = {}
+    found: dict[Any, ecc.EulerCurve] = {}
     for name, request in wanted.items():
         for step in compute_curve(request):
             curve, _ = step.value
@@ -198,7 +191,7 @@ def compute_file_curves(files: Mapping[str, Path], **options: Any) -> Iterator[S
 
     Each step yields all curves found so far. A ValueError at the end says which images failed.
     """
-    found: dict[Any, EulerCurve] = {}
+    found: dict[Any, ecc.EulerCurve] = {}
     failures: list[str] = []
     for done, (name, path) in enumerate(files.items(), 1):
         try:

@@ -1,7 +1,5 @@
 """The request of a curve, and its details: counts, critical points, a histogram, objects."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -14,8 +12,8 @@ from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
+from napari_ecc._controller.docks import call
 from napari_ecc._controller.fields import (
     CriticalPoints,
     Field,
@@ -29,10 +27,9 @@ from napari_ecc._controller.fields import (
     surroundings,
 )
 from napari_ecc._controller.layers import Selection, can_be_held, describe
-from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
 from napari_ecc._controller.session import Links, read_settings
-from napari_ecc._controller.warming import prepared
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Job, Runner, Step
@@ -117,7 +114,7 @@ class Details:
         Their births and deaths follow, which take longer.
         """
         self.locate()
-        field, model, sets = self.field, self._model, self.sets
+        field, model, sets = self.field, self._model, self._model.sets
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
         if model.counts is not None or model.threshold in self._counted:
@@ -134,11 +131,6 @@ class Details:
                 yield from find_classes(field, of_curve, **sets)
 
         self._counting.submit(_settled(find), self._on_counts)
-
-    @property
-    def sets(self) -> dict[str, Any]:
-        """Arguments that say which sets are meant."""
-        return {"superlevel": self._model.superlevel, "connectivity": self._model.connectivity}
 
     def _on_counts(self, step: Step) -> None:
         if isinstance(step.value, BettiCurves):
@@ -165,7 +157,7 @@ class Details:
         if field is None:
             return
         most = read_settings("overlay").get("most_points", 500)
-        job = partial(find_critical_points, field, window, most=most, **self.sets)
+        job = partial(find_critical_points, field, window, most=most, **self._model.sets)
         self._locating.submit(_settled(job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
@@ -191,13 +183,14 @@ class Details:
         if self.objects is not None:
             use(self.objects)
         elif field is not None:
-            job = partial(find_objects, field, model.threshold, model.min_persistence, **self.sets)
+            job = partial(find_objects, field, model.threshold, model.min_persistence, **model.sets)
             self.finding.submit(job, on_step)
 
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
         """Find the histogram of the values, if it is shown.
 
-        The threshold may move to the one that divides the values best into two classes.
+        With `go_to_otsu` it is found in any case, and the threshold moves to the one that divides
+        the values best into two classes.
         """
         field, curve, model = self.field, self._model.curve, self._model
         if go_to_otsu and field is None:
@@ -324,7 +317,7 @@ class ObjectProbe:
             return
         least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
         points = classes.birth_points[chosen]
-        sets = self._details.sets
+        sets = self._model.sets
 
         def job() -> Iterator[Step]:
             for step in find_objects(field, threshold, least, **sets):

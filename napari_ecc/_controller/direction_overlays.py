@@ -1,7 +1,5 @@
 """Directions in the canvas: an arrow that can be dragged, and the swept height."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator
 from typing import Any
@@ -14,18 +12,13 @@ from napari_ecc._controller.overlays import OUTLINE, Overlay
 from napari_ecc._model.directions import direction_from_ray
 
 Floats = NDArray[np.float64]
-
 GRAB = 14
 """Distance in canvas pixels from which the arrow is grabbed."""
-
 LENGTH = 0.42
 """Length as a share of the shortest displayed side of the image."""
-
 WIDTH = 0.004
 """Width as a share of the longest side."""
-
 NAME = "Euler direction"
-
 HEIGHT_COLOUR = "#6cc5ff"
 HEIGHT_NAME = "Euler height"
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
@@ -130,7 +123,14 @@ class HeightMarker(Overlay):
         if math.isnan(height):
             self.remove()
             return
-        corners = self._corners(layer, selection, direction, height)
+        shape, axes = np.array(selection.full.shape), list(selection.axes)
+        reach = float(np.linalg.norm(shape * selection.spacing) / 2)
+        across = np.linalg.svd(direction[None])[2][1:]
+        signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
+        world = height * direction + reach * np.array(signs) @ across
+        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
+        corners = np.repeat(point[None], len(world), axis=0)
+        corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         if len(corners) == 4:
             add = self._viewer.add_surface
             data: Any = (corners, FACES, np.ones(4))
@@ -152,18 +152,3 @@ class HeightMarker(Overlay):
         fits = hasattr(self.layer, "vertices") == (len(corners) == 4)
         content = {"data": data, **placement(layer)}
         self._show(layer, add, content, fits=fits, name=HEIGHT_NAME, **look)
-
-    def _corners(
-        self, layer: Any, selection: Selection, direction: Floats, height: float
-    ) -> Floats:
-        """Return the ends of the line or the corners of the plane, in points of the layer."""
-        shape = np.array(selection.full.shape)
-        reach = float(np.linalg.norm(shape * selection.spacing) / 2)
-        across = np.linalg.svd(direction[None])[2][1:]
-        signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
-        world = height * direction + reach * np.array(signs) @ across
-        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
-        corners = np.repeat(point[None], len(world), axis=0)
-        axes = list(selection.axes)
-        corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
-        return corners

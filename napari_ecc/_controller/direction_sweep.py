@@ -1,6 +1,4 @@
-"""Directional curves and transforms of one set or image."""
-
-from __future__ import annotations
+"""Directional curves and transforms of one set or image, for scripts without a window, too."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,15 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ecc_core as ecc
-from ecc_core import EulerCurve, EulerTransform
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.layers import Selection
-from napari_ecc._controller.loading import load
-from napari_ecc._controller.warming import prepared
+from napari_ecc._controller.layers import Part, Selection, fitting_level, selection_of, values_of
+from napari_ecc._controller.loading import load, prepared
 from napari_ecc._workers import Step
 
 Floats = NDArray[np.float64]
-
 POINTS_A_CALL = 2**30
 """Largest product of points and directions in one call: a job can be cancelled between calls."""
 
@@ -29,11 +24,16 @@ class Sweep(NamedTuple):
     version: int  # of the data
     selection: Selection
     level: Selection  # the resolution of it that is swept
+    heights: int  # their number
     threshold: float | None  # of the set; None: a plane is added to the image instead
     slope: float | None  # of that plane
     superlevel: bool
     connectivity: int | None
-    n_heights: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `napari_ecc.actions.layer_transform` besides layer, part and directions."""
+        return dict(zip(self._fields[3:], self[3:], strict=True))
 
     @property
     def source(self) -> tuple[Any, ...]:
@@ -48,6 +48,12 @@ class Sweep(NamedTuple):
         return (*self.source, *self[3:])
 
 
+def sweep_of(layer: Any, part: Part, version: int = 0, **options: Any) -> Sweep:
+    """Return the sweep of a part of a layer in its current state, with `Sweep.options`."""
+    selection = values_of(layer, selection_of(layer, part))
+    return Sweep(version, selection, fitting_level(selection, layer.name), **options)
+
+
 class Swept:
     """An image in memory, and what is reused for its next curve; used by one thread at a time."""
 
@@ -60,14 +66,14 @@ Cache = dict[tuple[Any, ...], Swept]
 """The image of the last sweep, by its source."""
 
 
-def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
+def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> ecc.EulerTransform:
     """Return the exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
     if sweep.threshold is not None:
         return ecc.euler_transform(
             swept.set_at(sweep.threshold, sweep.superlevel),
             directions,
-            sweep.n_heights,
+            sweep.heights,
             connectivity=connectivity,
             spacing=spacing,
         )
@@ -76,7 +82,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
     curves = [
         ecc.euler_curve(
             image,
-            sweep.n_heights,
+            sweep.heights,
             range=(low - reach, high + reach),
             connectivity=connectivity,
             superlevel=sweep.superlevel,
@@ -88,7 +94,7 @@ def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransfo
         )
         for direction in directions
     ]
-    return EulerTransform(
+    return ecc.EulerTransform(
         directions, curves[0].thresholds, np.stack([curve.values for curve in curves])
     )
 
@@ -108,7 +114,7 @@ def compute_sweep(
         cache[source] = Swept((yield from load(sweep.level.full)))
     swept = cache[source]
     _, levels, (values,) = curves_along(sweep, swept, direction[None])
-    curve = EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)
+    curve = ecc.EulerCurve(levels, values, superlevel=sweep.threshold is None and sweep.superlevel)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     known = rows.copy() if 0 < missing.size < len(rows) else None
     yield Step((curve, known), 0, missing.size)

@@ -1,7 +1,5 @@
 """Directional curves and transforms of a layer, as the direction, the set or the slice changes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial
@@ -13,30 +11,25 @@ from pandas import DataFrame
 from psygnal import Signal
 from superqt.utils import qthrottled
 
-from ecc_core import EulerTransform
-from napari_ecc._controller.code import call
+import ecc_core as ecc
 from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
-from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep, sweep_of
+from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.fields import Field
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,
     describe,
-    fitting_level,
     levels_of,
     problem_with,
-    selection_of,
-    values_of,
 )
+from napari_ecc._controller.loading import warm
 from napari_ecc._controller.set_overlay import SetOverlay
-from napari_ecc._controller.warming import warm
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
 
 Floats = NDArray[np.float64]
-
 ARROW_EVERY = 30
 """Milliseconds between two moves of the arrow, so that the curve is redrawn first."""
 
@@ -93,31 +86,29 @@ class DirectionController(DockController):
 
     def _start(self) -> None:
         layer, explorer, model = self.checked_layer(), self.session.explorer, self.model
-        selection = values_of(layer, selection_of(layer, self.part_in_view(layer)))
-        level = fitting_level(selection, layer.name)
+        by_height = model.filtration == "height"
+        sweep = sweep_of(
+            layer,
+            self.part_in_view(layer),
+            self._version,
+            heights=model.n_heights,
+            threshold=explorer.threshold if by_height else None,
+            slope=None if by_height else model.slope,
+            **explorer.sets,
+        )
+        selection = sweep.selection
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
                 middle = float(np.mean(contrast_limits(layer)))
                 explorer.threshold = math.ceil(middle) if layer.dtype.kind in "biu" else middle
             return
-        self._part = selection.where
+        self._sweep, self._part = sweep, selection.where
         model.ndim = len(selection.axes)
-        by_height = model.filtration == "height"
-        self._sweep = sweep = Sweep(
-            version=self._version,
-            selection=selection,
-            level=level,
-            threshold=explorer.threshold if by_height else None,
-            slope=None if by_height else model.slope,
-            superlevel=explorer.superlevel,
-            connectivity=explorer.connectivity,
-            n_heights=model.n_heights,
-        )
         circle = model.directions
         rows_key = (*sweep.key, *circle.ravel().tolist())
         if rows_key != self._rows_key:
             self._rows_key = rows_key
-            self._rows = np.full((len(circle), sweep.n_heights), np.nan)
+            self._rows = np.full((len(circle), sweep.heights), np.nan)
         if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
             self._show_set(selection)
         kind = None if self.runner.running or self._missing() else sweep.key
@@ -150,14 +141,7 @@ class DirectionController(DockController):
         sweep, model = self._sweep, self.model
         if sweep is None or model.curve is None:
             return []
-        options = {
-            "heights": sweep.n_heights,
-            "part": sweep.selection.where,
-            "threshold": sweep.threshold,
-            "slope": sweep.slope,
-            "superlevel": sweep.superlevel,
-            "connectivity": sweep.connectivity,
-        }
+        options = {"part": sweep.selection.where, **sweep.options}
         along = {"directions": [model.direction], **options}
         around = {"directions": model.n_directions, "elevation": model.elevation, **options}
         return [
@@ -191,7 +175,7 @@ class DirectionController(DockController):
         self.model.curve = curve
         if rows is not None:
             self._rows = rows
-            self.model.transform = EulerTransform(circle, curve.thresholds, rows)
+            self.model.transform = ecc.EulerTransform(circle, curve.thresholds, rows)
         if self._sweep is None:
             return
         selection, level, missing = self._sweep.selection, self._sweep.level, self._missing()

@@ -1,11 +1,10 @@
-"""The life that all docks share: chosen layers, a job, and what is shown of it."""
-
-from __future__ import annotations
+"""The life that all docks share: chosen layers, a job, and what is shown of it, also as code."""
 
 from importlib.metadata import version
 from typing import Any
 
-from napari.layers import Image, Labels
+import numpy as np
+from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
 from napari_ecc._controller.layers import (
@@ -308,3 +307,35 @@ class DockController:
     def _on_failed(self, message: str) -> None:
         """Show what went wrong."""
         self.show_nothing(message)
+
+
+def call(target: str, action: str, *arguments: Any, **options: Any) -> str:
+    """A statement that assigns the result of one of `napari_ecc.actions`.
+
+    Layers become ``viewer.layers[name]``, indices ``np.s_[...]``; None is left out.
+
+    Examples
+    --------
+    >>> from napari_ecc._controller.docks import call
+    >>> print(call("t, chi", "layer_curve", part=(3, slice(None)), superlevel=True, region=None))
+    t, chi = actions.layer_curve(
+        part=np.s_[3, :],
+        superlevel=True,
+    )
+    """
+    written = [_written(argument) for argument in arguments]
+    written += [f"{name}={_written(at)}" for name, at in options.items() if at is not None]
+    lines = [f"    {argument}," for argument in written]
+    return "\n".join([f"{target} = actions.{action}(", *lines, ")"])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Layer):
+        return f"viewer.layers[{value.name!r}]"
+    if isinstance(value, tuple) and any(isinstance(at, slice) for at in value):
+        return f"np.s_[{', '.join(':' if isinstance(at, slice) else str(at) for at in value)}]"
+    if isinstance(value, list):
+        return f"[{', '.join(_written(at) for at in value)}]"
+    if isinstance(value, np.ndarray | np.generic):
+        return repr(value.tolist())
+    return repr(value)

@@ -1,8 +1,7 @@
 """The dock Threshold: from a layer to its curve, and from a threshold to its set."""
 
-from __future__ import annotations
-
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,10 @@ from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.layers import contrast_limits, selection_of
+from napari_ecc._controller.loading import warm
 from napari_ecc._controller.measuring import placed
 from napari_ecc._controller.overlays import embedded
 from napari_ecc._controller.set_overlay import SetOverlay
-from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
@@ -150,7 +149,8 @@ class ExplorerController(DockController):
         if curve is None or shown is None:
             super()._on_stopped()
             return
-        self.model.curve = curve = curve.stopped()
+        if not curve.complete:
+            self.model.curve = curve = replace(curve, stage="stopped")
         self.show_part(shown.layer, shown.selection.where, curve.in_words() or STALE)
 
     def _on_threshold(self) -> None:

@@ -1,7 +1,5 @@
 """Data that are thresholded, and what is found in them besides the curve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,28 +16,22 @@ from scipy.ndimage import find_objects as bounding_boxes
 
 import ecc_core as ecc
 from napari_ecc._controller.layers import is_lazy
-from napari_ecc._controller.loading import WORKERS, as_completed
-from napari_ecc._controller.warming import prepared
+from napari_ecc._controller.loading import WORKERS, as_completed, prepared
 from napari_ecc._model.explorer import Classes, Curve, Histogram
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step, apart
 
 BLOCK = 1 << 24
 """Points per block of a large image in memory."""
-
 COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
-
 WIDTH = 1 / 200
 """Of the line around an object, as a share of the longest side of the image."""
-
 PAIRED = 1 << 22
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
-
 BINS = 128
 MOST_SAMPLES = 1 << 22
 """Histograms of larger images are those of evenly spaced points."""
-
 Array = NDArray[Any]
 
 
@@ -67,14 +59,10 @@ class Field:
             raise ValueError("The image has no finite values here, so there are no thresholds.")
         return float(data.min()), float(data.max())
 
-    def levels(
-        self, wanted: int | NDArray[np.float64], bounds: tuple[float, float] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the thresholds, or so many between bounds or over the range of the values."""
-        if not isinstance(wanted, int | np.integer):
-            return wanted
+    def levels(self, count: int, bounds: tuple[float, float] | None = None) -> NDArray[np.float64]:
+        """Return so many thresholds between bounds, or over the range of the values."""
         low, high = bounds or self.range
-        return even_levels(low, high, int(wanted), whole=self.data.dtype.kind in "biu")
+        return even_levels(low, high, count, whole=self.data.dtype.kind in "biu")
 
     def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
         """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
@@ -147,12 +135,12 @@ def find_critical_points(
         if part is not None:
             done += 1
             pairs = zip(found[:3], part[1][:3], strict=True)
-            points, changes, values = (np.concatenate(pair) for pair in pairs)
+            points, effects, values = (np.concatenate(pair) for pair in pairs)
             if len(points) > most:
                 distances = np.abs(values - (window[0] + window[1]) / 2)
-                best = np.lexsort((distances, -np.abs(changes)))[:most]
-                points, changes, values = points[best], changes[best], values[best]
-            found = CriticalPoints(points, changes, values, found.total + part[1].total)
+                best = np.lexsort((distances, -np.abs(effects)))[:most]
+                points, effects, values = points[best], effects[best], values[best]
+            found = CriticalPoints(points, effects, values, found.total + part[1].total)
         yield Step(found, done, len(parts))
 
 
@@ -223,7 +211,7 @@ class Objects(NamedTuple):
     (where it merges with an older one; infinite if it does not), ``merges_with`` (the label of that
     one, or 0) and ``points`` (their number). None where births and deaths are not computed."""
 
-    def of_size(self, least: int) -> Objects:
+    def of_size(self, least: int) -> "Objects":
         """Those of at least so many points, with new labels; all of data that are not in memory."""
         if least <= 1 or is_lazy(self.labels):
             return self

@@ -1,7 +1,5 @@
 """Parts of layers, the parts of other layers that lie there, and regions of interest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,15 +11,11 @@ from numpy.typing import NDArray
 
 PLUGIN_KEY = "napari-ecc"
 """Key in the metadata of layers that the plugin made."""
-
 MOST_POINTS = 2**28
 """Largest number of points that are loaded into memory."""
-
 CORNERS = 64
 """Number of corners of the polygon that approximates an ellipse."""
-
 ReadMask = Callable[[], NDArray[np.bool_]]
-
 Part = tuple[int | slice, ...]
 """Indexes a layer's data of full resolution: an integer, or ``slice(None)``, for each axis."""
 

@@ -1,7 +1,5 @@
 """Measurements of the objects of a Labels layer, and the columns of its table of features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +8,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
-from ecc_core import RegionCurves
 from napari_ecc._controller.layers import (
     Part,
     Selection,
@@ -19,8 +16,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     snapshot,
 )
-from napari_ecc._controller.loading import load
-from napari_ecc._controller.warming import prepared
+from napari_ecc._controller.loading import load, prepared
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     ALSO,
@@ -64,14 +60,14 @@ def _check_objects(labels: NDArray[Any], name: str) -> None:
 
 def curves_of_objects(
     labels: Any, image: Any, part: Part, thresholds: int, **sets: Any
-) -> RegionCurves:
+) -> ecc.RegionCurves:
     """Return the curves of the objects of a part of a layer."""
     objects, values = (np.asarray(level.full) for level in _levels(labels, image, part))
     _check_objects(objects, labels.name)
     return ecc.region_curves(values, objects, thresholds, **sets)
 
 
-def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
+def named_curves(curves: ecc.RegionCurves, name: str, frame: int | None) -> Curves:
     """The curve of each object by a name: the layer's, the frame, and the label."""
     at = "" if frame is None else f" frame {frame}"
     return {f"{name}{at} {label}": curves.select(label) for label in curves.labels.tolist()}

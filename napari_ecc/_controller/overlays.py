@@ -1,7 +1,5 @@
 """Layers that show a set and its critical points on top of the image."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from math import inf

@@ -1,7 +1,5 @@
 """Curves and transforms of the objects of a Labels layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
@@ -13,11 +11,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
-from napari_ecc._controller.code import call
-from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.docks import DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layers import fitting_level, selection_of
-from napari_ecc._controller.loading import load
+from napari_ecc._controller.loading import load, warm
 from napari_ecc._controller.measuring import (
     classes_of,
     classified,
@@ -28,7 +25,6 @@ from napari_ecc._controller.measuring import (
     rows_of,
 )
 from napari_ecc._controller.overlays import LabelsOverlay
-from napari_ecc._controller.warming import warm
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import ALSO, RegionModel, Regions, feature_columns, toggled
 from napari_ecc._workers import Step
@@ -60,7 +56,7 @@ class RegionController(DockController):
         super().__init__(viewer, "regions", "Euler curves of regions")
         warm(("objects", "uint8", 2), ("shapes", "int32", 2))
         explorer = self.session.explorer
-        self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
+        self.model = RegionModel(**explorer.sets)
         self.objects = self.choice = LayerChoice(viewer, self.model, "labels", Labels)
         self._marker = LabelsOverlay(viewer, "selected objects", outline=True)
         self._owned += [self.objects, self._marker]

@@ -1,7 +1,5 @@
 """Curves of the frames of an image with time or channel axes, one by one in the background."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -10,9 +8,8 @@ from pandas import DataFrame
 from psygnal import Signal
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import compute_curves, request_of
-from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.layers import (
     Part,
     axis_name,
@@ -39,7 +36,7 @@ class SeriesController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "series", "Euler curves of frames")
         explorer = self.session.explorer
-        self.model = SeriesModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
+        self.model = SeriesModel(**explorer.sets)
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))

@@ -1,7 +1,5 @@
 """State that the docks of a viewer share, the plugin's settings, and connections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """The set at a threshold, on top of the image, and its outline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,13 +16,10 @@ from napari_ecc._controller.overlays import CLEAR, Overlay, embedded, look_of_se
 
 MOST_DRAWN = 1 << 23
 """Points of the set that are drawn at a time; of more, evenly spaced ones are."""
-
 OUTLINE_WIDTH = 2.0
 """In pixels of the screen."""
-
 LAST = 9
 """Place among what is done with a point: after it got its opacity, that of a line is twice it."""
-
 OUTLINE_CODE = """
 void keep_outline(vec2 at) {
     vec2 across = $width * dFdx(at), down = $width * dFdy(at);

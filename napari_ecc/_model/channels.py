@@ -1,7 +1,5 @@
 """State of the panel of two channels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """State of the comparison: curves by name, and the groups that they fall into."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

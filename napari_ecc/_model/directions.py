@@ -5,8 +5,6 @@ turns from the last but one axis (0 degrees, down in the canvas) to the last (90
 `ecc_core.sample_directions` does; the elevation leads from their plane to the axis before.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -16,11 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from psygnal import Signal, SignalGroupDescriptor
 
 import ecc_core as ecc
-from ecc_core import EulerCurve, EulerTransform
 
 Floats = NDArray[np.float64]
 Filtration = Literal["height", "plane"]
-
 DIGITS = 15  # rounds sines and cosines of right angles to exact zeros
 
 
@@ -82,8 +78,8 @@ class DirectionModel:
     height: float = math.nan
     """The height that is marked in the canvas and in the curve; NaN for none."""
     show_arrow: bool = True  # whether the layer of the arrow is wanted
-    curve: EulerCurve | None = None  # that of the current direction, exact
-    transform: EulerTransform | None = None
+    curve: ecc.EulerCurve | None = None  # that of the current direction, exact
+    transform: ecc.EulerTransform | None = None
     """All directions of the current elevation, float64; NaN where not yet known."""
     status: str = ""  # one line for the user
 

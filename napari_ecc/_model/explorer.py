@@ -1,10 +1,8 @@
 """State of the dock Threshold: a curve, and the classes of the sets at all thresholds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -50,10 +48,6 @@ class Curve:
         else:
             what = f"partial, {self.done} of {self.total} blocks"
         return f"cancelled: {what}" if self.stage == "stopped" else what
-
-    def stopped(self) -> Curve:
-        """Return the curve, marked as cancelled."""
-        return self if self.complete else replace(self, stage="stopped")
 
     def value_at(self, threshold: float) -> int:
         """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""
@@ -257,14 +251,14 @@ class ExplorerModel:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     @property
+    def sets(self) -> dict[str, Any]:
+        """Arguments that say which sets are meant."""
+        return {"superlevel": self.superlevel, "connectivity": self.connectivity}
+
+    @property
     def options(self) -> dict[str, Any]:
         """Arguments of `napari_ecc.actions.layer_curve`."""
-        return {
-            "thresholds": self.bins,
-            "superlevel": self.superlevel,
-            "connectivity": self.connectivity,
-            "smoothing": self.sigma,
-        }
+        return {"thresholds": self.bins, **self.sets, "smoothing": self.sigma}
 
     @property
     def counts(self) -> Counts | None:

@@ -1,7 +1,5 @@
 """Thresholds of a curve."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """State of the regions panel: one curve and one transform for each object."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

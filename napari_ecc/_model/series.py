@@ -1,7 +1,5 @@
 """State of the series panel: one curve for each time, channel or slice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -52,7 +50,7 @@ class SeriesModel:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of `napari_ecc.actions.frame_curves`."""
+        """Arguments of `napari_ecc.actions.frame_curves`, and of the request of each frame."""
         return {
             "thresholds": self.n_thresholds,
             "range": self.range,

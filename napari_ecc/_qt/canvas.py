@@ -1,7 +1,5 @@
 """What all plots have in common: axes, colours of napari's theme, a state, and saved pictures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -56,7 +54,6 @@ class PlotColours(NamedTuple):
 
 PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
 """Colours of saved figures: black on white."""
-
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
 """Colours of groups and classes, for any background (Okabe and Ito)."""
 LIGHTEST, DARKEST = 160, 80
@@ -135,6 +132,7 @@ class Plot(pg.PlotWidget):
 
     picture_wanted = Signal()
     """The user wants to save the picture."""
+    empty = True  # whether there is nothing to draw
 
     def __init__(self, x_label: str = "", y_label: str = "", *, whole: bool = False) -> None:
         self._axes = {"bottom": Axis("bottom"), "left": Axis("left", whole=whole)}
@@ -159,11 +157,6 @@ class Plot(pg.PlotWidget):
         self._text.setZValue(100)
         self.scene().addItem(self._text)
         self._bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False, visible=False)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        raise NotImplementedError
 
     def sizeHint(self) -> QSize:
         """Preferred size."""

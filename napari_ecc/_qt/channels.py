@@ -1,7 +1,5 @@
 """The dock "Two channels"."""
 
-from __future__ import annotations
-
 from html import escape
 
 from qtpy.QtWidgets import QLabel

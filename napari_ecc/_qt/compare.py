@@ -1,7 +1,5 @@
 """The dock "Compare"."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,7 @@ import pyqtgraph as pg
 from magicgui.widgets import Table
 from qtpy.QtWidgets import QAbstractItemView, QFileDialog
 
-from ecc_core.features import curve_descriptors
+from ecc_core.features import descriptor_table
 from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
 from napari_ecc._qt import form
@@ -44,7 +42,7 @@ CHOICES: form.Rows = {
         {"Curves": "curves", "Means and bands": "bands", "Difference": "difference"},
     ),
 }
-COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
+COLUMNS = ["maximum", "maximum_at", "minimum", "minimum_at"]
 
 
 def _difference(comparison: Comparison, superlevel: bool) -> list[Line]:
@@ -124,15 +122,9 @@ class CurveComparison(Panel):
             self.table.clear()
         elif comparison is not None:
             group = {name: title for title, names in comparison.groups.items() for name in names}
-            rows = {name: curve_descriptors(curve) for name, curve in curves.items()}
-            self.table.value = {
-                "group": [group[name] for name in rows],
-                **{
-                    column: [f"{getattr(row, column):.6g}" for row in rows.values()]
-                    for column in COLUMNS
-                },
-            }
-            self.table.row_headers = tuple(rows)
+            table = descriptor_table(curves)[COLUMNS].map("{:.6g}".format)
+            table.insert(0, "group", table.index.map(group))
+            self.table.value = table
         self._show_lines()
 
     def _show_lines(self) -> None:

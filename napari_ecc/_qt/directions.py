@@ -1,7 +1,5 @@
 """The dock "Directions"."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from napari_ecc._controller.directions import DirectionController
@@ -14,7 +12,6 @@ from napari_ecc._qt.saving import Saver
 QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
-
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The layer, the same as in the dock Threshold"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
@@ -36,7 +33,7 @@ SETTINGS = {
 }
 ANGLES = {
     "Azimuth": form.number(
-        "azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1
+        "azimuth", "From the last but one axis to the last, in the plane", 0, 360, step=1
     ),
     "Elevation": form.slider("elevation", "From the plane to the axis before", -90, 90),
 }

@@ -1,9 +1,8 @@
 """The dock "Threshold"."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -26,10 +25,9 @@ MOST_CLASSES = 2000
 MOST_BARS = 500
 """Largest number of objects in the merge tree: the oldest ones."""
 NO_CLASSES = "Births and deaths are not known yet, or the image is too large for them."
-ALL = -1e300, 1e300
+ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
 STEPS = 500
 """Positions of the slider of the persistence."""
-
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The Image or Labels layer to explore"),
     "Objects": (form.SUPERLEVEL, form.SCOPE),
@@ -43,14 +41,14 @@ CHOICES: form.Rows = {
     ),
 }
 LEVELS = {
-    title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", *ALL, 1))
+    title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", **ALL))
     for title, name, tip in (("t", "t", "Threshold"), ("at least", "least", "Least persistence"))
 }
 SETTINGS = {
     "Region": form.choice("roi", "Restrict the image to a Shapes or Labels layer"),
     "Connect": form.CONNECTIVITY,
     "Thresholds": form.whole_number("bins", "Number of thresholds", 2, 65536),
-    "Smoothing": form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, 0.5),
+    "Smoothing": form.number("sigma", "Gaussian smoothing, in pixels", 0, 50, step=0.5),
     "Smallest": form.whole_number(
         "min_size", "Points of the least object of Make Labels", 0, 2**31 - 1
     ),
@@ -59,7 +57,7 @@ SETTINGS = {
         "How the set is drawn; all of it in three dimensions",
         {"Contour": True, "Fill": False},
     ),
-    "Window": form.number("window", "Of what changes, ± % of the range", 0.1, 50, 0.5),
+    "Window": form.number("window", "Of what changes, ± % of the range", 0.1, 50, step=0.5),
 }
 OVERLAYS = {
     "": (
@@ -70,7 +68,7 @@ OVERLAYS = {
             "Points that change the Euler characteristic near the threshold: "
             "amber raises it when it enters, pink lowers it",
         ),
-    ),
+    )
 }
 
 

@@ -1,34 +1,14 @@
 """Declarative forms of magicgui widgets that follow a model."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from magicgui.widgets import (
-    CheckBox,
-    ComboBox,
-    Container,
-    FloatSlider,
-    FloatSpinBox,
-    LineEdit,
-    PushButton,
-    Slider,
-    SpinBox,
-)
+from magicgui import widgets
+from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, Qt
-from qtpy.QtWidgets import (
-    QAbstractSlider,
-    QAbstractSpinBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QWidget,
-)
 
 from napari_ecc._controller.session import Links
 
@@ -47,47 +27,44 @@ class Field(NamedTuple):
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
     """A combo box with labels and values, which `Form.offer` changes."""
     choices = choices or {}
-    return Field(name, ComboBox, {"tooltip": tip, "choices": list(choices)}, choices)
+    return Field(name, widgets.ComboBox, {"tooltip": tip, "choices": list(choices)}, choices)
 
 
-def check(name: str, text: str, tip: str) -> Field:
+def check(name: str, text: str, tip: str, widget: type = widgets.CheckBox) -> Field:
     """A check box."""
-    return Field(name, CheckBox, {"text": text, "tooltip": tip})
+    return Field(name, widget, {"text": text, "tooltip": tip})
 
 
-def number(name: str, tip: str, low: float, high: float, step: float) -> Field:
+push = partial(check, widget=widgets.PushButton)
+"""A button, which is connected by the panel."""
+
+
+def number(
+    name: str,
+    tip: str,
+    low: float = 0.0,
+    high: float = 1.0,
+    widget: type = widgets.FloatSpinBox,
+    **options: Any,
+) -> Field:
     """A field for a real number, which is applied when editing is finished."""
-    return Field(name, FloatSpinBox, {"tooltip": tip, "min": low, "max": high, "step": step})
+    return Field(name, widget, {"tooltip": tip, "min": low, "max": high, **options})
 
 
-def whole_number(name: str, tip: str, low: int, high: int) -> Field:
-    """A field for an integer, which is applied when editing is finished."""
-    return Field(name, SpinBox, {"tooltip": tip, "min": low, "max": high})
-
-
-def push(name: str, text: str, tip: str) -> Field:
-    """A button, which is connected by the panel."""
-    return Field(name, PushButton, {"text": text, "tooltip": tip})
-
-
-def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
-    """A slider with a field for the number; `Form.set_range` changes its bounds."""
-    return Field(name, FloatSlider, {"tooltip": tip, "min": low, "max": high})
-
-
-def steps(name: str, tip: str) -> Field:
-    """A slider over the indices of something, without a number."""
-    return Field(name, Slider, {"tooltip": tip, "min": 0, "max": 1, "readout": False})
+whole_number = partial(number, widget=widgets.SpinBox)
+slider = partial(number, widget=widgets.FloatSlider)
+"""A slider with a field for the number; `Form.set_range` changes its bounds."""
+steps = partial(number, low=0, high=1, widget=widgets.Slider, readout=False)
+"""A slider over the indices of something, without a number."""
 
 
 def text(name: str, tip: str, *, numbers: bool = False) -> Field:
     """A line of text, or of integers, which is applied when editing is finished."""
-    return Field(name, LineEdit, {"tooltip": tip}, numbers=numbers)
+    return Field(name, widgets.LineEdit, {"tooltip": tip}, numbers=numbers)
 
 
 Rows = Mapping[str, Field | tuple[Field, ...]]
 """One or more fields of each row by the text before them."""
-
 SCOPE = choice(
     "scope",
     "The plane on the screen, or the last three axes",
@@ -105,7 +82,7 @@ CONNECTIVITY = choice(
 )
 
 
-class Form(QWidget):
+class Form(QtWidgets.QWidget):
     """Rows of widgets."""
 
     def __init__(self, rows: Rows) -> None:
@@ -116,12 +93,12 @@ class Form(QWidget):
         """The model of each field that is followed."""
         self.offered: set[str] = set()
         """Fields whose choices depend on the layers."""
-        self._rows: dict[str, QHBoxLayout] = {}
-        layout = self._layout = QFormLayout(self)
-        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._rows: dict[str, QtWidgets.QHBoxLayout] = {}
+        layout = self._layout = QtWidgets.QFormLayout(self)
+        layout.setFieldGrowthPolicy(QtWidgets.QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         _tighten(layout)
         for label, fields in rows.items():
-            row, title = QHBoxLayout(), QLabel(label)
+            row, title = QtWidgets.QHBoxLayout(), QtWidgets.QLabel(label)
             for field in (fields,) if isinstance(fields, Field) else fields:
                 row.addWidget(self._made(field), 1)
                 self._rows[field.name] = row
@@ -132,18 +109,21 @@ class Form(QWidget):
         """Return the widget of a field."""
         return self._widgets[name]
 
-    def _made(self, field: Field) -> QWidget:
+    def _made(self, field: Field) -> QtWidgets.QWidget:
         widget = field.widget(name=field.name, **field.options)
         native = widget.native
-        inside = [*native.findChildren(QAbstractSpinBox), *native.findChildren(QAbstractSlider)]
+        inside = [
+            *native.findChildren(QtWidgets.QAbstractSpinBox),
+            *native.findChildren(QtWidgets.QAbstractSlider),
+        ]
         for part in (native, *inside):
             part.setAccessibleName(field.options["tooltip"])  # for screen readers
             part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             part.installEventFilter(self)
-            if isinstance(part, QAbstractSpinBox):
+            if isinstance(part, QtWidgets.QAbstractSpinBox):
                 part.setKeyboardTracking(False)
-            if isinstance(part, QComboBox):
-                policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            if isinstance(part, QtWidgets.QComboBox):
+                policy = QtWidgets.QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
                 part.setMinimumContentsLength(5)
         if field.numbers:
@@ -162,7 +142,7 @@ class Form(QWidget):
         with widget.changed.blocked():
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
-            for readout in widget.native.findChildren(QDoubleSpinBox):
+            for readout in widget.native.findChildren(QtWidgets.QDoubleSpinBox):
                 readout.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span))))
 
     def follow(self, model: Any, links: Links) -> None:
@@ -202,7 +182,7 @@ class Form(QWidget):
         """Set a widget to a value of the model without a signal."""
         widget, choices = self._widgets[name], self._fields[name].choices
         with widget.changed.blocked():
-            if isinstance(widget, FloatSlider):
+            if isinstance(widget, widgets.FloatSlider):
                 widget.enabled = widget.readout = not math.isnan(value)
                 value = min(max(value, widget.min), widget.max) if widget.enabled else widget.min
             if choices is None:
@@ -219,13 +199,13 @@ class Form(QWidget):
         """Leave wheel events over combo boxes and widgets without focus to the scroll area."""
         if event.type() != QEvent.Type.Wheel:
             return False
-        if widget.hasFocus() and not isinstance(widget, QComboBox):
+        if widget.hasFocus() and not isinstance(widget, QtWidgets.QComboBox):
             return False
         event.ignore()
         return True
 
 
-def buttons(**actions: tuple[Any, ...]) -> Container[Any]:
+def buttons(**actions: tuple[Any, ...]) -> widgets.Container[Any]:
     """A row of push buttons: text, tooltip and callback by the names of the widgets.
 
     Some have a shortcut, too, such as "Ctrl+Alt+L".
@@ -234,13 +214,13 @@ def buttons(**actions: tuple[Any, ...]) -> Container[Any]:
     for name, (text, tip, action, *keys) in actions.items():
         shortcut = "".join(keys)
         described = f"{tip} ({shortcut})" if shortcut else tip
-        button = PushButton(name=name, text=text, tooltip=described)
+        button = widgets.PushButton(name=name, text=text, tooltip=described)
         button.changed.connect(lambda _, action=action: action())
         button.native.setMinimumWidth(24)
         button.native.setAccessibleName(tip)
         button.native.setShortcut(shortcut)
         made.append(button)
-    row = Container(widgets=made, layout="horizontal", labels=False)
+    row = widgets.Container(widgets=made, layout="horizontal", labels=False)
     _tighten(row.native.layout())
     return row
 

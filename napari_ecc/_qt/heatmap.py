@@ -1,7 +1,5 @@
 """A heat map of curves: one row for each direction or frame, one column for each level."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +11,6 @@ from qtpy.QtCore import QRectF, Signal
 from napari_ecc._qt.canvas import Axis, Plot, PlotColours, symlog
 
 Floats = NDArray[np.float64]
-
 COLOURS = 255
 """Number of colours; the one in the middle is that of zero."""
 FAINTEST = 0.2
@@ -64,11 +61,6 @@ class HeatMap(Plot):
         self.plotItem.layout.removeItem(self.plotItem.titleLabel)
         self.plotItem.layout.addItem(bar, 0, 1)
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no values."""
-        return not self._values.size
-
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
     ) -> None:
@@ -80,6 +72,7 @@ class HeatMap(Plot):
     def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
         """Show values, NaN where they are unknown, at evenly spaced coordinates of both axes."""
         self._values, self._columns, self._rows = values, columns, rows
+        self.empty = not values.size
         self._redraw()
 
     def show_nothing(self) -> None:

@@ -1,7 +1,5 @@
 """The base class of the docks: what is above and below their widgets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial
@@ -9,23 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_info
+from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import (
-    QApplication,
-    QDockWidget,
-    QFileDialog,
-    QHBoxLayout,
-    QLabel,
-    QMainWindow,
-    QProgressBar,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QTextBrowser,
-    QVBoxLayout,
-    QWidget,
-)
 
 from napari_ecc._controller.docks import LayerChoice
 from napari_ecc._controller.session import Links
@@ -44,7 +28,7 @@ GUIDE_SIZE = 620, 640
 PICTURE = r"!\[.*?\]\(.*?\)"
 
 
-class Panel(QWidget):
+class Panel(QtWidgets.QWidget):
     """The contents of a dock, which cleans up when the dock or the viewer is closed.
 
     From top to bottom: a line that explains the dock, what it shows, its widgets, which can be
@@ -66,19 +50,22 @@ class Panel(QWidget):
         self._links = Links()
         self._links.callback(controller.close)
         self._docked = False
+        undo = controller.session.history.undo
+        self.undo_button = ("Undo", "Undo the last change to layers", undo)
+        self.copy_button = ("Copy Python", "The code that gives what is shown", self.copy_python)
         self.destroyed.connect(partial(Links.close, self._links))  # holds them
         self.work = _WorkLine(controller)
-        self.heading = QLabel(wordWrap=True)
+        self.heading = QtWidgets.QLabel(wordWrap=True)
         self.heading.linkActivated.connect(self._follow_link)
-        self.subject = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.subject = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.empty = buttons(
             sample=("Open a sample", "An image to begin with", controller.open_sample)
         )
-        inside = QWidget()
-        self._content = QVBoxLayout(inside)
+        inside = QtWidgets.QWidget()
+        self._content = QtWidgets.QVBoxLayout(inside)
         self._content.setSpacing(6)
         self._content.setContentsMargins(0, 0, 6, 0)
-        layout = self._below = QVBoxLayout(self)
+        layout = self._below = QtWidgets.QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 4, 6)
         layout.setSpacing(4)
         for part in (self.heading, self.empty.native, self.subject):
@@ -88,7 +75,9 @@ class Panel(QWidget):
         self.show(self.show_empty, controller.images.names_changed)
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removing)
         self.setMinimumHeight(LOWEST)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self.setSizePolicy(
+            QtWidgets.QSizePolicy.Policy.Preferred, QtWidgets.QSizePolicy.Policy.Expanding
+        )
         self._fill()
         for plot in self.findChildren(Plot):
             saver = Saver(self, "picture.png", None, plot)
@@ -121,7 +110,7 @@ class Panel(QWidget):
 
     def add_settings(self, rows: Rows, *models: Any) -> Form:
         """Append a form with a button that shows and hides it."""
-        button = self.add(QPushButton(checkable=True, styleSheet="text-align: left"))
+        button = self.add(QtWidgets.QPushButton(checkable=True, styleSheet="text-align: left"))
         button.setAccessibleName("Settings")
         form = self.add_form(rows, *models)
 
@@ -162,24 +151,14 @@ class Panel(QWidget):
         """Copy the code of what is shown to the clipboard."""
         code = self.controller.python_call()
         if code:
-            QApplication.clipboard().setText(code)
+            QtWidgets.QApplication.clipboard().setText(code)
         show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
-
-    @property
-    def undo_button(self) -> tuple[str, str, Callable[[], Any]]:
-        """Text, tooltip and callback of the button that undoes the last change to layers."""
-        return "Undo", "Undo the last change to layers", self.controller.session.history.undo
 
     def _show_undo(self) -> None:
         """Say in the button `undo` of `actions` what it would undo."""
         newest = self.controller.session.history.newest
         self.actions["undo"].enabled = bool(newest)
         self.actions["undo"].tooltip = f"Undo: {newest}" if newest else "Nothing to undo"
-
-    @property
-    def copy_button(self) -> tuple[str, str, Callable[[], None]]:
-        """Text, tooltip and callback of the button that copies the code."""
-        return "Copy Python", "The code that gives what is shown", self.copy_python
 
     def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
         """Offer the layers of a choice in a combo box of a form.
@@ -205,19 +184,17 @@ class Panel(QWidget):
 
     def _follow_link(self, link: str) -> None:
         """Show the guide, or ask for a file to save the settings to or to load them from."""
-        kinds = "Settings (*.json)"
         if link == "guide":
             self._show_guide()
-        elif link == "save":
-            path, _ = QFileDialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
-            if path:
-                with errors_shown():
-                    save_settings(self, path)
+            return
+        dialog, kinds = QtWidgets.QFileDialog, "Settings (*.json)"
+        if link == "save":
+            path, _ = dialog.getSaveFileName(self, "Save settings", "settings.json", kinds)
         else:
-            path, _ = QFileDialog.getOpenFileName(self, "Load settings", "", kinds)
-            if path:
-                with errors_shown():
-                    load_settings(self, path)
+            path, _ = dialog.getOpenFileName(self, "Load settings", "", kinds)
+        if path:
+            with errors_shown():
+                (save_settings if link == "save" else load_settings)(self, path)
 
     def _show_guide(self) -> None:
         """Show the section of the guide about this dock in a window, without pictures.
@@ -228,7 +205,9 @@ class Panel(QWidget):
         places = package / "guide.md", package.parent / "docs" / "napari.md"
         text = next(place for place in places if place.exists()).read_text(encoding="utf-8")
         section = text.partition(f"\n## {self.title}\n")[2].partition("\n## ")[0]
-        browser = QTextBrowser(self, openExternalLinks=True, windowTitle=f"Guide: {self.title}")
+        browser = QtWidgets.QTextBrowser(
+            self, openExternalLinks=True, windowTitle=f"Guide: {self.title}"
+        )
         browser.setWindowFlag(Qt.WindowType.Dialog)
         browser.setMarkdown(f"## {self.title}\n{re.sub(PICTURE, '', section)}")
         browser.resize(*GUIDE_SIZE)
@@ -250,10 +229,10 @@ class Panel(QWidget):
                 self.deleteLater()
         return bool(super().event(event))
 
-    def _main_window(self) -> QMainWindow | None:
+    def _main_window(self) -> QtWidgets.QMainWindow | None:
         dock = self.parent()
-        window = dock.parent() if isinstance(dock, QDockWidget) else None
-        return window if isinstance(window, QMainWindow) else None
+        window = dock.parent() if isinstance(dock, QtWidgets.QDockWidget) else None
+        return window if isinstance(window, QtWidgets.QMainWindow) else None
 
     def _make_canvas_current(self, *_: Any) -> None:
         """Let napari delete what it drew of a layer in the OpenGL context that it drew it in.
@@ -283,7 +262,7 @@ class Panel(QWidget):
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
 
 
-class _WorkLine(QWidget):
+class _WorkLine(QtWidgets.QWidget):
     """Status text; while a job runs, its progress and a Cancel button, and then a Resume button."""
 
     changed = Signal()
@@ -292,14 +271,14 @@ class _WorkLine(QWidget):
     def __init__(self, controller: Any) -> None:
         super().__init__()
         runner = controller.runner
-        self.text = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
-        self.bar = QProgressBar(maximumWidth=90, textVisible=False)
+        self.text = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.bar = QtWidgets.QProgressBar(maximumWidth=90, textVisible=False)
         both = buttons(
             cancel=("Cancel", "Stop; what is known stays", runner.stop),
             resume=("Resume", "Go on where it was cancelled", controller.resume),
         )
         self.cancel, self.resume = both["cancel"], both["resume"]
-        layout = QHBoxLayout(self)
+        layout = QtWidgets.QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.text, stretch=1)
         for widget in (self.bar, self.cancel.native, self.resume.native):
@@ -340,11 +319,11 @@ class _WorkLine(QWidget):
         self.bar.setVisible(self.cancel.native.isVisibleTo(self))
 
 
-class _Column(QScrollArea):
+class _Column(QtWidgets.QScrollArea):
     """Scrolls vertically, and is as wide as its content needs."""
 
-    def __init__(self, content: QWidget) -> None:
-        super().__init__(widgetResizable=True, frameShape=QScrollArea.Shape.NoFrame)
+    def __init__(self, content: QtWidgets.QWidget) -> None:
+        super().__init__(widgetResizable=True, frameShape=QtWidgets.QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(content)
 

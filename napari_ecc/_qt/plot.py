@@ -1,7 +1,5 @@
 """Plots over thresholds: curves with a line that can be dragged, and the merge tree of objects."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -19,7 +17,6 @@ from napari_ecc._model.levels import formatted
 from napari_ecc._qt.canvas import PALETTE, Plot, symlog
 
 BETTI_COLOURS = PALETTE[1:4]
-
 LINEAR = 50
 """Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
 MANY = 4096
@@ -101,14 +98,10 @@ class CurvePlot(Plot):
             item.setZValue(10)
             item.hide()
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no curves."""
-        return not self.lines
-
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
         self.lines = tuple(line for line in lines if len(line.x))
+        self.empty = not self.lines
         self._redraw()
 
     def set_bars(self, bars: Histogram | None) -> None:
@@ -264,14 +257,10 @@ class MergeTree(Plot):
         for item in (self._bars, self._marked, self._here):
             self.addItem(item, ignoreBounds=True)
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are no objects."""
-        return not self.tree.births.size
-
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""
         self.tree, self._range, self._selected = tree, (low, high), -1
+        self.empty = not tree.births.size
         self._here.setValue(threshold)
         self._redraw()
 

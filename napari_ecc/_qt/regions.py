@@ -1,7 +1,5 @@
 """The dock "Objects"."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +16,6 @@ from napari_ecc._qt.scatter import Scatter
 
 MOST_LINES = 100
 """Largest number of curves of selected objects, and of others behind them."""
-
 CHOICES = {
     "Labels": form.choice("labels", "The Labels layer, one label an object"),
     "Part": form.SCOPE,

@@ -1,7 +1,5 @@
 """Save results and settings to files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -91,7 +89,6 @@ def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:
         for name, text in facts.items():
             stream.writelines(f"# {name}: {line}\n" for line in text.splitlines())
         write_csv(stream, columns)
-        stream.flush()
         stream.detach()
 
 

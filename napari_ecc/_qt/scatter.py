@@ -1,7 +1,5 @@
 """A scatter plot, some of whose points are selected."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,6 +60,7 @@ class Scatter(Plot):
     ) -> None:
         """Show (n, 2) points in colours, with their names and those of the axes."""
         self._points, self._shades, self._texts = points, shades, texts
+        self.empty = not len(points)
         self._classes = ()
         self.selected = ()
         self.setLabels(bottom=names[0], left=names[1])
@@ -80,11 +79,6 @@ class Scatter(Plot):
         """Shade so much above the diagonal, or below it if negative."""
         self._band = height
         self._redraw_band()
-
-    @property
-    def empty(self) -> bool:
-        """Whether there are no points."""
-        return not len(self._points)
 
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""

@@ -1,7 +1,5 @@
 """The dock "Series"."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -26,8 +24,8 @@ SETTINGS = {
     "Sets": form.SUPERLEVEL,
     "Connect": form.CONNECTIVITY,
     "Thresholds": form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),
-    "First": form.number("low", "First threshold", -1e300, 1e300, 1),
-    "Last": form.number("high", "Last threshold", -1e300, 1e300, 1),
+    "First": form.number("low", "First threshold", -1e300, 1e300, step=1),
+    "Last": form.number("high", "Last threshold", -1e300, 1e300, step=1),
 }
 
 

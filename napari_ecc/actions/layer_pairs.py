@@ -1,18 +1,13 @@
 """Results of two layers together: surfaces, and the objects of a Labels layer in an image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from napari.layers import Image, Labels
 
 from ecc_core import EulerCurve, EulerSurface
 from napari_ecc._controller.channels import surface_job
 from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.measuring import curves_of_objects, frame_of, measure_job, named_curves
 from napari_ecc._workers import result
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from napari.layers import Image, Labels
 
 
 def layer_surface(
@@ -66,7 +61,7 @@ def layer_surface(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    surface: EulerSurface = result(job()).values
+    surface: EulerSurface = result(job())[0]
     return surface
 
 
@@ -157,8 +152,6 @@ def region_table(
     ValueError
         If the layers differ in shape, or there are no objects.
     """
-    import pandas as pd
-
     job = measure_job(
         labels,
         image,

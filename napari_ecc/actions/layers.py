@@ -1,14 +1,13 @@
 """Curves and transforms of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
+from napari.layers import Image, Labels, Shapes
 from numpy.typing import ArrayLike
 
 from ecc_core import BettiCurves, EulerCurve, EulerTransform
@@ -21,24 +20,11 @@ from napari_ecc._controller.curves import (
     request_of,
     result_of,
 )
-from napari_ecc._controller.direction_sweep import Sweep, Swept, curves_along
+from napari_ecc._controller.direction_sweep import Swept, curves_along, sweep_of
 from napari_ecc._controller.fields import count_all, find_classes
-from napari_ecc._controller.layers import (
-    Part,
-    checked_part,
-    contrast_limits,
-    fitting_level,
-    levels_of,
-    selection_of,
-    unit_of,
-    values_of,
-)
+from napari_ecc._controller.layers import Part, checked_part, contrast_limits, unit_of
 from napari_ecc._model.directions import circle
-from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import result
-
-if TYPE_CHECKING:
-    from napari.layers import Image, Labels, Shapes
 
 
 class CurveOptions(TypedDict, total=False):
@@ -299,11 +285,15 @@ def frame_curves(
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
     part = checked_part(layer, part or planes)
-    low, high = range or contrast_limits(layer)
-    sets: Any = {"superlevel": superlevel, "connectivity": connectivity}
-    levels = even_levels(low, high, thresholds, whole=levels_of(layer)[0].dtype.kind in "biu")
     wanted = {
-        name: request_of(layer, frame, thresholds=levels, **sets)
+        name: request_of(
+            layer,
+            frame,
+            thresholds=thresholds,
+            range=range or contrast_limits(layer),
+            superlevel=superlevel,
+            connectivity=connectivity,
+        )
         for name, frame in frames_of(layer, part, axis).items()
     }
     found = list(result(compute_curves(wanted)).values())
@@ -357,20 +347,19 @@ def layer_transform(
         raise ValueError(
             f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
         )
-    selection = values_of(layer, selection_of(layer, checked_part(layer, part)))
-    ndim = len(selection.axes)
-    if isinstance(directions, int):
-        directions = circle(directions, elevation, ndim)
-    sweep = Sweep(
-        version=0,
-        selection=selection,
-        level=fitting_level(selection, layer.name),
+    sweep = sweep_of(
+        layer,
+        checked_part(layer, part),
+        heights=heights,
         threshold=threshold,
         slope=slope,
         superlevel=superlevel,
         connectivity=connectivity,
-        n_heights=heights,
     )
+    if isinstance(directions, int):
+        directions = circle(directions, elevation, len(sweep.selection.axes))
     swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
-    return found if slope is not None else replace(found, units=unit_of(layer, selection.where))
+    return (
+        found if slope is not None else replace(found, units=unit_of(layer, sweep.selection.where))
+    )

@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _short_collections(request):
     """napari collects garbage whenever a layer is removed: what there was before is left out."""
     if any(name.startswith("make_napari_viewer") for name in request.fixturenames):
-        from napari_ecc._controller.warming import warm
+        from napari_ecc._controller.loading import warm
 
         warm(("curve", "uint8", 2), ("pairs", "uint8", 2)).wait()
         gc.freeze()

@@ -297,6 +297,20 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     assert names["comparison"].groups == groups
 
 
+def test_cleared_curves_are_not_resumed(open_panel, qtbot):
+    """*Resume* computes what was cancelled, unless *Clear* has forgotten it."""
+    viewer, panel = open_panel("Compare")
+    viewer.add_image(np.stack([noise(k, 1.0) for k in range(3)]), name="movie")
+    for clears in (False, True):
+        panel.sources["frames"].native.click()
+        panel.work.cancel.native.click()
+        if clears:
+            panel.others["clear"].native.click()
+        panel.work.resume.native.click()
+        settle(qtbot, panel)
+        assert len(panel.model.curves) == (0 if clears else 3)
+
+
 def test_the_smoothing_of_a_file_follows_its_spacing(tmp_path):
     """Twice as far in Z: half the standard deviation in points."""
     volume = np.random.default_rng(0).random((6, 9, 8), np.float32)

@@ -230,3 +230,16 @@ def test_the_layer_of_the_set_is_kept_for_another_image(explorer, qtbot):
     panel.model.image = other.name
     settle(qtbot, panel)
     assert not overlays(viewer)[0].visible
+
+
+@pytest.mark.parametrize(("superlevel", "threshold"), [(True, 0.7), (False, 0.1)])
+def test_values_at_the_threshold_are_drawn_with_the_set(explorer, qtbot, superlevel, threshold):
+    """napari draws float64 as float32, which is below 0.7 and above 0.1."""
+    image = np.tile([0.1, 0.4, 0.7, 0.9], (4, 1))
+    viewer, panel = explorer(image)
+    panel.model.superlevel = superlevel
+    settle(qtbot, panel)
+    panel.model.threshold = threshold
+    drawn, middle = image.astype(np.float32), np.mean(overlays(viewer)[0].contrast_limits)
+    inside = image >= threshold if superlevel else image <= threshold
+    assert_array_equal(drawn > middle if superlevel else drawn < middle, inside)

@@ -8,15 +8,15 @@ from napari_helpers import TIMEOUT, settle, smooth
 from processes import run_python
 from qtpy.QtWidgets import QLabel
 
-from napari_ecc._controller import warming
+from napari_ecc._controller import loading
 from napari_ecc._workers import PREPARING, Step
 
 CLOSING = """
 import atexit, sys
 kernel = "curve", "uint8", 2
-atexit.register(lambda: print("at work:", not warming._compiler._ready[kernel].is_set()))
+atexit.register(lambda: print("at work:", not loading._compiler._ready[kernel].is_set()))
 import napari
-from napari_ecc._controller import warming
+from napari_ecc._controller import loading
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer(show=True)
 viewer.open_sample("napari-ecc", "coins")
@@ -69,8 +69,8 @@ def test_the_time_is_that_of_computing(explorer, qtbot, monkeypatch):
     def slow(image):
         time.sleep(1)
 
-    monkeypatch.setattr(warming, "_compiler", warming._Compiler())
-    monkeypatch.setitem(warming.TASKS, "curve", slow)
+    monkeypatch.setattr(loading, "_compiler", loading._Compiler())
+    monkeypatch.setitem(loading.TASKS, "curve", slow)
     panel.controller.refresh()
     settle(qtbot, panel)
     assert " ms · " in panel.work.text.text()
