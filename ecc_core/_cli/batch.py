@@ -10,7 +10,6 @@ import numpy as np
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, at_common_thresholds, plot, wide_columns_of
 from ecc_core._cli.errors import FailedImages, blame, one_line
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
@@ -54,7 +53,7 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
-    found: list[Curves] = []
+    found: list[outputs.Curves] = []
     lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -67,12 +66,12 @@ def run(arguments: Namespace) -> None:
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
-            found = at_common_thresholds(found, superlevel=arguments.superlevel)
-            columns = wide_columns_of(found, images, lengths.unit, arguments)
+            found = outputs.at_common_thresholds(found, superlevel=arguments.superlevel)
+            columns = outputs.wide_columns_of(found, images, lengths.unit, arguments)
             settings = outputs.settings_of(arguments, thresholds=found[-1].thresholds)
             metadata = outputs.metadata_of(settings, failed=failures)
             write_table(arguments.out, columns, metadata=metadata)
-            plot(found, arguments, lengths.unit)
+            outputs.plot(found, arguments, lengths.unit)
         if not failures:
             parts.clear()
     if failures:
@@ -96,7 +95,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     return paths, failures
 
 
-def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> Curves:
+def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> outputs.Curves:
     """Return the curves of an image, from the parts if they are there."""
     whole = bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)
@@ -107,7 +106,7 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
     if at is not None and table is not None:
         measures = {name: table[name] for name in table.dtype.names or ()}
         heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
-        curves = Curves(path, at, heads, measures, arguments.density)
+        curves = outputs.Curves(path, at, heads, measures, arguments.density)
     else:
         started = time.monotonic()
         with blame(path):

@@ -22,8 +22,7 @@ from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.curve_table import Curves
-from ecc_core._cli.outputs import JOINED, quantities_of
+from ecc_core._cli.outputs import JOINED, Curves, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint

@@ -12,7 +12,6 @@ from typing import Any
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
@@ -47,7 +46,7 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
     outputs.check_curves(arguments, paths, printed=True)
-    found: list[Curves] = []
+    found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
@@ -63,8 +62,8 @@ def run(arguments: Namespace) -> None:
             found.append(curves)
             facts.append(stack.facts | stack.described(curves))
             del stack  # before the next one is read
-    columns = columns_of(found)
-    add_facts(columns, arguments, lengths.unit)
+    columns = outputs.columns_of(found)
+    outputs.add_facts(columns, arguments, lengths.unit)
     metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)
@@ -72,7 +71,7 @@ def run(arguments: Namespace) -> None:
         sys.stdout.write(json_of(columns, metadata))
     else:
         write_csv(sys.stdout, columns)
-    plot(found, arguments, lengths.unit)
+    outputs.plot(found, arguments, lengths.unit)
 
 
 def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
@@ -92,7 +91,7 @@ def _common_range(
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
-def _curves(stack: Stack) -> Curves:
+def _curves(stack: Stack) -> outputs.Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks, arguments = stack.blocks, stack.arguments
     plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1

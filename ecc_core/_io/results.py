@@ -219,10 +219,8 @@ def _from_columns(
 
 
 def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    values = _numbers(column, dtype).reshape(whole)
-    index: list[Any] = [0] * values.ndim
-    index[axis] = slice(None)
-    row: NDArray[Any] = values[tuple(index)]
+    values = np.moveaxis(_numbers(column, dtype).reshape(whole), axis, -1)
+    row: NDArray[Any] = values.reshape(-1, whole[axis])[0]
     return row
 
 
@@ -230,9 +228,8 @@ def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Convert numbers of a table, or their text, directly to a dtype."""
     if dtype.kind == "b":
         return np.array([str(number) in ("True", "1") for number in column], dtype=dtype)
-    if dtype.kind in "iu":
-        return np.array([int(number) for number in column], dtype=dtype)
-    return np.array([float(number) for number in column], dtype=dtype)
+    convert = int if dtype.kind in "iu" else float
+    return np.array([convert(number) for number in column], dtype=dtype)
 
 
 def _read_csv(path: Path) -> tuple[Table, dict[str, Any]]:

@@ -83,6 +83,18 @@ class Opened:
     stamp: Callable[[str], Stamp] = stamp_of_file
 
 
+@dataclass(frozen=True)
+class Lazy:
+    """An array whose boxes are read when it is indexed."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[Box], Array]
+
+    def __getitem__(self, box: Box) -> Array:
+        return self.read(box)
+
+
 class StoredImage:
     """An image in a file or folder. Indexing reads only the requested part.
 

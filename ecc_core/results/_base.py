@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
@@ -245,9 +245,13 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
         parts = {**self._asdict(), **self.facts, "values": self.values[int(rows[0])]}
-        known = {field.name for field in fields(self._one)}
-        found: OneT = self._one(**{name: part for name, part in parts.items() if name in known})
+        found: OneT = self._one(**known_by(self._one, parts))
         return found
+
+
+def known_by(kind: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the parts that are fields of a type of results."""
+    return {field.name: parts[field.name] for field in fields(kind) if field.name in parts}
 
 
 def summary(array: Any) -> str:

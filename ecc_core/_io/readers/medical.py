@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Affine, Distances, calibrated
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Array, Box, Opened, Request, unnamed_axes
+from ecc_core._io.stored import Array, Box, Lazy, Opened, Request, unnamed_axes
 from ecc_core._optional import import_optional
 
 MRC_SUFFIXES = tuple(
@@ -58,8 +58,14 @@ def open_nifti(path: Path, _request: Request) -> Opened:
             values = _filled(_gunzipped(stream), path, shape, stored.dtype, exact=False)
         else:
             values = stored.get_unscaled().T
-    scaled = (stored.slope, stored.inter) != (1, 0)
-    array: Any = _Scaled(nibabel, values, stored.slope, stored.inter) if scaled else values
+    array: Any = values
+    if (stored.slope, stored.inter) != (1, 0):  # values are floats then
+
+        def read(box: Box) -> Array:
+            scale = nibabel.volumeutils.apply_read_scaling
+            return np.asarray(scale(values[box], stored.slope, stored.inter))
+
+        array = Lazy(values.shape, read((slice(0, 1),) * values.ndim).dtype, read)
     # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components
     axes = "XYZTC"[: len(array.shape)][::-1]
     steps = dict(zip("XYZ", image.header.get_zooms(), strict=False))
@@ -103,19 +109,6 @@ def _filled(
     if room:
         raise ValueError(f"truncated or damaged: {len(room)} bytes are missing")
     return values
-
-
-class _Scaled:
-    """Values of a NIfTI file whose header has a slope or an intercept; they are floats."""
-
-    def __init__(self, nibabel: Any, values: Array, slope: float, intercept: float) -> None:
-        self.values, self.shape = values, values.shape
-        self.scale = slope, intercept
-        self.apply = nibabel.volumeutils.apply_read_scaling
-        self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
-
-    def __getitem__(self, box: Box) -> Array:
-        return np.asarray(self.apply(self.values[box], *self.scale))
 
 
 def open_nrrd(path: Path, _: Request) -> Opened:
