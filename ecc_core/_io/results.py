@@ -60,7 +60,8 @@ def write_result(
     TypeError
         If `result` is not a result of ecc_core.
     ValueError
-        If the suffix is not supported, or the file is a CSV file and the result has no values.
+        If the suffix is not supported, an array holds Python objects, or the file is a CSV file and
+        the result has no values.
     OSError
         If the file cannot be written.
     ImportError
@@ -92,6 +93,9 @@ def write_result(
             "`to_pandas()` as a table)"
         )
     result = result.to_numpy()
+    for name, array in result._asdict().items():
+        if array.dtype.hasobject:  # which NumPy would pickle, and `read_result` never loads
+            raise ValueError(f"{path}: `{name}` must hold numbers, got dtype {array.dtype}")
     described = describe_result(result)
     if path.suffix.lower() == ".npz":
         with atomic_file(path) as file:
