@@ -3,6 +3,7 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,9 @@ def _table(arguments: Namespace) -> CurveTable:
         raise InputFileError(f"{arguments.input}: no such file")
     try:
         table = read_table(arguments.input, measure)
+        if name == "all" and functionals_of(table.curves) == ("euler",):
+            with suppress(ValueError):  # without curves of components
+                table = read_table(arguments.input, "components")
     except ValueError as error:
         message = (
             str(error)
