@@ -3,7 +3,6 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -51,7 +50,11 @@ def run(arguments: Namespace) -> None:
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
         if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
-            arguments.range = _common_range(paths, lengths, arguments)
+            ends: list[Any] = []
+            for path in paths:  # each of which is read for it
+                with blame(path), redirect_stderr(StringIO()):  # what there is to say is said later
+                    ends += range_of(_read(path, lengths, arguments)) or ()
+            arguments.range = (min(ends), max(ends)) if ends else None
         for path in paths:
             start(f"reading {Path(path).name}")
             stack = _read(path, lengths, arguments)
@@ -77,18 +80,6 @@ def run(arguments: Namespace) -> None:
 def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     """Return an image in memory."""
     return held(open_stack(path, lengths, arguments, whole=True))
-
-
-def _common_range(
-    paths: Sequence[str], lengths: Lengths, arguments: Namespace
-) -> tuple[float, float] | None:
-    """Return the finite minimum and maximum of several images, each of which is read for it."""
-    found = []
-    for path in paths:
-        with blame(path), redirect_stderr(StringIO()):  # what there is to say is said later
-            found.append(range_of(_read(path, lengths, arguments)))
-    ends = [bounds for bounds in found if bounds]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def _curves(stack: Stack) -> outputs.Curves:

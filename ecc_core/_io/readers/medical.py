@@ -139,11 +139,10 @@ def open_nrrd(path: Path, _: Request) -> Opened:
 def _nrrd_geometry(header: Any, axes: str) -> tuple[Distances, Affine | None]:
     """Return the distances along axes, their unit, and the places of points."""
     if "space directions" not in header:
-        steps = np.asarray(header.get("spacings", ()), np.float64)
         units = [unit.strip('"') for unit in header.get("units", ())]
         named = dict(zip(reversed(axes), units, strict=False))
-        pairs = dict(zip(reversed(axes), steps.tolist(), strict=False))
-        return calibrated(pairs, named), None
+        steps = dict(zip(reversed(axes), header.get("spacings", ()), strict=False))
+        return calibrated(steps, named), None
     rows = dict(zip(reversed(axes), header["space directions"], strict=False))
     vectors = {
         axis: np.asarray(row, np.float64)
@@ -209,10 +208,16 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     if header.get("CompressedData") == "True":
         values = _filled(_inflated(file, start), file, shape, dtype)
     else:
-        values = _mapped(file, start, shape, dtype)
+        size, there = math.prod(shape) * dtype.itemsize, file.stat().st_size
+        if start == -1:  # the values end with the file
+            start = max(0, there - size)
+        check_held(size, there - start, 1)
+        if size < there - start:
+            raise ValueError(f"damaged: {there - start - size} bytes follow the values")
+        values = np.memmap(file, dtype, "r", start, shape)
     distances, affine = _metaimage_geometry(header)
-    files = list(dict.fromkeys((str(path), str(file))))
-    return Opened(values, axes, distances=distances, affine=affine, described=files)
+    files = dict.fromkeys((str(path), str(file)))
+    return Opened(values, axes, distances=distances, affine=affine, described=[*files])
 
 
 def _metaimage_header(stream: IO[bytes]) -> Header:
@@ -239,16 +244,6 @@ def _neighbour(path: Path, name: str) -> Path:
     if not (file := path.with_name(name)).is_file():
         raise ValueError(f"its values are in {name}, which is missing")
     return file
-
-
-def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    size, there = math.prod(shape) * dtype.itemsize, path.stat().st_size
-    if start == -1:  # the values end with the file
-        start = max(0, there - size)
-    check_held(size, there - start, 1)
-    if size < there - start:
-        raise ValueError(f"damaged: {there - start - size} bytes follow the values")
-    return np.memmap(path, dtype, "r", start, shape)
 
 
 def _inflated(path: Path, start: int) -> Iterator[bytes]:
