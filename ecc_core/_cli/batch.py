@@ -111,7 +111,7 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
     if at is not None and table is not None:
         measures = {name: table[name] for name in table.dtype.names or ()}
         heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
-        curves = outputs.Curves(path, at, heads, measures, arguments.density)
+        curves = outputs.Curves(path, at, heads, measures)
     else:
         started = time.monotonic()
         with blame(path):

@@ -3,7 +3,7 @@
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, replace
 from typing import Any, NamedTuple
@@ -102,13 +102,17 @@ class Stack(NamedTuple):
             "unit": self.unit,
         }
 
-    def curves(self, result: CurveResult[Any], heads: Mapping[str, Array] | None = None) -> Curves:
-        """Return the curves of a result, one for each image unless columns tell them apart."""
-        at = result.thresholds
+    def curves(self, result: CurveResult[Any], labels: Sequence[Array] | None = None) -> Curves:
+        """Return the curves of a result: one for each image, or for each of its labels."""
+        at, heads = result.thresholds, self.heads
+        if labels is not None:
+            counts = [len(own) for own in labels]
+            heads = {name: np.repeat(column, counts) for name, column in heads.items()}
+            heads["label"] = np.concatenate(labels)
         return Curves(
             self.path,
             at.astype(np.uint8) if at.dtype == np.bool_ else at,
-            self.heads if heads is None else heads,
+            heads,
             {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
         )
 
@@ -118,7 +122,7 @@ class Stack(NamedTuple):
         if labels is not None and self.batch:
             return {}
         facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
-        facts["density"] = curves.density
+        facts["density"] = self.arguments.density
         if self.blocks.direction:
             facts["spacing_units"] = self.unit
         at, values = curves.thresholds, curves.measures[EULER]

@@ -228,10 +228,7 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
 
 
 def _plot(
-    arguments: Namespace,
-    test: PermutationTest,
-    parts: dict[str, CurveTable],
-    measures: list[str],
+    arguments: Namespace, test: PermutationTest, parts: dict[str, CurveTable], measures: list[str]
 ) -> None:
     """Draw the mean curves of the groups with bands, above their difference."""
     rows = len(measures)

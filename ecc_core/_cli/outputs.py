@@ -172,7 +172,6 @@ class Curves(NamedTuple):
     thresholds: Array
     heads: Mapping[str, Array]  # columns that tell them apart: indices in the file, channel, label
     measures: Mapping[str, Array]
-    density: bool = False  # whether values are per unit of length, area or volume of the image
 
     @property
     def rows(self) -> int:
@@ -269,14 +268,13 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
             f"{MOST_COLUMNS}: give a number and --range"
         )
     empty = (0, 1) if superlevel else (1, 0)  # the sets beyond the last level, or before the first
-
-    def spread(curves: Curves) -> Curves:
+    spread = []
+    for curves in found:
         places = np.searchsorted(curves.thresholds, every, "left" if superlevel else "right")
         padded = {name: np.pad(of, ((0, 0), empty)) for name, of in curves.measures.items()}
         measures = {name: values[:, places] for name, values in padded.items()}
-        return curves._replace(thresholds=every, measures=measures)
-
-    return [spread(curves) for curves in found]
+        spread.append(curves._replace(thresholds=every, measures=measures))
+    return spread
 
 
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
@@ -302,6 +300,8 @@ def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> Non
     if not arguments.plot:
         return
     kinds: list[Any] = quantities_of(arguments)
+    facts = {name: getattr(arguments, name) for name in ("superlevel", "density")}
+    facts["spacing_units"] = unit
     inputs = {curves.path for curves in found}
     distinct = len({Path(name).name for name in inputs}) == len(inputs)
     named: dict[str, Any] = {}
@@ -316,8 +316,6 @@ def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> Non
             if len(inputs) > 1 or not words:
                 words.insert(0, shown)
             values = {name: of[row] for name, of in curves.measures.items()}
-            facts = {"superlevel": arguments.superlevel, "density": curves.density}
-            facts |= {"spacing_units": unit}
             results = [result_of(curves.thresholds, values, kind, facts) for kind in kinds]
             named[printable(" ".join(words))] = _Drawn(results)
     write_figure(arguments.plot, plotting.plot_curves(named))

@@ -17,12 +17,7 @@ from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
-from ecc_core.transforms import (
-    EulerTransform,
-    RegionTransforms,
-    euler_transform,
-    region_transforms,
-)
+from ecc_core.transforms import EulerTransform, RegionTransforms, euler_transform, region_transforms
 
 MOST_PANELS = 12
 ONE = "a transform is of one image"

@@ -37,10 +37,7 @@ Table = dict[str, list[Any]]
 
 
 def write_result(
-    path: str | os.PathLike[str],
-    result: Result[Any],
-    *,
-    metadata: Mapping[str, Any] | None = None,
+    path: str | os.PathLike[str], result: Result[Any], *, metadata: Mapping[str, Any] | None = None
 ) -> None:
     """Write a result, completely or not at all.
 

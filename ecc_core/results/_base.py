@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
     ArrayT = TypeVar("ArrayT", bound=Any, default=NDArray[Any])
-    OneT = TypeVar("OneT")
 else:
     from typing import TypeVar
 
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
-    OneT = TypeVar("OneT")
+OneT = TypeVar("OneT")
 
 MOST_DRAWN = 20  # curves in a preview
 MOST_SHOWN = 6  # numbers of an array
