@@ -31,36 +31,23 @@ LEVEL = 0.05
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
-    parser.add_argument(
-        "--by",
-        required=True,
-        metavar="COLUMN",
-        help="column that names the group of each curve, or folder for that of its image",
-    )
+    by = "column that names the group of each curve, or folder for that of its image"
+    parser.add_argument("--by", required=True, metavar="COLUMN", help=by)
     parser.add_argument("--groups", metavar="A,B,...", help="the groups to compare (default: all)")
-    parser.add_argument(
-        "--unit",
-        help="column that names the independent unit of each curve, such as a well or an animal, "
-        "or folder (default: each curve is one)",
-        metavar="COLUMN",
+    unit = (
+        "column that names the independent unit of each curve, such as a well or an animal, or "
+        "folder (default: each curve is one)"
     )
-    parser.add_argument(
-        "--paired", action="store_true", help="with --unit: each unit is in both of two groups"
+    parser.add_argument("--unit", help=unit, metavar="COLUMN")
+    paired = "with --unit: each unit is in both of two groups"
+    parser.add_argument("--paired", action="store_true", help=paired)
+    measure = (
+        "which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all of "
+        "one kind at once, each divided by its largest value (default: euler)"
     )
-    parser.add_argument(
-        "--measure",
-        metavar="NAME",
-        help="which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all "
-        "of one kind at once, each divided by its largest value (default: euler)",
-        default="euler",
-    )
-    parser.add_argument(
-        "--permutations",
-        type=positive,
-        default=9999,
-        metavar="N",
-        help="take all permutations up to this number, or else so many random ones (default: 9999)",
-    )
+    parser.add_argument("--measure", metavar="NAME", help=measure, default="euler")
+    most = "take all permutations up to this number, or else so many random ones (default: 9999)"
+    parser.add_argument("--permutations", type=positive, default=9999, metavar="N", help=most)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these (default: 0)")
     options.add(parser, "--out", "--plot")
 
@@ -127,11 +114,8 @@ def _table(arguments: Namespace) -> CurveTable:
             with suppress(ValueError):  # without curves of components
                 table = read_table(arguments.input, "components")
     except ValueError as error:
-        message = (
-            str(error)
-            .replace("`measure`", "--measure")
-            .replace(f"got {measure!r}", f"got {name!r}")
-        )
+        message = str(error).replace("`measure`", "--measure")
+        message = message.replace(f"got {measure!r}", f"got {name!r}")
         raise InputFileError(message) from None
     if "input" in table.metadata and "folder" not in table.metadata:
         folders = [Path(str(path)).parent.name for path in table.metadata["input"]]

@@ -21,15 +21,11 @@ DESCRIPTION = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("first", metavar="FIRST", help="first image")
-    parser.add_argument(
-        "second", metavar="SECOND", help="second image of the same shape; may be the same file"
-    )
-    options.add_selection(parser).add_argument(
-        "--second-channel",
-        type=channel,
-        metavar="C",
-        help="channel of the second image (default: as --channel)",
-    )
+    second = "second image of the same shape; may be the same file"
+    parser.add_argument("second", metavar="SECOND", help=second)
+    selection = options.add_selection(parser)
+    of_second = "channel of the second image (default: as --channel)"
+    selection.add_argument("--second-channel", type=channel, metavar="C", help=of_second)
     suffixes = ", ".join(RESULT_SUFFIXES)
     options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot")
@@ -40,13 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         usual = " (default: that of its values)"
         options.add(parser, "--range", of=f"-{which}", before=image, after=usual)
     options.add(parser, "--connectivity")
-    options.add(
-        parser,
-        "--superlevel",
-        action="store",
-        choices=("first", "second", "both"),
-        after=", of the first image, the second or both",
-    )
+    sides: dict[str, Any] = {"action": "store", "choices": ("first", "second", "both")}
+    options.add(parser, "--superlevel", after=", of the first image, the second or both", **sides)
     options.add(parser, "--nan")
 
 
