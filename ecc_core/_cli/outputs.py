@@ -229,16 +229,13 @@ def _heads_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Arr
 def _measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
     """Return the curves of each image by measure; zeros or NaN where it has no such measure."""
     every = {name: values.dtype for own in curves for name, values in own.measures.items()}
-    return {
-        name: [
-            own.measures.get(
-                name,
-                np.full(own.measures[EULER].shape, np.nan if dtype.kind == "f" else 0, dtype),
-            )
-            for own in curves
-        ]
-        for name, dtype in every.items()
-    }
+    found: dict[str, list[Array]] = {}
+    for name, dtype in every.items():
+        found[name] = []
+        for own in curves:
+            missing = np.full(own.measures[EULER].shape, np.nan if dtype.kind == "f" else 0, dtype)
+            found[name].append(own.measures.get(name, missing))
+    return found
 
 
 def _check_one_type(thresholds: list[Array]) -> None:

@@ -71,13 +71,8 @@ def run(arguments: Namespace) -> None:
     view, image, mask, found = read_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
         shape = _shape(image, mask, arguments)
-        common = {
-            "directions": arguments.directions,
-            "heights": arguments.heights,
-            "range": arguments.range,
-            "connectivity": arguments.connectivity,
-            "spacing": found.spacing,
-        }
+        names = ("directions", "heights", "range", "connectivity")
+        common = {name: getattr(arguments, name) for name in names} | {"spacing": found.spacing}
         result: EulerTransform | RegionTransforms = (
             region_transforms(shape, normalize=arguments.normalize, **common)
             if arguments.labels

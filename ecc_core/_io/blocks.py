@@ -66,9 +66,9 @@ class Smoothing(NamedTuple):
         ndimage.gaussian_filter(
             values, self.sigma, output=values, mode="reflect", truncate=TRUNCATE, axes=spatial
         )
-        starts = [start for start, _ in spans]
-        inner = (slice(p.start - a, p.stop - a) for p, a in zip(box, starts, strict=True))
-        smooth: Array = values[tuple(inner)]
+        pairs = zip(box, (start for start, _ in spans), strict=True)
+        inner = tuple(slice(part.start - start, part.stop - start) for part, start in pairs)
+        smooth: Array = values[inner]
         return smooth
 
     def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:

@@ -206,12 +206,9 @@ class StoredImage:
 
     def _chunks_of(self, box: Box) -> Iterator[tuple[int, ...]]:
         """Yield the indices of the stored chunks that overlap a box."""
-        return itertools.product(
-            *(
-                range(part.start // step, -(-part.stop // step))
-                for part, step in zip(box, self.chunks, strict=True)
-            )
-        )
+        pairs = zip(box, self.chunks, strict=True)
+        ranges = (range(part.start // step, -(-part.stop // step)) for part, step in pairs)
+        return itertools.product(*ranges)
 
     @property
     def remote(self) -> bool:
