@@ -209,13 +209,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "on stderr; 130 if interrupted.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version",
-        action=_Version,
-        nargs=0,
-        default=argparse.SUPPRESS,
-        help="show the version and exit",
-    )
+    text = "show the version and exit"
+    parser.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, words in COMMANDS.items():
         if name not in given:

@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from ecc_core._cli import options, outputs
-from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
+from ecc_core._cli.blockwise import held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, at_common_thresholds, plot, wide_columns_of
 from ecc_core._cli.errors import FailedImages, blame, one_line
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.readers.zarr_images import images_of_plate
-from ecc_core._io.stored import Array
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -46,15 +44,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Compute the curves and write them; raise FailedImages after the others are written."""
     outputs.check_together(arguments)
-    if isinstance(arguments.thresholds, int) and arguments.range is None:
+    wanted = arguments.thresholds
+    if isinstance(wanted, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
-    if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
-        arguments.thresholds
-    ):
+    if np.ndim(wanted) and np.unique(wanted).size < len(wanted):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
-    found: list[Curves] = []
+    found: list[outputs.Curves] = []
     lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -67,12 +64,12 @@ def run(arguments: Namespace) -> None:
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
-            found = at_common_thresholds(found, superlevel=arguments.superlevel)
-            columns = wide_columns_of(found, images, lengths.unit, arguments)
+            found = outputs.at_common_thresholds(found, superlevel=arguments.superlevel)
+            columns = outputs.wide_columns_of(found, images, lengths.unit, arguments)
             settings = outputs.settings_of(arguments, thresholds=found[-1].thresholds)
             metadata = outputs.metadata_of(settings, failed=failures)
             write_table(arguments.out, columns, metadata=metadata)
-            plot(found, arguments, lengths.unit)
+            outputs.plot(found, arguments, lengths.unit)
         if not failures:
             parts.clear()
     if failures:
@@ -96,23 +93,30 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     return paths, failures
 
 
-def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> Curves:
+def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> outputs.Curves:
     """Return the curves of an image, from the parts if they are there."""
     whole = bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
     stack = open_stack(path, lengths, arguments, whole=whole)
-    keeps = not isinstance(arguments.thresholds, str)
-    at = thresholds_of(stack) if keeps else None
-    stamp = "" if at is None else _stamp(stack, at)
-    table = parts.load(0, stamp) if keeps else None
+    at = table = None
+    if not isinstance(arguments.thresholds, str):
+        at, blocks = thresholds_of(stack), stack.blocks
+        determines = {
+            "views": stack.description(),
+            "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
+            "settings": outputs.settings_of(arguments, thresholds=at),
+            "version": version(),
+        }
+        stamp = fingerprint(determines)
+        table = parts.load(0, stamp)
     if at is not None and table is not None:
         measures = {name: table[name] for name in table.dtype.names or ()}
         heads = {name: measures.pop(name) for name in (*stack.heads, "label") if name in measures}
-        curves = Curves(path, at, heads, measures, arguments.density)
+        curves = outputs.Curves(path, at, heads, measures)
     else:
         started = time.monotonic()
         with blame(path):
             curves = curves_of(held(stack)) if whole else curves_of(stack, at)
-        if keeps and time.monotonic() - started > WORTH_KEEPING:
+        if at is not None and time.monotonic() - started > WORTH_KEEPING:
             arrays = {**curves.heads, **curves.measures}
             types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
             table = np.empty(curves.rows, types)  # with a row for each curve
@@ -121,16 +125,3 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
             parts.keep(0, stamp, table)
     lengths.keep(path, stack.calibration)
     return curves
-
-
-def _stamp(stack: Stack, at: Array) -> str:
-    """Return a hash of everything that determines the curves of an image."""
-    blocks = stack.blocks
-    return fingerprint(
-        {
-            "views": stack.description(),
-            "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
-            "settings": outputs.settings_of(stack.arguments, thresholds=at),
-            "version": version(),
-        }
-    )

@@ -3,33 +3,28 @@
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, fields, replace
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecc_core._arrays import on_host
 from ecc_core._blocks.betti import joining_bytes, piece_bytes
-from ecc_core._cli.curve_table import EULER, Curves
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import JOINED, has_lengths
+from ecc_core._cli.outputs import EULER, JOINED, Curves, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.results import describe_result
 from ecc_core._io.stored import Array, Box, View, grown_chunks
 from ecc_core._request.estimator import estimator_of
-from ecc_core._request.filtration import (
-    Filtration,
-    check_spacing,
-    direction_of,
-    filtration_of,
-)
+from ecc_core._request.filtration import Filtration, check_spacing, direction_of, filtration_of
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
 from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
+from ecc_core.results._base import known_by
 
 BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
@@ -107,13 +102,17 @@ class Stack(NamedTuple):
             "unit": self.unit,
         }
 
-    def curves(self, result: CurveResult[Any], heads: Mapping[str, Array] | None = None) -> Curves:
-        """Return the curves of a result, one for each image unless columns tell them apart."""
-        at = result.thresholds
+    def curves(self, result: CurveResult[Any], labels: Sequence[Array] | None = None) -> Curves:
+        """Return the curves of a result: one for each image, or for each of its labels."""
+        at, heads = result.thresholds, self.heads
+        if labels is not None:
+            counts = [len(own) for own in labels]
+            heads = {name: np.repeat(column, counts) for name, column in heads.items()}
+            heads["label"] = np.concatenate(labels)
         return Curves(
             self.path,
             at.astype(np.uint8) if at.dtype == np.bool_ else at,
-            self.heads if heads is None else heads,
+            heads,
             {k: v.reshape((math.prod(v.shape[:-1]), at.size)) for k, v in result.by_name().items()},
         )
 
@@ -123,16 +122,16 @@ class Stack(NamedTuple):
         if labels is not None and self.batch:
             return {}
         facts = curve_facts(replace(self.filtration, direction=self.blocks.direction))
-        facts["density"] = curves.density
+        facts["density"] = self.arguments.density
         if self.blocks.direction:
             facts["spacing_units"] = self.unit
         at, values = curves.thresholds, curves.measures[EULER]
+        result: CurveResult[Any]
         if labels is None:
-            values = values.reshape((*self.batch, at.size))
-            return {"result": describe_result(EulerCurve(at, values, **facts))}
-        known = {field.name for field in fields(RegionCurves)}
-        facts = {name: fact for name, fact in facts.items() if name in known}
-        return {"result": describe_result(RegionCurves(labels, at, values, **facts))}
+            result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)
+        else:
+            result = RegionCurves(labels, at, values, **known_by(RegionCurves, facts))
+        return {"result": describe_result(result)}
 
 
 def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool = False) -> Stack:
@@ -151,26 +150,13 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         if arguments.direction is not None:
             shape = view.shape[-ndim:]
             direction = direction_of(arguments.direction, arguments.direction_scale, spacing, shape)
-        filtration = replace(
-            filtration_of(
-                ndim,
-                arguments.connectivity,
-                arguments.superlevel,
-                arguments.nan,
-                direction,
-                arguments.boundary,
-            ),
-            direction=None,  # the blocks contain the term
-        )
+        of_points = arguments.connectivity, arguments.superlevel, arguments.nan
+        filtration = filtration_of(ndim, *of_points, direction, arguments.boundary)
+        filtration = replace(filtration, direction=None)  # the blocks contain the term
         if arguments.minkowski:
             estimator_of(arguments.minkowski, spacing, filtration)
-        blocks = open_blocks(
-            path,
-            view,
-            calibration or Calibration(),
-            arguments,
-            labels=arguments.labels,
-        )
+        found = calibration or Calibration()
+        blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
     blocks = replace(blocks, direction=direction, device=arguments.device)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
     return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)

@@ -3,6 +3,7 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,36 +31,23 @@ LEVEL = 0.05
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="TABLE", help="a .csv, .parquet or .json file")
-    parser.add_argument(
-        "--by",
-        required=True,
-        metavar="COLUMN",
-        help="column that names the group of each curve, or folder for that of its image",
-    )
+    by = "column that names the group of each curve, or folder for that of its image"
+    parser.add_argument("--by", required=True, metavar="COLUMN", help=by)
     parser.add_argument("--groups", metavar="A,B,...", help="the groups to compare (default: all)")
-    parser.add_argument(
-        "--unit",
-        help="column that names the independent unit of each curve, such as a well or an animal, "
-        "or folder (default: each curve is one)",
-        metavar="COLUMN",
+    unit = (
+        "column that names the independent unit of each curve, such as a well or an animal, or "
+        "folder (default: each curve is one)"
     )
-    parser.add_argument(
-        "--paired", action="store_true", help="with --unit: each unit is in both of two groups"
+    parser.add_argument("--unit", help=unit, metavar="COLUMN")
+    paired = "with --unit: each unit is in both of two groups"
+    parser.add_argument("--paired", action="store_true", help=paired)
+    measure = (
+        "which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all of "
+        "one kind at once, each divided by its largest value (default: euler)"
     )
-    parser.add_argument(
-        "--measure",
-        metavar="NAME",
-        help="which curves, if the table has several: euler, b0, b1, area, perimeter, ..., or all "
-        "of one kind at once, each divided by its largest value (default: euler)",
-        default="euler",
-    )
-    parser.add_argument(
-        "--permutations",
-        type=positive,
-        default=9999,
-        metavar="N",
-        help="take all permutations up to this number, or else so many random ones (default: 9999)",
-    )
+    parser.add_argument("--measure", metavar="NAME", help=measure, default="euler")
+    most = "take all permutations up to this number, or else so many random ones (default: 9999)"
+    parser.add_argument("--permutations", type=positive, default=9999, metavar="N", help=most)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these (default: 0)")
     options.add(parser, "--out", "--plot")
 
@@ -122,12 +110,12 @@ def _table(arguments: Namespace) -> CurveTable:
         raise InputFileError(f"{arguments.input}: no such file")
     try:
         table = read_table(arguments.input, measure)
+        if name == "all" and functionals_of(table.curves) == ("euler",):
+            with suppress(ValueError):  # without curves of components
+                table = read_table(arguments.input, "components")
     except ValueError as error:
-        message = (
-            str(error)
-            .replace("`measure`", "--measure")
-            .replace(f"got {measure!r}", f"got {name!r}")
-        )
+        message = str(error).replace("`measure`", "--measure")
+        message = message.replace(f"got {measure!r}", f"got {name!r}")
         raise InputFileError(message) from None
     if "input" in table.metadata and "folder" not in table.metadata:
         folders = [Path(str(path)).parent.name for path in table.metadata["input"]]
@@ -224,10 +212,7 @@ def _least_pvalue(test: PermutationTest, paired: bool) -> float:
 
 
 def _plot(
-    arguments: Namespace,
-    test: PermutationTest,
-    parts: dict[str, CurveTable],
-    measures: list[str],
+    arguments: Namespace, test: PermutationTest, parts: dict[str, CurveTable], measures: list[str]
 ) -> None:
     """Draw the mean curves of the groups with bands, above their difference."""
     rows = len(measures)

@@ -22,8 +22,7 @@ from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.curve_table import Curves
-from ecc_core._cli.outputs import JOINED, quantities_of
+from ecc_core._cli.outputs import JOINED, Curves, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
@@ -57,7 +56,7 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
         measures = {name: values / window for name, values in measures.items()}
-    return found[0]._replace(measures=measures, density=stack.arguments.density)
+    return found[0]._replace(measures=measures)
 
 
 def _in_memory(stack: Stack, quantity: str) -> Curves:
@@ -72,20 +71,15 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
-        of_regions, known = getattr(ecc_core, statistic.of_regions), stack.heads
+        of_regions = getattr(ecc_core, statistic.of_regions)
         parts = []
-        for row, at in enumerate(np.ndindex(*stack.batch)):
+        for at in np.ndindex(*stack.batch):
             used = without_missing(image[at], kept[0][at], stack.filtration.nan)
-            result = of_regions(*used, **options)
-            count = len(result.labels)
-            heads = {name: np.repeat(values[row], count) for name, values in known.items()}
-            parts.append(stack.curves(result, heads | {"label": result.labels}))
+            parts.append(of_regions(*used, **options))
         if not parts:
             raise ValueError("its axes other than Z, Y and X are empty")
-        first = parts[0]  # the others have the same thresholds
-        heads = {k: np.concatenate([own.heads[k] for own in parts]) for k in first.heads}
-        measures = {k: np.concatenate([own.measures[k] for own in parts]) for k in first.measures}
-        return first._replace(heads=heads, measures=measures)
+        values = np.concatenate([own.values for own in parts])  # at the same thresholds
+        return stack.curves(parts[0]._replace(values=values), [own.labels for own in parts])
     axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
@@ -94,10 +88,7 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
 
 
 def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
-    """Return the curves of an image, which is read once.
-
-    Partial sums are kept in a folder if there is one, and those that are there are used.
-    """
+    """Return the curves of an image, which is read once."""
     work, total = _work_of(stack, at, quantity)
     scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
@@ -232,7 +223,7 @@ class _Total:
     def curves(self) -> Curves:
         """Return the curves, of all labels if there are any."""
         stack, quantity = self.stack, self.work.quantity
-        heads = stack.heads
+        labels = None
         if stack.blocks.labels is None:
             values = np.zeros((*stack.batch, quantity.size), np.int64)
             for images, own in self.sums.items():
@@ -243,12 +234,9 @@ class _Total:
             empty = np.zeros((0, 1 + quantity.size), np.int64)
             tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
             rows = np.concatenate([values_of(table, order=dtype) for table in tables])
-            labels = np.concatenate([labels_of(table, order=dtype) for table in tables])
-            counts = [len(table) for table in tables]
-            heads = {name: np.repeat(own, counts) for name, own in heads.items()}
-            heads["label"] = labels
+            labels = [labels_of(table, order=dtype) for table in tables]
         result = quantity.result(quantity.thresholds, quantity.curves(rows))
-        return stack.curves(result, heads)
+        return stack.curves(result, labels)
 
 
 class _JoinedTotal(_Total):

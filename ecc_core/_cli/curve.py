@@ -3,7 +3,6 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import Curves, add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
@@ -47,12 +45,16 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
     outputs.check_curves(arguments, paths, printed=True)
-    found: list[Curves] = []
+    found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
     lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(paths)) as start:
         if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
-            arguments.range = _common_range(paths, lengths, arguments)
+            ends: list[Any] = []
+            for path in paths:  # each of which is read for it
+                with blame(path), redirect_stderr(StringIO()):  # what there is to say is said later
+                    ends += range_of(_read(path, lengths, arguments)) or ()
+            arguments.range = (min(ends), max(ends)) if ends else None
         for path in paths:
             start(f"reading {Path(path).name}")
             stack = _read(path, lengths, arguments)
@@ -63,8 +65,8 @@ def run(arguments: Namespace) -> None:
             found.append(curves)
             facts.append(stack.facts | stack.described(curves))
             del stack  # before the next one is read
-    columns = columns_of(found)
-    add_facts(columns, arguments, lengths.unit)
+    columns = outputs.columns_of(found)
+    outputs.add_facts(columns, arguments, lengths.unit)
     metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)
@@ -72,7 +74,7 @@ def run(arguments: Namespace) -> None:
         sys.stdout.write(json_of(columns, metadata))
     else:
         write_csv(sys.stdout, columns)
-    plot(found, arguments, lengths.unit)
+    outputs.plot(found, arguments, lengths.unit)
 
 
 def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
@@ -80,19 +82,7 @@ def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
     return held(open_stack(path, lengths, arguments, whole=True))
 
 
-def _common_range(
-    paths: Sequence[str], lengths: Lengths, arguments: Namespace
-) -> tuple[float, float] | None:
-    """Return the finite minimum and maximum of several images, each of which is read for it."""
-    found = []
-    for path in paths:
-        with blame(path), redirect_stderr(StringIO()):  # what there is to say is said later
-            found.append(range_of(_read(path, lengths, arguments)))
-    ends = [bounds for bounds in found if bounds]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-
-
-def _curves(stack: Stack) -> Curves:
+def _curves(stack: Stack) -> outputs.Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks, arguments = stack.blocks, stack.arguments
     plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1

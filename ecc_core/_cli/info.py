@@ -58,11 +58,9 @@ def _plate(path: str) -> dict[str, Any]:
     with blame(path):
         images = images_of_plate(path)
     wells: dict[str, list[str]] = {}
-    plate = ""
     for field, place in images.items():
-        plate = place["plate"]
         wells.setdefault(place["well"], []).append(field)
-    return {"plate": plate, "wells": wells} if images else {}
+    return {"plate": next(iter(images.values()))["plate"], "wells": wells} if images else {}
 
 
 def _facts(path: str, arguments: Namespace) -> dict[str, Any]:

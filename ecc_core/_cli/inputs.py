@@ -136,7 +136,7 @@ class Calibration(NamedTuple):
 
     spacing: float | list[float] | None = None  # None if neither the file nor an option gives it
     unit: str = ""  # "" if unknown
-    note: str = ""  # what to say of it
+    note: str = ""  # what to say of it, before the path of the image
 
 
 class Lengths:
@@ -178,7 +178,14 @@ class Lengths:
                 f"{path}: its lengths are in {names[0]}, those of {self.first[0]} in {names[1]}, "
                 "but a table has one unit: give --unit, or --spacing"
             )
-        return Calibration(spacing, unit, _note(image, spacing, unit))
+        words = f" {unit}" if unit else " (unknown unit)"
+        if spacing is not None:
+            note = ",".join(map(str, spacing)) + f"{words}, from"
+        else:
+            there = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
+            known = f"only {there} {image.unit}".rstrip() if there else "none"
+            note = f"1{words}, as {known} is given by"
+        return Calibration(spacing, unit, note)
 
     def keep(self, path: str, found: Calibration | None) -> None:
         """Note that the table contains an image, and say its calibration if that is new."""
@@ -188,15 +195,6 @@ class Lengths:
         if found.note and found.note not in self.said:
             sys.stderr.write(f"ecc: spacing {found.note} {path}\n")
         self.said.add(found.note)
-
-
-def _note(image: StoredImage, spacing: list[float] | None, unit: str) -> str:
-    """Return what to say of the calibration of an image; its path follows."""
-    words = f" {unit}" if unit else " (unknown unit)"
-    if spacing is not None:
-        return ",".join(map(str, spacing)) + f"{words}, from"
-    there = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
-    return f"1{words}, as {f'only {there} {image.unit}'.rstrip() if there else 'none'} is given by"
 
 
 def select_input(path: str, arguments: Namespace, rule: str = "") -> View:

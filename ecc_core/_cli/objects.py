@@ -55,16 +55,10 @@ def run(arguments: Namespace) -> None:
     view, image, mask, _ = read_single(path, ONE, Lengths(arguments), arguments)
     axes = view.axes
     with blame(path):
-        found = persistent_regions(
-            image,
-            arguments.persistence,
-            threshold=None if arguments.threshold is None else arguments.threshold[0],
-            connectivity=arguments.connectivity,
-            superlevel=arguments.superlevel,
-            mask=mask,
-            nan=arguments.nan,
-            boundary=arguments.boundary,
-        )
+        names = ("connectivity", "superlevel", "nan", "boundary")
+        given = {name: getattr(arguments, name) for name in names}
+        given["threshold"] = None if arguments.threshold is None else arguments.threshold[0]
+        found = persistent_regions(image, arguments.persistence, mask=mask, **given)
     if arguments.out:
         write_labels(arguments.out, found.labels, axes)
     columns = _columns(found, axes, view.start)

@@ -5,7 +5,6 @@ from argparse import ArgumentParser, Namespace
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.curve_table import add_facts, columns_of, plot
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths
 from ecc_core._io.parts import Parts
@@ -51,11 +50,11 @@ def run(arguments: Namespace) -> None:
             parts.clear()
         with blame(path):
             curves = curves_of(stack, at, parts.folder)
-        columns = columns_of([curves], stack.view.axes[: -stack.view.ndim].lower())
+        columns = outputs.columns_of([curves], stack.view.axes[: -stack.view.ndim].lower())
         del columns["input"]
-        add_facts(columns, arguments, stack.unit or "")
+        outputs.add_facts(columns, arguments, stack.unit or "")
         settings = outputs.settings_of(arguments, thresholds=curves.thresholds)
         metadata = outputs.metadata_of(settings, inputs=[stack.facts], **stack.described(curves))
         write_table(arguments.out, columns, metadata=metadata)
-        plot([curves], arguments, stack.unit)
+        outputs.plot([curves], arguments, stack.unit)
         parts.clear()

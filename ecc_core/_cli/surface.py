@@ -17,36 +17,28 @@ DESCRIPTION = (
     "Compute the Euler characteristic of the points that are below a threshold in both of two "
     "images, for all pairs of thresholds. The table has one row for each pair."
 )
+SIDES = ("first", "second")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("first", metavar="FIRST", help="first image")
-    parser.add_argument(
-        "second", metavar="SECOND", help="second image of the same shape; may be the same file"
-    )
-    options.add_selection(parser).add_argument(
-        "--second-channel",
-        type=channel,
-        metavar="C",
-        help="channel of the second image (default: as --channel)",
-    )
+    second = "second image of the same shape; may be the same file"
+    parser.add_argument("second", metavar="SECOND", help=second)
+    selection = options.add_selection(parser)
+    of_second = "channel of the second image (default: as --channel)"
+    selection.add_argument("--second-channel", type=channel, metavar="C", help=of_second)
     suffixes = ", ".join(RESULT_SUFFIXES)
     options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot")
-    for which in ("first", "second"):
+    for which in SIDES:
         image = f"{which} image: "
         number: dict[str, Any] = {"default": 64, "metavar": "64|a,b,c"}
         options.add(parser, "--thresholds", of=f"-{which}", before=image, **number)
         usual = " (default: that of its values)"
         options.add(parser, "--range", of=f"-{which}", before=image, after=usual)
     options.add(parser, "--connectivity")
-    options.add(
-        parser,
-        "--superlevel",
-        action="store",
-        choices=("first", "second", "both"),
-        after=", of the first image, the second or both",
-    )
+    sides: dict[str, Any] = {"action": "store", "choices": (*SIDES, "both")}
+    options.add(parser, "--superlevel", after=", of the first image, the second or both", **sides)
     options.add(parser, "--nan")
 
 
@@ -60,23 +52,15 @@ def run(arguments: Namespace) -> None:
         arguments.channel = arguments.second_channel
     other = select_input(arguments.second, arguments, rule)
     second = other.read_all()
-    flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
+    flags = tuple(arguments.superlevel in (which, "both") for which in SIDES)
     with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:
             name = f"the image {arguments.second}"
             check_place(name, other.affine, one.affine, one.lengths)
-        surface = euler_surface(
-            first,
-            second,
-            arguments.thresholds_first,
-            arguments.thresholds_second,
-            range_first=arguments.range_first,
-            range_second=arguments.range_second,
-            connectivity=arguments.connectivity,
-            superlevel=(flags[0], flags[1]),
-            nan=arguments.nan,
-            axis=range(first.ndim),
-        )
+        both = (f"{name}_{which}" for name in ("thresholds", "range") for which in SIDES)
+        given = {name: getattr(arguments, name) for name in (*both, "connectivity", "nan")}
+        given |= {"superlevel": (flags[0], flags[1]), "axis": range(first.ndim)}
+        surface = euler_surface(first, second, **given)
     if arguments.out:
         names = [printable(path) for path in paths]
         write_result(arguments.out, surface, metadata={"images": names})

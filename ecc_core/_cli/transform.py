@@ -17,12 +17,7 @@ from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
-from ecc_core.transforms import (
-    EulerTransform,
-    RegionTransforms,
-    euler_transform,
-    region_transforms,
-)
+from ecc_core.transforms import EulerTransform, RegionTransforms, euler_transform, region_transforms
 
 MOST_PANELS = 12
 ONE = "a transform is of one image"
@@ -39,36 +34,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs")
     options.add(options.add_selection(parser), "--mask", "--smooth")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--labels",
-        action="store_true",
-        help="the image is a label image: compute one transform for each label",
-    )
-    kind.add_argument(
-        "--weighted", action="store_true", help="use the values of the image as weights"
-    )
+    labels = "the image is a label image: compute one transform for each label"
+    kind.add_argument("--labels", action="store_true", help=labels)
+    weighted = "use the values of the image as weights"
+    kind.add_argument("--weighted", action="store_true", help=weighted)
     options.add(kind, "--threshold", help="the shape is the points whose value is at least T")
     suffixes = ", ".join(RESULT_SUFFIXES)
     options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
     options.add(parser, "--plot", after=f"; the first {MOST_PANELS} labels with --labels")
     for name, count in {"directions": 64, "heights": 128}.items():
-        parser.add_argument(
-            f"--{name}",
-            type=positive,
-            default=count,
-            metavar="N",
-            help=f"number of {name} (default: {count})",
-        )
+        number = f"number of {name} (default: {count})"
+        parser.add_argument(f"--{name}", type=positive, default=count, metavar="N", help=number)
     heights = (
         "range of the heights (default: plus and minus half the diagonal of the image, or of the "
         "bounding box of the largest label)"
     )
     options.add(parser, "--range", help=heights)
-    parser.add_argument(
-        "--normalize",
-        choices=("radius",),
-        help="with --labels: divide heights by the radius of each label",
-    )
+    radius = "with --labels: divide heights by the radius of each label"
+    parser.add_argument("--normalize", choices=("radius",), help=radius)
     options.add(parser, "--connectivity", "--spacing", "--unit")
     reason = "a transform counts the cells of a shape at all heights of all directions"
     options.refuse(parser, reason, "--thresholds", "--direction", "--betti")
@@ -88,13 +71,8 @@ def run(arguments: Namespace) -> None:
     view, image, mask, found = read_single(path, ONE, lengths, arguments, always=True)
     with blame(path):
         shape = _shape(image, mask, arguments)
-        common = {
-            "directions": arguments.directions,
-            "heights": arguments.heights,
-            "range": arguments.range,
-            "connectivity": arguments.connectivity,
-            "spacing": found.spacing,
-        }
+        names = ("directions", "heights", "range", "connectivity")
+        common = {name: getattr(arguments, name) for name in names} | {"spacing": found.spacing}
         result: EulerTransform | RegionTransforms = (
             region_transforms(shape, normalize=arguments.normalize, **common)
             if arguments.labels

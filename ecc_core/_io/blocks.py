@@ -66,12 +66,9 @@ class Smoothing(NamedTuple):
         ndimage.gaussian_filter(
             values, self.sigma, output=values, mode="reflect", truncate=TRUNCATE, axes=spatial
         )
-        smooth: Array = values[
-            tuple(
-                slice(part.start - start, part.stop - start)
-                for part, (start, _) in zip(box, spans, strict=True)
-            )
-        ]
+        pairs = zip(box, (start for start, _ in spans), strict=True)
+        inner = tuple(slice(part.start - start, part.stop - start) for part, start in pairs)
+        smooth: Array = values[inner]
         return smooth
 
     def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:

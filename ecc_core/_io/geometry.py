@@ -108,14 +108,6 @@ class Affine:
         shifts = [i * self.steps[axis] for axis, i in start.items() if axis in self.steps]
         return replace(self, origin=self.origin + sum(shifts))
 
-    def in_unit(self, unit: str) -> Self:
-        """Return the affine in another unit, if both units are known."""
-        if not {self.unit, unit} <= UNITS.keys():
-            return self
-        factor = UNITS[self.unit][0] / UNITS[unit][0]
-        steps = {axis: factor * step for axis, step in self.steps.items()}
-        return replace(self, steps=steps, origin=factor * self.origin, unit=unit)
-
 
 def check_place(
     name: str, region: Affine | None, image: Affine | None, shape: Mapping[str, int]
@@ -127,7 +119,11 @@ def check_place(
     if region is None or image is None:
         return
     lengths = {axis: shape[axis] for axis in "ZYX" if axis in shape}
-    how = _displacement(image, region.in_unit(image.unit), lengths)
+    if {region.unit, image.unit} <= UNITS.keys():
+        factor = UNITS[region.unit][0] / UNITS[image.unit][0]
+        steps = {axis: factor * step for axis, step in region.steps.items()}
+        region = replace(region, steps=steps, origin=factor * region.origin)
+    how = _displacement(image, region, lengths)
     if how:
         raise ValueError(f"{name} must lie where the image does, but its header says it is {how}")
 

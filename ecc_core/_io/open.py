@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ecc_core._io.readers import (
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, rows_of
+from ecc_core._io.stored import Array, Box, Lazy, Opened, Request, StoredImage, rows_of
 from ecc_core.errors import InputFileError
 
 _FILES: dict[str, Callable[..., Opened]] = {
@@ -184,25 +184,17 @@ def _in_order(opened: Opened) -> Opened:
         return opened
     array, file_of = opened.array, opened.file_of
     ordered, as_stored = itemgetter(*order), itemgetter(*np.argsort(order))
+
+    def read(box: Box) -> Array:
+        values: Array = np.asanyarray(array[as_stored(box)])
+        return values.transpose(order)
+
+    lazy = Lazy(ordered(array.shape), array.dtype, read)
     return replace(
         opened,
-        array=array.transpose(order) if isinstance(array, np.ndarray) else _View(array, order),
+        array=array.transpose(order) if isinstance(array, np.ndarray) else lazy,
         axes="".join(ordered(axes)),
         chunks=ordered(opened.chunks or rows_of(array)),
         parts=opened.parts and ordered(opened.parts),
         file_of=file_of and (lambda chunk: file_of(as_stored(chunk))),
     )
-
-
-class _View:
-    """An array with its axes in another order. Indexing reads only the requested part."""
-
-    def __init__(self, array: Any, order: list[int]) -> None:
-        self.array, self.order = array, order
-        self.shape = tuple(array.shape[i] for i in order)
-        self.dtype = array.dtype
-
-    def __getitem__(self, box: Box) -> Array:
-        parts = dict(zip(self.order, box, strict=True))
-        values: Array = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
-        return values.transpose(self.order)

@@ -37,10 +37,7 @@ Table = dict[str, list[Any]]
 
 
 def write_result(
-    path: str | os.PathLike[str],
-    result: Result[Any],
-    *,
-    metadata: Mapping[str, Any] | None = None,
+    path: str | os.PathLike[str], result: Result[Any], *, metadata: Mapping[str, Any] | None = None
 ) -> None:
     """Write a result, completely or not at all.
 
@@ -60,7 +57,8 @@ def write_result(
     TypeError
         If `result` is not a result of ecc_core.
     ValueError
-        If the suffix is not supported, or the file is a CSV file and the result has no values.
+        If the suffix is not supported, an array holds Python objects, or the file is a CSV file and
+        the result has no values.
     OSError
         If the file cannot be written.
     ImportError
@@ -92,6 +90,9 @@ def write_result(
             "`to_pandas()` as a table)"
         )
     result = result.to_numpy()
+    for name, array in result._asdict().items():
+        if array.dtype.hasobject:  # which NumPy would pickle, and `read_result` never loads
+            raise ValueError(f"{path}: `{name}` must hold numbers, got dtype {array.dtype}")
     described = describe_result(result)
     if path.suffix.lower() == ".npz":
         with atomic_file(path) as file:
@@ -219,10 +220,8 @@ def _from_columns(
 
 
 def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    values = _numbers(column, dtype).reshape(whole)
-    index: list[Any] = [0] * values.ndim
-    index[axis] = slice(None)
-    row: NDArray[Any] = values[tuple(index)]
+    values = np.moveaxis(_numbers(column, dtype).reshape(whole), axis, -1)
+    row: NDArray[Any] = values.reshape(-1, whole[axis])[0]
     return row
 
 
@@ -230,9 +229,8 @@ def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Convert numbers of a table, or their text, directly to a dtype."""
     if dtype.kind == "b":
         return np.array([str(number) in ("True", "1") for number in column], dtype=dtype)
-    if dtype.kind in "iu":
-        return np.array([int(number) for number in column], dtype=dtype)
-    return np.array([float(number) for number in column], dtype=dtype)
+    convert = int if dtype.kind in "iu" else float
+    return np.array([convert(number) for number in column], dtype=dtype)
 
 
 def _read_csv(path: Path) -> tuple[Table, dict[str, Any]]:

@@ -83,6 +83,18 @@ class Opened:
     stamp: Callable[[str], Stamp] = stamp_of_file
 
 
+@dataclass(frozen=True)
+class Lazy:
+    """An array whose boxes are read when it is indexed."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[Box], Array]
+
+    def __getitem__(self, box: Box) -> Array:
+        return self.read(box)
+
+
 class StoredImage:
     """An image in a file or folder. Indexing reads only the requested part.
 
@@ -194,12 +206,9 @@ class StoredImage:
 
     def _chunks_of(self, box: Box) -> Iterator[tuple[int, ...]]:
         """Yield the indices of the stored chunks that overlap a box."""
-        return itertools.product(
-            *(
-                range(part.start // step, -(-part.stop // step))
-                for part, step in zip(box, self.chunks, strict=True)
-            )
-        )
+        pairs = zip(box, self.chunks, strict=True)
+        ranges = (range(part.start // step, -(-part.stop // step)) for part, step in pairs)
+        return itertools.product(*ranges)
 
     @property
     def remote(self) -> bool:

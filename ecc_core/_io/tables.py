@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
 from ecc_core._request.estimator import MEASURES
 from ecc_core.results import STATISTICS, CurveResult
+from ecc_core.results._base import known_by
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -286,6 +287,6 @@ def result_of(
     kind, more = STATISTICS[measure].result, {"minkowski": 1, "components": 2}.get(measure, 0)
     if measure != "euler":
         facts = facts | {"ndim": len(names) - more}
-    known = {field.name for field in fields(kind)}
     array = parts[0] if measure == "euler" else np.stack(parts, axis=-2)
-    return kind(thresholds, array, **{k: v for k, v in facts.items() if k in known})  # type: ignore[no-any-return]
+    result: CurveResult[Any] = kind(thresholds, array, **known_by(kind, facts))
+    return result

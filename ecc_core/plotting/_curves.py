@@ -157,7 +157,7 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     **line
-        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+        Passed to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def plot_minkowski_curves(
     ----------
     curves : MinkowskiCurves, RegionMinkowski or ComponentCurves
     **line
-        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+        Passed to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
 
     Returns
     -------

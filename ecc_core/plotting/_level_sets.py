@@ -100,7 +100,10 @@ def plot_level_sets(
     for frame, panel, t, colour in zip(
         frames[1:], panels[1:], thresholds, THRESHOLD_COLOURS, strict=False
     ):
-        numbers = {neighbours: _value_at(curve, t) for neighbours, curve in curves.items()}
+        numbers = {}
+        for neighbours, curve in curves.items():
+            at, values = map(np.asarray, curve)
+            numbers[neighbours] = int(values[np.searchsorted(at, t, side="right") - 1])
         _draw_set(frame, panel, t, numbers, colour)
         ax.axvline(t, color=colour, linewidth=0.8, zorder=1)
         ax.plot([t] * len(numbers), list(numbers.values()), "o", color=colour, **MARKER_STYLE)
@@ -139,11 +142,6 @@ def _draw_set(
     lines = [f"$\\chi_{{{neighbours}}} = {number}$" for neighbours, number in numbers.items()]
     frame.set_xlabel("\n".join(lines), fontsize=FONT_SIZE, labelpad=2, color=colour)
     frame.spines[:].set(color=colour, linewidth=0.8)
-
-
-def _value_at(curve: Curve, threshold: float) -> int:
-    thresholds, values = (np.asarray(a) for a in curve)
-    return int(values[np.searchsorted(thresholds, threshold, side="right") - 1])
 
 
 def _axes_in_inches(

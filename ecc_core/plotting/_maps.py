@@ -203,8 +203,7 @@ def plot_transform_polar(
 
 
 def plot_transforms(
-    transforms: "Mapping[str, EulerTransform[Any]]",
-    shapes: "Mapping[str, ArrayLike] | None" = None,
+    transforms: "Mapping[str, EulerTransform[Any]]", shapes: "Mapping[str, ArrayLike] | None" = None
 ) -> "Figure":
     """Plot several transforms side by side with a common colour scale.
 

@@ -49,7 +49,7 @@ def plot_persistence(
         Width of the band along the diagonal in which classes last less than that. Default: that of
         persistent regions, otherwise no band.
     **markers
-        Passed on to `matplotlib.axes.Axes.plot`, such as ``color``.
+        Passed to `matplotlib.axes.Axes.plot`, such as ``color``.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def plot_barcode(pairs: DiagramResult[Any], ax: Axes | None = None, **lines: Any
     ax : matplotlib.axes.Axes, optional
         Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
     **lines
-        Passed on to `matplotlib.axes.Axes.hlines`, such as ``linewidth``.
+        Passed to `matplotlib.axes.Axes.hlines`, such as ``linewidth``.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
     ArrayT = TypeVar("ArrayT", bound=Any, default=NDArray[Any])
-    OneT = TypeVar("OneT")
 else:
     from typing import TypeVar
 
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
-    OneT = TypeVar("OneT")
+OneT = TypeVar("OneT")
 
 MOST_DRAWN = 20  # curves in a preview
 MOST_SHOWN = 6  # numbers of an array
@@ -245,9 +244,13 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
         parts = {**self._asdict(), **self.facts, "values": self.values[int(rows[0])]}
-        known = {field.name for field in fields(self._one)}
-        found: OneT = self._one(**{name: part for name, part in parts.items() if name in known})
+        found: OneT = self._one(**known_by(self._one, parts))
         return found
+
+
+def known_by(kind: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the parts that are fields of a type of results."""
+    return {field.name: parts[field.name] for field in fields(kind) if field.name in parts}
 
 
 def summary(array: Any) -> str:

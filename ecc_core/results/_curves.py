@@ -86,8 +86,7 @@ class CurveResult(Result[ArrayT]):
         facts = self.facts
         several = self._functionals
         name = functional or (several[0] if len(several) == 1 else self._quantity)
-        known = {fact: facts.get(fact) for fact in ("ndim", "connectivity", "units")}
-        known = {fact: value for fact, value in known.items() if value is not None}
+        known = {k: facts[k] for k in ("ndim", "connectivity", "units") if facts.get(k) is not None}
         known |= {
             "functional": name,
             "superlevel": agreed_superlevel(self, superlevel),

@@ -15,7 +15,7 @@ from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
-from ecc_core.results._base import ArrayT, Result, plain
+from ecc_core.results._base import ArrayT, Result, known_by, plain
 from ecc_core.results._curves import CurveResult, EulerCurve, RegionCurveResult
 
 
@@ -302,8 +302,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
             order = slice(None, None, -1 if self.superlevel else 1)
             jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
             at, values = at[jumps], values[:, jumps]
-        facts = {name: f for name, f in self.facts.items() if name not in ("dimension", "counts")}
-        return BettiCurves(at, values, **facts)
+        return BettiCurves(at, values, **known_by(BettiCurves, self.facts))
 
     def euler_curve(
         self, thresholds: Thresholds = 256, min_persistence: float = 0

@@ -131,6 +131,24 @@ def test_all_functionals_at_once(tmp_path, say):
     assert plot.stat().st_size > 10_000
 
 
+def test_all_curves_of_components_at_once(tmp_path, say):
+    images = np.random.default_rng(1).integers(0, 9, (8, 12, 12))
+    curves = ecc.component_curves(images, np.arange(9), axis=(1, 2))
+    euler = ecc.euler_curve(images, np.arange(9), axis=(1, 2)).by_name()
+    columns = {k: v.ravel() for k, v in (euler | curves.by_name()).items()}
+    heads = {"group": np.repeat(["a", "b"], 4 * 9), "image": np.repeat(np.arange(8), 9)}
+    path = tmp_path / "t.csv"
+    pd.DataFrame(heads | {"threshold": np.tile(np.arange(9), 8)} | columns).to_csv(
+        path, index=False
+    )
+    text = say("compare", str(path), "--by", "group", "--measure", "all")
+    parts = (curves._replace(values=part, kept=(144,) * 4) for part in np.split(curves.values, 2))
+    test = permutation_test(*parts, functional="all")
+    assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
+    for name in ("points", "largest", "spanning_0", "spanning_1"):
+        assert f"thresholds that differ in {name} " in text
+
+
 @pytest.mark.parametrize("column", ["treatment", "well"])
 def test_empty_cells(table, refuse, column):
     frame = pd.read_csv(table)

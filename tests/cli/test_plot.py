@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from oracles.components import betti_numbers
 from skimage.measure import euler_number
 
-from ecc_core._cli import curve_table
 from ecc_core.cli import main
 
 AT = np.array([50, 100, 127, 200])
@@ -22,7 +21,8 @@ Lines = dict[str, list[list[float]]]
 def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that commands write."""
     found: list[Figure] = []
-    monkeypatch.setattr(curve_table, "write_figure", lambda _, figure: found.append(figure))
+    write = "ecc_core._cli.outputs.write_figure"
+    monkeypatch.setattr(write, lambda _, figure: found.append(figure))
     return found
 
 

@@ -84,6 +84,15 @@ def test_lazy_results_and_tensors_are_computed(suffix, tmp_path):
         assert read_result(path) == ecc.euler_curve(IMAGE, [1, 3])
 
 
+@pytest.mark.parametrize("suffix", RESULT_SUFFIXES)
+def test_python_objects_are_refused(suffix, tmp_path):
+    path = tmp_path / f"objects{suffix}"
+    curve = ecc.EulerCurve(np.array([0, 1], object), np.array([1, 2]))
+    with pytest.raises(ValueError, match="`thresholds` must hold numbers, got dtype object"):
+        write_result(path, curve)
+    assert not path.exists()
+
+
 def test_tables_are_readable_by_others(tmp_path):
     curve = RESULTS["curve"]
     write_result(tmp_path / "c.csv", curve)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.geometry import Affine, Distances, calibrated
 from ecc_core._io.limits import check_held
-from ecc_core._io.stored import Array, Box, Opened, Request, unnamed_axes
+from ecc_core._io.stored import Array, Box, Lazy, Opened, Request, unnamed_axes
 from ecc_core._optional import import_optional
 
 MRC_SUFFIXES = tuple(
@@ -58,8 +58,14 @@ def open_nifti(path: Path, _request: Request) -> Opened:
             values = _filled(_gunzipped(stream), path, shape, stored.dtype, exact=False)
         else:
             values = stored.get_unscaled().T
-    scaled = (stored.slope, stored.inter) != (1, 0)
-    array: Any = _Scaled(nibabel, values, stored.slope, stored.inter) if scaled else values
+    array: Any = values
+    if (stored.slope, stored.inter) != (1, 0):  # values are floats then
+
+        def read(box: Box) -> Array:
+            scale = nibabel.volumeutils.apply_read_scaling
+            return np.asarray(scale(values[box], stored.slope, stored.inter))
+
+        array = Lazy(values.shape, read((slice(0, 1),) * values.ndim).dtype, read)
     # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components
     axes = "XYZTC"[: len(array.shape)][::-1]
     steps = dict(zip("XYZ", image.header.get_zooms(), strict=False))
@@ -105,19 +111,6 @@ def _filled(
     return values
 
 
-class _Scaled:
-    """Values of a NIfTI file whose header has a slope or an intercept; they are floats."""
-
-    def __init__(self, nibabel: Any, values: Array, slope: float, intercept: float) -> None:
-        self.values, self.shape = values, values.shape
-        self.scale = slope, intercept
-        self.apply = nibabel.volumeutils.apply_read_scaling
-        self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
-
-    def __getitem__(self, box: Box) -> Array:
-        return np.asarray(self.apply(self.values[box], *self.scale))
-
-
 def open_nrrd(path: Path, _: Request) -> Opened:
     """Open an NRRD file with an attached header. It is read completely."""
     nrrd = import_optional("nrrd", extra="nrrd", purpose="reading NRRD files")
@@ -146,11 +139,10 @@ def open_nrrd(path: Path, _: Request) -> Opened:
 def _nrrd_geometry(header: Any, axes: str) -> tuple[Distances, Affine | None]:
     """Return the distances along axes, their unit, and the places of points."""
     if "space directions" not in header:
-        steps = np.asarray(header.get("spacings", ()), np.float64)
         units = [unit.strip('"') for unit in header.get("units", ())]
         named = dict(zip(reversed(axes), units, strict=False))
-        pairs = dict(zip(reversed(axes), steps.tolist(), strict=False))
-        return calibrated(pairs, named), None
+        steps = dict(zip(reversed(axes), header.get("spacings", ()), strict=False))
+        return calibrated(steps, named), None
     rows = dict(zip(reversed(axes), header["space directions"], strict=False))
     vectors = {
         axis: np.asarray(row, np.float64)
@@ -216,10 +208,16 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     if header.get("CompressedData") == "True":
         values = _filled(_inflated(file, start), file, shape, dtype)
     else:
-        values = _mapped(file, start, shape, dtype)
+        size, there = math.prod(shape) * dtype.itemsize, file.stat().st_size
+        if start == -1:  # the values end with the file
+            start = max(0, there - size)
+        check_held(size, there - start, 1)
+        if size < there - start:
+            raise ValueError(f"damaged: {there - start - size} bytes follow the values")
+        values = np.memmap(file, dtype, "r", start, shape)
     distances, affine = _metaimage_geometry(header)
-    files = list(dict.fromkeys((str(path), str(file))))
-    return Opened(values, axes, distances=distances, affine=affine, described=files)
+    files = dict.fromkeys((str(path), str(file)))
+    return Opened(values, axes, distances=distances, affine=affine, described=[*files])
 
 
 def _metaimage_header(stream: IO[bytes]) -> Header:
@@ -246,16 +244,6 @@ def _neighbour(path: Path, name: str) -> Path:
     if not (file := path.with_name(name)).is_file():
         raise ValueError(f"its values are in {name}, which is missing")
     return file
-
-
-def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    size, there = math.prod(shape) * dtype.itemsize, path.stat().st_size
-    if start == -1:  # the values end with the file
-        start = max(0, there - size)
-    check_held(size, there - start, 1)
-    if size < there - start:
-        raise ValueError(f"damaged: {there - start - size} bytes follow the values")
-    return np.memmap(path, dtype, "r", start, shape)
 
 
 def _inflated(path: Path, start: int) -> Iterator[bytes]:

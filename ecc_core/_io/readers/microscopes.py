@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.geometry import calibrated
-from ecc_core._io.stored import Array, Box, Opened, Request
+from ecc_core._io.stored import Array, Box, Lazy, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".czi", ".nd2", ".lif")
@@ -28,19 +28,23 @@ def open_microscope(path: Path, request: Request) -> Opened:
     purpose = f"reading {kind.upper()} files"
     reader = import_optional(f"bioio_{kind}", extra=kind, purpose=purpose).Reader
     {"czi": _check_czi, "lif": _check_lif, "nd2": _check_nd2}[kind](path)
-    planes = {} if kind == "nd2" else {"chunk_dims": ["Y", "X"]}
+    chunks = {} if kind == "nd2" else {"chunk_dims": ["Y", "X"]}
     bioio = import_optional("bioio", extra=kind, purpose=purpose)
-    image = bioio.BioImage(path, reader=reader, **planes)
+    image = bioio.BioImage(path, reader=reader, **chunks)
     image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
     lengths = dict(zip(image.dims.order, image.shape, strict=True))
     axes = "".join(a for a, n in lengths.items() if a in "YX" or n > 1)
-    array = _Planes(image.get_image_dask_data(axes))
+    planes = image.get_image_dask_data(axes)
+
+    def read(box: Box) -> Array:
+        return np.asarray(planes[box].compute(scheduler="synchronous"))
+
     return Opened(
-        array,
+        Lazy(planes.shape, planes.dtype, read),
         axes,
-        array.chunks,
+        tuple(max(1, lengths[0]) for lengths in planes.chunks),
         distances=calibrated(steps, "um"),
         channels=image.channel_names or (),
         series=len(image.scenes),
@@ -104,14 +108,3 @@ def _nd2_chunk(stream: Any, place: int) -> tuple[bytes, int]:
     if magic != ND2_MAGIC or stream.tell() + length > os.fstat(stream.fileno()).st_size:
         raise ValueError("truncated or damaged")
     return name, length
-
-
-class _Planes:
-    """A dask array that is computed when it is indexed."""
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self.chunks = tuple(max(1, lengths[0]) for lengths in array.chunks)
-
-    def __getitem__(self, box: Box) -> Array:
-        return np.asarray(self.array[box].compute(scheduler="synchronous"))

@@ -36,14 +36,13 @@ def open_picture(path: Path, _: Request) -> Opened:
             if getattr(image, "n_frames", 1) > 1:
                 raise ValueError(f"animated {image.format} is not supported")
             check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
-            notes = [CMYK] * (image.mode == "CMYK")
+            mode = image.mode
+            notes = [CMYK] * (mode == "CMYK")
             notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
         if deep:  # of which Pillow silently keeps the upper 8 bits
             codecs = import_optional("imagecodecs", **EXTRA)
             return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
-        with imageio.imopen(path, "r", plugin="pillow") as file:
-            values = file.read(index=0)
-            mode = file.metadata(index=0)["mode"]
+        values = imageio.imread(path, plugin="pillow", index=0)
     except (OSError, SyntaxError) as error:
         kind = path.suffix[1:].upper()
         raise ValueError(f"not a {kind} image, or truncated: {error}") from error

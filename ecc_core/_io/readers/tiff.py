@@ -53,6 +53,10 @@ def open_tiff(path: Path, request: Request) -> Opened:
         tiff.close()
         raise
     weakref.finalize(array, tiff.close)
+    keyframe = series.keyframe  # whose values are always as stored
+    notes = [NOTES[keyframe.photometric.name]] if keyframe.photometric.name in NOTES else []
+    orientation = keyframe.tags.get("Orientation")
+    notes += orientation_notes(1 if orientation is None else int(orientation.value))
     letters = list(level.axes.replace("S", samples))
     for i in reversed(range(len(letters))):  # the last unnamed axis or axis of pages is Z
         if letters[i] in "QI":
@@ -66,7 +70,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         series=len(tiff.series),
         levels=len(series.levels),
         channels=_channels(tiff, number),
-        notes=_notes(series.keyframe),
+        notes=notes,
     )
 
 
@@ -76,13 +80,6 @@ def _channels(tiff: Any, number: int) -> list[str]:
     found = re.findall(r"<(?:\w+:)?Channel\b[^>]*>", images[number]) if number < len(images) else []
     names = [re.search(r'\bName\s*=\s*"([^"]*)"', text) for text in found]
     return [unescape(name[1]) for name in names if name]
-
-
-def _notes(page: Any) -> list[str]:
-    """Return what the values of a page mean, if it is not usual; they are always as stored."""
-    notes = [NOTES[page.photometric.name]] if page.photometric.name in NOTES else []
-    orientation = page.tags.get("Orientation")
-    return notes + orientation_notes(1 if orientation is None else int(orientation.value))
 
 
 class _Series:

@@ -144,10 +144,8 @@ def _is_array(metadata: Metadata) -> bool:
 
 
 def _attributes(metadata: Metadata) -> Metadata:
-    if "zarr.json" in metadata:
-        attributes = metadata["zarr.json"].get("attributes", {})
-    else:
-        attributes = metadata.get(".zattrs", {})
+    described = metadata.get("zarr.json", {"attributes": metadata.get(".zattrs", {})})
+    attributes = described.get("attributes", {})
     found: Metadata = attributes.get("ome", attributes)
     return found
 
