@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,13 @@ import mrcfile
 import nibabel
 import nrrd
 import numpy as np
+import pyarrow.parquet as parquet
 import pydicom
 import pytest
 import SimpleITK
 import zarr
 from PIL import Image
+from pyarrow.csv import read_csv
 
 import ecc_core as ecc
 from ecc_core.errors import InputFileError
@@ -40,6 +43,14 @@ def rows_of(table: Path | str) -> list[dict[str, str]]:
     """The rows of a CSV table, of a file or as printed."""
     text = table if isinstance(table, str) else table.read_text()
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def columns_of(table: Path) -> dict[str, list[Any]]:
+    """The columns of a table in a file of any type."""
+    if table.suffix == ".json":
+        return json.loads(table.read_text())["columns"]
+    read = parquet.read_table if table.suffix == ".parquet" else read_csv
+    return read(table).to_pydict()
 
 
 def columns(table: Path) -> dict[str, list[float]]:

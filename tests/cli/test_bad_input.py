@@ -16,19 +16,20 @@ class TestBadInput:
         )
 
     @pytest.mark.parametrize(
-        ("array", "words"),
+        ("command", "array", "words"),
         [
-            (np.float64(3), "shape ()"),
-            (np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
-            (np.zeros((0, 5)), "--range"),
-            (np.full((3, 3), np.nan), "NaN"),
-            (np.zeros((3, 3), complex), "complex128"),
-            (np.full((3, 3), "a"), "<U1"),
+            ("curve", np.float64(3), "shape ()"),
+            ("curve", np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
+            ("curve", np.zeros((0, 5)), "--range"),
+            ("curve", np.full((3, 3), np.nan), "NaN"),
+            ("curve", np.zeros((3, 3), complex), "complex128"),
+            ("stack", np.zeros((3, 3), complex), "boolean, integer or real floating dtype"),
+            ("curve", np.full((3, 3), "a"), "<U1"),
         ],
     )
-    def test_arrays_without_a_curve(self, refuse, tmp_path, array, words):
+    def test_arrays_without_a_curve(self, refuse, tmp_path, command, array, words):
         np.save(tmp_path / "a.npy", array)
-        message = refuse("curve", tmp_path / "a.npy")
+        message = refuse(command, tmp_path / "a.npy", "--out", tmp_path / "out.csv")
         assert message.startswith(f"ecc: error: {tmp_path / 'a.npy'}: ")
         assert words in message
 

@@ -18,6 +18,7 @@ from scipy.ndimage import gaussian_filter, label
 from skimage.measure import euler_number
 from topology_helpers import alive, intervals
 
+import ecc_core as ecc
 from ecc_core.cli import main
 
 AT = [90.0, 110.0, 125.5, 140.0]
@@ -239,6 +240,21 @@ class TestMasks:
         assert columns(command, path, *flags)["euler_number"] == expected
 
     @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("labelled", [False, True])
+    def test_nan(self, columns, tmp_path, capsys, command, labelled):
+        image, labels = noise(20, 22).astype(np.float32), noise(20, 22, seed=1) // 100
+        image[3:7, 4:9] = np.nan
+        path = write(tmp_path / "a.zarr", image, 8)
+        np.save(tmp_path / "labels.npy", labels)
+        flags = ["--labels", str(tmp_path / "labels.npy")] if labelled else []
+        out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
+        assert main([command, path, *flags, *out]) in (1, 2)
+        assert "NaN" in capsys.readouterr().err
+        regions = [labels == 1, labels == 2] if labelled else [True]
+        found = columns(command, path, *flags, "--nan", "omit")
+        assert found["euler_number"] == [euler(image, inside) for inside in regions]
+
+    @pytest.mark.parametrize("command", COMMANDS)
     def test_resuming_knows_the_mask(self, columns, tmp_path, command):
         image = noise(20, 20)
         path = write(tmp_path / "a.zarr", image, 8)
@@ -357,13 +373,15 @@ class TestMeasures:
         image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
         path = write(tmp_path / "a.zarr", image, 8)
         np.save(tmp_path / "l.npy", labels)
-        flags = ["--labels", tmp_path / "l.npy", "--betti", "--minkowski", "exact"]
+        flags = ["--labels", tmp_path / "l.npy", "--betti", "--minkowski", "crofton-4"]
         found = columns(command, path, *flags)
         regions = [labels == 1, labels == 2]
         assert found["b0"] == [components(image, inside) for inside in regions]
         assert found["euler_number"] == [euler(image, inside) for inside in regions]
         areas = [[np.count_nonzero((image <= t) & inside) for t in AT] for inside in regions]
         assert found["area"] == areas
+        known = ecc.region_minkowski(image, labels.astype(int), AT, estimator="crofton-4")
+        np.testing.assert_array_equal(found["perimeter"], known.perimeter)
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_periodic_betti_numbers(self, columns, tmp_path, command):

@@ -23,10 +23,6 @@ class TestCurve:
         assert len(rows) == 256
         assert_rows_are(rows, ecc.euler_curve(image), image_file)
 
-    def test_signal(self, run, tmp_path):
-        np.save(tmp_path / "a.npy", noise(50))
-        assert_rows_are(run(tmp_path / "a.npy"), ecc.euler_curve(noise(50)), tmp_path / "a.npy")
-
     @pytest.mark.parametrize(
         ("text", "thresholds"),
         [
@@ -61,26 +57,6 @@ class TestCurve:
         rows = run(image_file, "--thresholds", 5, "--range", text)
         assert_rows_are(rows, expected, image_file)
         assert rows == run(image_file, "--thresholds=5", f"--range={text}")
-
-    @pytest.mark.parametrize("connectivity", [1, 2])
-    @pytest.mark.parametrize("superlevel", [False, True])
-    def test_connectivity_and_superlevel(self, run, image_file, image, connectivity, superlevel):
-        flags = ["--connectivity", connectivity, *(["--superlevel"] if superlevel else [])]
-        expected = ecc.euler_curve(image, connectivity=connectivity, superlevel=superlevel)
-        assert_rows_are(run(image_file, *flags), expected, image_file)
-
-    @pytest.mark.parametrize("labelled", [False, True])
-    def test_nan(self, run, refuse, tmp_path, labelled):
-        image = noise(12, 9).astype(np.float32)
-        image[3, 4] = image[0, 0] = np.nan
-        np.save(tmp_path / "a.npy", image)
-        labels = np.ones(image.shape, np.uint8)
-        np.save(tmp_path / "labels.npy", labels)
-        flags = [tmp_path / "a.npy", "--thresholds", "0,99,255"]
-        flags += ["--labels", tmp_path / "labels.npy"] if labelled else []
-        assert "NaN" in refuse("curve", *flags)
-        expected = ecc.euler_curve(image, [0, 99, 255], nan="omit")
-        assert_rows_are(run(*flags, "--nan", "omit"), expected, tmp_path / "a.npy")
 
     def test_smooth_a_window(self, run, image, tmp_path):
         """What lies beyond a window is unknown: as for a closed image, its reflection."""

@@ -1,16 +1,13 @@
 """Columns of Betti numbers and Minkowski functionals beside the Euler characteristic."""
 
-import json
 import re
-from itertools import pairwise
+from itertools import chain, pairwise, product
 
 import imageio.v3 as imageio
 import numpy as np
-import pyarrow.parquet as parquet
 import pytest
 import tifffile
-from io_helpers import rows_of
-from pyarrow.csv import read_csv
+from io_helpers import columns_of, rows_of
 from skimage.measure import euler_number
 
 import ecc_core as ecc
@@ -29,15 +26,12 @@ def files(tmp_path):
     return list(zip(map(str, paths), (image, volume), strict=True))
 
 
-def printed(capsys, *arguments):
-    assert main(["curve", *arguments, "--thresholds", "9"]) == 0
-    return rows_of(capsys.readouterr().out)
-
-
+AT = [60, 120, 180]
 BETTI = ["b0", "b1", "b2"]
 FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
 
 
+@pytest.mark.parametrize("command", ["curve", "batch"])
 @pytest.mark.parametrize(
     ("flags", "measures", "facts"),
     [
@@ -49,37 +43,31 @@ FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
         ),
     ],
 )
-def test_columns(files, capsys, flags, measures, facts):
-    rows = printed(capsys, *(name for name, _ in files), *flags)
-    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, *facts]
-    every = [image for _, image in files]
-    options = {"range": (min(map(np.min, every)), max(map(np.max, every)))}
-    for name, image in files:
-        found = [row for row in rows if row["input"] == name]
+def test_columns(files, tmp_path, command, flags, measures, facts):
+    """What an image of two axes does not have is 0 or NaN."""
+    out, at = tmp_path / "t.csv", ",".join(map(str, AT))
+    inputs = [name for name, _ in files]
+    assert main([command, *inputs, *flags, "--thresholds", at, "--out", str(out)]) == 0
+    rows, names = rows_of(out), ["euler_number", *measures]
+    wide = {name: [f"{name} {t}".removeprefix("euler_number ") for t in AT] for name in names}
+    if command == "curve":
+        assert list(rows[0]) == ["input", "threshold", *names, *facts]
+    else:
+        assert list(rows[0]) == ["input", *facts, *chain(*wide.values())]
+    for path, image in files:
+        own = [row for row in rows if row["input"] == path]
         if measures is BETTI:
-            curves = ecc.betti_curves(image, 9, connectivity=1, **options)
-            missing, known = 0, dict(zip(BETTI, curves.values, strict=False))
+            curves, missing = ecc.betti_curves(image, AT, connectivity=1), 0
+            known = dict(zip(BETTI, curves.values, strict=False))
         else:
-            options |= {"boundary": "half-open", "spacing": 2}
-            curves = ecc.minkowski_curves(image, 9, **options)
+            curves = ecc.minkowski_curves(image, AT, boundary="half-open", spacing=2)
             missing, known = np.nan, dict(zip(curves.measures, curves.values, strict=True))
-        assert [int(row["euler_number"]) for row in found] == curves.euler.tolist()
-        for measure in measures:
-            numbers = [float(row[measure]) for row in found]
-            np.testing.assert_array_equal(numbers, known.get(measure, np.full(9, missing)))
-
-
-def test_labels_and_estimators(files, capsys, tmp_path):
-    name, image = files[0]
-    labels = np.repeat([1, 3], 6)[:, None] * np.ones(9, np.uint8)
-    imageio.imwrite(tmp_path / "labels.png", labels.astype(np.uint8))
-    rows = printed(
-        capsys, name, "--minkowski", "crofton-4", "--labels", str(tmp_path / "labels.png")
-    )
-    regions = ecc.region_minkowski(image, labels.astype(np.uint8), 9, estimator="crofton-4")
-    for label in (1, 3):
-        numbers = [float(row["perimeter"]) for row in rows if row["label"] == str(label)]
-        np.testing.assert_array_equal(numbers, regions.select(label).perimeter)
+        known["euler_number"] = curves.euler
+        for name in names:
+            places = product(own, [name] if command == "curve" else wide[name])
+            numbers = [float(row[key]) for row, key in places]
+            expected = known.get(name, np.full(len(AT), missing))
+            np.testing.assert_array_equal(numbers, expected)
 
 
 def sides(binary):
@@ -102,11 +90,7 @@ def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix):
         assert len(lines) == (not value)
         if lines:
             assert re.fullmatch("ecc: --minkowski exact: .*crofton-4.*crofton-13.*", lines[0])
-        if suffix == ".json":
-            columns = json.loads(out.read_text())["columns"]
-        else:
-            table = read_csv(out) if suffix == ".csv" else parquet.read_table(out)
-            columns = table.to_pydict()
+        columns = columns_of(out)
         assert columns["estimator"] == [expected]
         (perimeter,) = columns["perimeter 99.0" if command == "batch" else "perimeter"]
         assert (perimeter == sides(image <= 99)) == (expected == "exact")

@@ -91,22 +91,13 @@ def test_objects_over_opposite_sides(tmp_path):
 
 
 def test_filtered_curves(paths, tmp_path):
-    out = str(tmp_path / "c.csv")
-    options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90", "--out", out]
-    assert main(["curve", paths["plane"], *options]) == 0
-    expected = alive([lifetimes(IMAGE[0], 40)], (10, 50, 90))[0]
-    np.testing.assert_array_equal(read(out)["b0"], expected)
-
-
-def test_filtered_curves_of_regions(paths, tmp_path):
+    """Of the image, and of regions."""
     labels = np.repeat([1, 0, 5], [10, 1, 20]) * np.ones((24, 1), np.uint8)
     np.save(tmp_path / "labels.npy", labels)
     out = str(tmp_path / "c.csv")
-    command = ["curve", paths["plane"], "--labels", str(tmp_path / "labels.npy"), "--betti"]
-    options = ["--persistence", "40", "--thresholds", "10,50,90", "--out", out]
-    assert main([*command, *options]) == 0
-    found = read(out)
-    for label in (1, 5):
-        region = np.where(labels == label, IMAGE[0], np.float32(1e9))
-        expected = alive([lifetimes(region, 40)], (10, 50, 90))[0]
-        np.testing.assert_array_equal(found["b0"][found["label"] == label], expected)
+    options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90", "--out", out]
+    regions = [np.where(labels == label, IMAGE[0], np.float32(1e9)) for label in (1, 5)]
+    for flags, images in (([], IMAGE[:1]), (["--labels", str(tmp_path / "labels.npy")], regions)):
+        assert main(["curve", paths["plane"], *options, *flags]) == 0
+        expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
+        np.testing.assert_array_equal(read(out)["b0"], np.concatenate(expected))

@@ -99,6 +99,11 @@ def test_several_images(tmp_path, draw, figures):
     for k, lines in enumerate(found.values()):
         assert lines == [betti(image)[k] for image in arrays]
     assert [text.get_text() for text in figures[-1].legends[0].get_texts()] == ["a.npy", "b.npy"]
+    (tmp_path / "other").mkdir()
+    same = [*saved(tmp_path, arrays[:1]), *saved(tmp_path / "other", arrays[:1])]
+    draw("curve", *same)
+    texts = [text.get_text() for text in figures[-1].legends[0].get_texts()]
+    assert texts == [str(path) for path in same]
     arrays[1] = arrays[1].reshape(1, 9, 11)
     found = draw("curve", *saved(tmp_path, arrays), "--minkowski", "exact")
     assert list(found) == ["area", "perimeter", "volume", "surface", "mean breadth", EULER]

@@ -45,12 +45,6 @@ class TestProcess:
         monkeypatch.setattr("ecc_core._cli.version.installed_version", missing)
         assert package_version.__wrapped__() == "unknown"
 
-    def test_bad_input(self):
-        with command("curve", "none.png") as process:
-            output, errors = process.communicate()
-        assert (process.returncode, output) == (2, "")
-        assert errors == "ecc: error: none.png: no such file or folder\n"
-
     def test_help_is_quick_to_load(self):
         """What makes a start slow is what it imports."""
         heavy = ("numba", "scipy", "matplotlib", "imageio", "tifffile", "pyarrow", "PIL", "tqdm")

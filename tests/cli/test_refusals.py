@@ -1,6 +1,7 @@
 """What the commands refuse, each in one line that says why, before anything is written."""
 
 import shlex
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -91,7 +92,16 @@ OTHERS = [
     ("curve", "INPUT"),
     ("frob", "invalid choice: 'frob'"),
     ("info {out}.png", "no such file or folder"),
+    ("curve none.png --out {out}.txt", "must be one of .csv, .parquet, .json"),
+    ("curve none.png --plot {out}.csv", "must be one of .png, .pdf, .svg"),
+    ("curve none.png --out {out}/c.csv", "there is no folder"),
+    ("curve {plane} none.png --out {out}.csv --plot {out}.png", "none.png: no such file"),
     ("stack {out}.zarr --out {out}.csv", "no such file or folder"),
+    pytest.param(
+        "stack {volume} --out {out}.csv --device cuda",
+        "--device cuda needs cupy: pip install 'napari-ecc[cuda12]'",
+        marks=pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed"),
+    ),
     ("batch {plane} --out {out}.csv --thresholds 5", "--range must be given, so that all images"),
     ("batch {plane} --out {out}.csv --thresholds 1,1", "--thresholds must differ"),
     ("batch {out}*.zarr --out {out}.csv --thresholds 1,", "*.zarr: no such file or folder"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_ome_zarr
+from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_ome_zarr, write_zarr
 
 from ecc_core._io.stored import named_axes
 from ecc_core.io import open_image, read_file, read_image
@@ -119,6 +119,16 @@ class TestZarr:
         zarr.create_array(path, name="0", data=noise(3, 8, 9), overwrite=True, **names)
         assert open_image(path).axes == "ZYX"
 
+    @pytest.mark.parametrize("escape", ["../secret", "/secret", "0/../../secret"])
+    def test_paths_stay_inside(self, tmp_path, escape):
+        write_zarr(tmp_path / "secret", noise(4, 5))
+        path = write_ome_zarr(tmp_path / "a.zarr", [noise(4, 5)], "YX", zarr_format=3)
+        group = zarr.open_group(path)
+        described = group.attrs["ome"]
+        described["multiscales"][0]["datasets"][0]["path"] = escape
+        group.attrs["ome"] = described
+        assert_refused(path, f"the path of level 0 leaves the image: {escape}")
+
 
 class TestHdf5:
     def test_tags_of_ilastik(self, tmp_path):
@@ -142,6 +152,14 @@ class TestHdf5:
             with h5py.File(tmp_path / "a.h5") as file:
                 np.testing.assert_array_equal(file[name][()], image)
             assert_reads(tmp_path / "a.h5" / name, image)
+        assert_refused(tmp_path / "a.h5" / "none", "has no dataset none; datasets: g/d")
+
+    def test_one_of_several_datasets(self, tmp_path):
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file["g/one"], file["two"] = noise(4, 5), "text"
+        words = "must hold one dataset or one be named; datasets: g/one, two"
+        assert_refused(tmp_path / "a.h5", words)
+        assert_refused(tmp_path / "a.h5" / "two", "the dataset two is a single value")
 
     def test_links_that_lead_elsewhere(self, tmp_path):
         write_hdf5(tmp_path / "other.h5", noise(4, 5))

@@ -22,6 +22,10 @@ class TestFormats:
         assert "shape   20 x 17 (YX)" in run("info", path)[1]
         assert run("transform", path, "--threshold", "100")[0] == 0
 
+    def test_signal(self, curves, tmp_path):
+        np.save(tmp_path / "a.npy", noise(50))
+        assert curves(tmp_path / "a.npy") == [curve_at_levels(noise(50))]
+
     @pytest.mark.parametrize("pack", [False, True])
     def test_zarr_in_an_archive(self, curves, tmp_path, pack):
         """At its root, or in a folder there as `zip -r` makes it."""

@@ -28,19 +28,3 @@ def stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         return columns(out)
 
     return table
-
-
-@pytest.fixture
-def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `ecc stack` and return its one-line error."""
-
-    def error(path: Path, *arguments: object) -> str:
-        out = tmp_path / "curve.csv"
-        assert main(["stack", str(path), "--out", str(out), *map(str, arguments)]) == 2
-        assert not out.exists()
-        message = capsys.readouterr().err
-        assert message.startswith("ecc: error: ")
-        assert message.count("\n") == 1
-        return message
-
-    return error

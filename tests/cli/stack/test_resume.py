@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
+from dask_helpers import local_cluster
 from io_helpers import columns, write_zarr
 from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_killed
 
@@ -214,3 +216,36 @@ def test_regions(tmp_path, out, arguments, large):
     table = columns(out)
     assert table["label"] == np.repeat(ids, 9).tolist()
     assert table["euler_number"] == values.ravel().tolist()
+
+
+def test_no_cluster(tmp_path, image, refuse):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    command = ["stack", path, "--out", tmp_path / "a.csv", "--scheduler", "tcp://127.0.0.1:1"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        assert "127.0.0.1:1" in refuse(*command)
+
+
+def test_a_lost_cluster(tmp_path, capsys, monkeypatch):
+    """Parts that are done stay, and the log of dask is not shown."""
+    path = write_zarr(tmp_path / "a.zarr", noise(40, 40, 40), chunks=(8, 8, 8))
+    out = tmp_path / "curve.csv"
+    cluster = local_cluster(n_workers=1, processes=False)
+    keep = Parts.keep
+
+    def lose(self, *arguments):
+        keep(self, *arguments)
+        monkeypatch.setattr(Parts, "keep", keep)
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"})
+        cluster.close()
+
+    monkeypatch.setattr(Parts, "keep", lose)
+    address = cluster.scheduler_address
+    command = ["stack", str(path), "--out", str(out), "--max-memory", "6K", "--workers", "2"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}):
+        assert main([*command, "--range", "0,8", "--scheduler", address]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"ecc: error: --scheduler {address}: the cluster was lost")
+    assert message.count("\n") == 1
+    assert not out.exists()
+    assert list(tmp_path.glob("curve.csv.parts/*.npy"))
+    assert main([*command, "--range", "0,8", "--resume"]) == 0

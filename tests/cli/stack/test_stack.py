@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tifffile
 from io_helpers import columns, write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, assert_curve, noise
 
 import ecc_core as ecc
 from ecc_core._blocks.work import Work
+from ecc_core._io.stored import View, grown_chunks
 from ecc_core.cli import main
+from ecc_core.io import open_image
 
 
 def test_batch_axes(stack, tmp_path):
@@ -26,13 +29,6 @@ def test_batch_axes(stack, tmp_path):
     table = stack(path, "--thresholds", LEVELS, "--channel", 2)
     assert table["euler_number"] == expected[:, 2].ravel().tolist()
     assert "c" not in table
-
-
-def test_omitted_nan(stack, tmp_path):
-    image = noise(9, 8, 7, dtype="float32")
-    image[3, 3, 3:5] = np.nan
-    path = write_zarr(tmp_path / "a.zarr", image)
-    assert_curve(stack(path, "--thresholds", LEVELS, "--nan", "omit"), image, nan="omit")
 
 
 def test_the_range_of_bytes_is_that_of_the_type(stack, tmp_path, image):
@@ -65,17 +61,25 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image):
     assert plot.stat().st_size > 0
 
 
-# Directions
+def test_a_transposed_image(stack, tmp_path, image):
+    axes = np.ascontiguousarray(image.transpose(1, 2, 0))
+    path = write_ome_zarr(tmp_path / "a.zarr", [axes], "YXZ")
+    table = stack(path, "--thresholds", LEVELS, "--roi", "3:,2:18,:")
+    assert_curve(table, image[3:, 2:18])
 
 
-def test_a_direction(stack, tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    given = ["--direction", "-1,0.5,2", "--direction-scale", 0.25, "--spacing", "2,1,0.5"]
-    table = stack(path, *given, "--range", "-5,12", "--thresholds", 30, "--roi", ":,3:,:")
-    tilt = {"direction": (-1, 0.5, 2), "direction_scale": 0.25, "spacing": (2, 1, 0.5)}
-    at, values = ecc.euler_curve(image[:, 3:], 30, range=(-5, 12), **tilt)
-    assert table["threshold"] == at.tolist()
-    assert table["euler_number"] == values.tolist()
+def test_blocks_of_whole_shards_are_read(tmp_path, image):
+    path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
+    assert open_image(path).chunks == (8, 8, 8)
+    blocks = View(open_image(path), (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
+    assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # they end where shards do
+
+
+def test_pages_are_read_several_at_once(tmp_path, image):
+    tifffile.imwrite(tmp_path / "a.tif", image)
+    volume = open_image(tmp_path / "a.tif")
+    assert volume.chunks == (1, 20, 17)
+    assert grown_chunks(volume.chunks, image.shape, (0, 1, 2), 1, limit=1500) == (4, 20, 17)
 
 
 # Labels
@@ -105,17 +109,6 @@ def test_labels(stack, tmp_path, image, labels, connectivity):
     table = stack(path, *arguments, "--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11")
     part = (slice(1, None), slice(2, 9), slice(11))
     assert_regions(table, image[part], labels[part], connectivity=connectivity)
-
-
-def test_labels_and_omitted_nan(stack, tmp_path, image, labels):
-    image = image.astype(np.float32)
-    missing = image == 3
-    image[missing] = np.nan
-    np.save(tmp_path / "labels.npy", labels)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    arguments = ["--thresholds", LEVELS, "--labels", tmp_path / "labels.npy"]
-    table = stack(path, *arguments, "--nan", "omit")
-    assert_regions(table, np.nan_to_num(image), np.where(missing, 0, labels))
 
 
 def test_labels_of_an_ome_zarr_image(stack, tmp_path, labels):

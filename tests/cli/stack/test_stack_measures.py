@@ -1,11 +1,10 @@
 """`ecc stack` and `ecc batch` with `--betti` and `--minkowski`: as the functions in memory."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from io_helpers import columns, rows_of, write_ome_zarr, write_zarr
+from io_helpers import columns, write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, assert_curve, failing_after, noise
 
 import ecc_core as ecc
@@ -200,29 +199,3 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, check, blocks, chunk
         assert main([*arguments, "--minkowski", "crofton-13"]) == 0
         assert len(computed) == blocks
         assert_functionals(columns(out), image, estimator="crofton-13")
-
-
-@pytest.mark.parametrize("quantity", ["betti", "minkowski"])
-def test_batch(tmp_path, quantity):
-    images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1)}
-    for name, image in images.items():
-        write_zarr(tmp_path / f"{name}.zarr", image)
-    out = tmp_path / "table.csv"
-    arguments = ["--out", str(out), "--thresholds", "2,5", f"--{quantity}"]
-    assert main(["batch", str(tmp_path / "*.zarr"), *arguments]) == 0
-    rows = rows_of(Path(out))
-    names, facts = ["b0", "b1", "b2"], []
-    if quantity == "minkowski":
-        names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
-        facts = ["estimator", "unit"]
-    columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
-    assert list(rows[0]) == ["input", *facts, *columns]
-    for row, image in zip(rows, images.values(), strict=True):
-        known = getattr(ecc, f"{quantity}_curves")(image, [2, 5])
-        assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
-        own = names if quantity == "betti" else known.measures
-        values = dict(zip(own, known.values, strict=False))
-        missing = [0 if quantity == "betti" else np.nan] * 2
-        for name in names:
-            found = [float(row[f"{name} {t}"]) for t in (2, 5)]
-            np.testing.assert_allclose(found, values.get(name, missing), rtol=1e-13)
