@@ -180,9 +180,18 @@ def write_mrc(path: Path, image: np.ndarray, voxel: Any = 1, **options: Any) -> 
         file.voxel_size = voxel
 
 
-def write_itk(path: Path, image: np.ndarray, *, compressed: bool = False, **options: Any) -> None:
+def write_itk(
+    path: Path, image: np.ndarray, affine: Any = None, *, compressed: bool = False, **options: Any
+) -> str:
+    """Write an image that lies where an affine of coordinates in LPS says."""
     written = SimpleITK.GetImageFromArray(image, **options)
+    if affine is not None:
+        steps = np.linalg.norm(affine[:3, :3], axis=0)
+        written.SetSpacing(steps.tolist())
+        written.SetDirection((affine[:3, :3] / steps).ravel().tolist())
+        written.SetOrigin(affine[:3, 3].tolist())
     SimpleITK.WriteImage(written, str(path), useCompression=compressed)
+    return str(path)
 
 
 def write_dicom(path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:

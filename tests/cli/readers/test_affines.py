@@ -8,7 +8,7 @@ import nibabel
 import nrrd
 import numpy as np
 import pytest
-from io_helpers import noise, rows_of, write_dicom
+from io_helpers import noise, rows_of, write_dicom, write_itk
 from scipy.spatial.transform import Rotation
 
 from ecc_core.cli import main
@@ -33,22 +33,7 @@ def write_nrrd(path: Path, values: np.ndarray, affine: np.ndarray, space: str) -
 
 
 def write_metaimage(path: Path, values: np.ndarray, affine: np.ndarray) -> str:
-    """Write the place as ITK does, in LPS."""
-    moved = np.diag([-1, -1, 1]) @ affine[:3]
-    steps = np.linalg.norm(moved[:, :3], axis=0)
-    header = {
-        "NDims": 3,
-        "TransformMatrix": (moved[:, :3] / steps).T.ravel(),
-        "Offset": moved[:, 3],
-        "ElementSpacing": steps,
-        "DimSize": np.array(values.shape),
-        "ElementType": "MET_UCHAR",
-        "ElementDataFile": "LOCAL",
-    }
-    texts = {k: " ".join(map(str, np.ravel(value))) for k, value in header.items()}
-    lines = "".join(f"{name} = {text}\n" for name, text in texts.items())
-    path.write_bytes(lines.encode() + values.T.tobytes())
-    return str(path)
+    return write_itk(path, values.T, np.diag([-1, -1, 1, 1]) @ affine)
 
 
 def turned(vector: Any, degrees: float) -> np.ndarray:
