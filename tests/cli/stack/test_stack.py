@@ -18,19 +18,6 @@ from ecc_core.cli import main
 from ecc_core.io import open_image
 
 
-def test_batch_axes(stack, tmp_path):
-    image = noise(2, 3, 9, 8, 7)
-    path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCZYX")
-    table = stack(path, "--thresholds", LEVELS)
-    expected = ecc.euler_curve(image, np.arange(9), axis=(2, 3, 4)).values
-    assert table["euler_number"] == expected.ravel().tolist()
-    assert table["t"] == np.repeat([0, 1], 27).tolist()
-    assert table["c"] == np.tile(np.repeat([0, 1, 2], 9), 2).tolist()
-    table = stack(path, "--thresholds", LEVELS, "--channel", 2)
-    assert table["euler_number"] == expected[:, 2].ravel().tolist()
-    assert "c" not in table
-
-
 def test_the_range_of_bytes_is_that_of_the_type(stack, tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image)
     table = stack(path, "--thresholds", 18)
@@ -102,10 +89,8 @@ def labels(image: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("connectivity", [1, 3])
 def test_labels(stack, tmp_path, image, labels, connectivity):
     path = write_zarr(tmp_path / "a.zarr", image)
-    other = write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
+    write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
     arguments = ["--thresholds", LEVELS, "--connectivity", connectivity]
-    table = stack(path, *arguments, "--labels", other)
-    assert_regions(table, image, labels, connectivity=connectivity)
     table = stack(path, *arguments, "--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11")
     part = (slice(1, None), slice(2, 9), slice(11))
     assert_regions(table, image[part], labels[part], connectivity=connectivity)
