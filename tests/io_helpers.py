@@ -60,6 +60,14 @@ def columns(table: Path) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in names}
 
 
+def curves_in(rows: list[dict[str, str]], at: Sequence[Any] = LEVELS) -> list[list[int]]:
+    """The curves of a table with a row for each image, or for each threshold."""
+    if str(at[0]) in rows[0]:
+        return [[int(row[str(level)]) for level in at] for row in rows]
+    flat = [int(row["euler_number"]) for row in rows]
+    return [flat[i : i + len(at)] for i in range(0, len(flat), len(at))]
+
+
 def curve_at_levels(image: np.ndarray) -> list[int]:
     """The curve at the thresholds at which the tests run commands."""
     return ecc.euler_curve(image, LEVELS).values.tolist()

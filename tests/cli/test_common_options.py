@@ -459,16 +459,6 @@ class TestOneImage:
         with np.load(tmp_path / "o.npz") as found:
             np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape))
 
-    @pytest.mark.parametrize("command", ["objects", "transform"])
-    def test_several_are_refused(self, tmp_path, refuse, command):
-        for name in "ab":
-            np.save(tmp_path / f"{name}.npy", noise(5, 6))
-        flags = (
-            ["--persistence", "4"] if command == "objects" else ["--plot", str(tmp_path / "p.png")]
-        )
-        assert f"{tmp_path / 'b.npy'}: " in (said := refuse(command, tmp_path / "*.npy", *flags))
-        assert "of one image, got more" in said
-
 
 class TestOutput:
     def test_json_on_stdout(self, tmp_path, say):
@@ -489,16 +479,6 @@ class TestOutput:
             rows = rows_of(capsys.readouterr().out)
             expected = [euler_number(image <= t) for t in (90, 125.5)] if code == 0 else []
             assert [int(row["euler_number"]) for row in rows] == expected
-
-    def test_plot_of_a_batch(self, tmp_path):
-        for seed, name in enumerate("ab"):
-            np.save(tmp_path / f"{name}.npy", noise(7, 8, seed=seed))
-        flags = ["--out", str(tmp_path / "o.csv"), "--plot", str(tmp_path / "p.svg")]
-        command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "9,99,200", "--betti"]
-        assert main([*command, "--minkowski", "exact", *flags]) == 0
-        text = (tmp_path / "p.svg").read_text()
-        assert "<!-- a.npy -->" in text
-        assert "<!-- b.npy -->" in text
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_quiet(self, tmp_path, capsys, command):

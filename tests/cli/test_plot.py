@@ -75,7 +75,7 @@ def faces(image: np.ndarray) -> list[float]:
     return [sum(np.count_nonzero(np.diff(x, axis=k)) for k in range(x.ndim)) for x in sets]
 
 
-@pytest.mark.parametrize("command", ["curve", "stack"])
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 @pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
 def test_quantities(tmp_path, draw, command, shape):
     image = images(*shape)[0]
@@ -93,19 +93,20 @@ def test_quantities(tmp_path, draw, command, shape):
     assert found[EULER] == [euler(image)]
 
 
-def test_several_images(tmp_path, draw, figures):
+@pytest.mark.parametrize("command", ["curve", "batch"])
+def test_several_images(tmp_path, draw, figures, command):
     arrays = images(9, 11)
-    found = draw("curve", *saved(tmp_path, arrays), "--betti")
+    found = draw(command, *saved(tmp_path, arrays), "--betti")
     for k, lines in enumerate(found.values()):
         assert lines == [betti(image)[k] for image in arrays]
     assert [text.get_text() for text in figures[-1].legends[0].get_texts()] == ["a.npy", "b.npy"]
     (tmp_path / "other").mkdir()
     same = [*saved(tmp_path, arrays[:1]), *saved(tmp_path / "other", arrays[:1])]
-    draw("curve", *same)
+    draw(command, *same)
     texts = [text.get_text() for text in figures[-1].legends[0].get_texts()]
     assert texts == [str(path) for path in same]
     arrays[1] = arrays[1].reshape(1, 9, 11)
-    found = draw("curve", *saved(tmp_path, arrays), "--minkowski", "exact")
+    found = draw(command, *saved(tmp_path, arrays), "--minkowski", "exact")
     assert list(found) == ["area", "perimeter", "volume", "surface", "mean breadth", EULER]
     assert found["area"] == [points(arrays[0])]
     assert found["volume"] == [points(arrays[1])]

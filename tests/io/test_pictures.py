@@ -20,11 +20,6 @@ class TestDeepPng:
             assert_reads(tmp_path / "a.png", image[..., channel], channel=channel)
         assert read_file(tmp_path / "a.png").axes == "YXS"
 
-    def test_of_another_writer(self, tmp_path):
-        image = noise(7, 5, 3, dtype="u2")
-        (tmp_path / "a.png").write_bytes(imagecodecs.png_encode(image))
-        assert_reads(tmp_path / "a.png", image[..., 2], channel="b")
-
 
 class TestFormats:
     @pytest.mark.parametrize("shape", [(20, 17), (20, 17, 3)])

@@ -149,8 +149,40 @@ def test_without_pyarrow(monkeypatch, tmp_path):
     assert read_result(tmp_path / "c.csv") == RESULTS["curve"]
 
 
+REAL = IMAGE.astype(np.float64)
+SERIES = np.stack([REAL, REAL + 1, REAL // 2])
+
+
+@pytest.mark.parametrize("command", ["curve", "stack"])
 @pytest.mark.parametrize("suffix", [".parquet", ".json"])
-def test_tables_of_the_command(suffix, tmp_path):
+@pytest.mark.parametrize(
+    ("image", "flags", "expected"),
+    [
+        (REAL, "--labels {labels}", ecc.region_curves(REAL, LABELS, 5)),
+        (
+            SERIES,
+            "--axes TYX --superlevel",
+            ecc.euler_curve(SERIES, 5, axis=(1, 2), superlevel=True),
+        ),
+        (
+            REAL,
+            "--direction 0,1 --spacing 2 --connectivity 1",
+            ecc.euler_curve(REAL, 5, direction=(0, 1), spacing=2, connectivity=1),
+        ),
+    ],
+    ids=["labels", "series", "direction"],
+)
+def test_tables_of_commands(command, suffix, image, flags, expected, tmp_path):
+    path, labels, out = (tmp_path / name for name in ("a.npy", "l.npy", f"table{suffix}"))
+    np.save(path, image)
+    np.save(labels, LABELS)
+    options = [*flags.format(labels=labels).split(), "--thresholds", "5", "--out", str(out)]
+    assert main([command, str(path), *options]) == 0
+    assert read_result(out) == expected
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+def test_tables_of_several_images(suffix, tmp_path):
     paths = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
     images = [IMAGE, np.stack([IMAGE] * 3).astype(np.float32)]
     for path, image in zip(paths, images, strict=True):
@@ -161,30 +193,3 @@ def test_tables_of_the_command(suffix, tmp_path):
         assert read_result(out, source=path) == ecc.euler_curve(image, 4, superlevel=True)
     with pytest.raises(ValueError, match="`source` must be one of"):
         read_result(out)
-    labels = tmp_path / "labels.npy"
-    np.save(labels, LABELS)
-    assert main(["curve", paths[0], "--labels", str(labels), "--out", str(out)]) == 0
-    assert read_result(out) == ecc.region_curves(IMAGE, LABELS)
-
-
-@pytest.mark.parametrize("command", ["curve", "stack"])
-@pytest.mark.parametrize("suffix", [".parquet", ".json"])
-def test_tables_of_a_series(command, suffix, tmp_path):
-    path, out = tmp_path / "series.npy", tmp_path / f"table{suffix}"
-    series = np.stack([IMAGE, IMAGE + 1, IMAGE // 2]).astype(np.float32)
-    np.save(path, series)
-    options = ["--axes", "TYX", "--superlevel", "--thresholds", "4", "--out", str(out)]
-    assert main([command, str(path), *options]) == 0
-    assert read_result(out) == ecc.euler_curve(series, 4, axis=(1, 2), superlevel=True)
-
-
-def test_tables_of_a_stack(tmp_path):
-    path, labels, out = (tmp_path / name for name in ("a.npy", "l.npy", "table.json"))
-    np.save(path, IMAGE.astype(np.float64))
-    np.save(labels, LABELS)
-    given = ["stack", str(path), "--thresholds", "5", "--out", str(out)]
-    assert main([*given, "--direction", "0,1", "--spacing", "2", "--connectivity", "1"]) == 0
-    direction = {"direction": (0, 1), "spacing": 2, "connectivity": 1}
-    assert read_result(out) == ecc.euler_curve(IMAGE.astype(np.float64), 5, **direction)
-    assert main([*given, "--labels", str(labels)]) == 0
-    assert read_result(out) == ecc.region_curves(IMAGE.astype(np.float64), LABELS, 5)

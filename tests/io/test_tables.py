@@ -73,21 +73,17 @@ def test_units_and_estimator(images, tmp_path):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_labels_and_indices_are_metadata(tmp_path, suffix):
-    rng = np.random.default_rng(1)
-    stack = rng.integers(0, 9, (2, 8, 9), np.uint8)
-    regions = np.zeros((8, 9), np.uint8)
-    regions[:4], regions[5:] = 3, 7
-    np.save(tmp_path / "s.npy", stack)
-    io.imsave(tmp_path / "labels.tif", regions, check_contrast=False)
-    path = tmp_path / f"t{suffix}"
-    given = ["curve", str(tmp_path / "s.npy"), "--axes", "TYX", "--time", "1"]
-    flags = ["--labels", str(tmp_path / "labels.tif"), "--thresholds", "2,5", "--out", str(path)]
-    assert main([*given, *flags]) == 0
+    stack = np.random.default_rng(1).integers(0, 9, (2, 8, 9), np.uint8)
+    regions = np.repeat([3, 0, 7], [4, 1, 3])[:, None] * np.ones(9, np.uint8)
+    series, labels, path = (tmp_path / name for name in ("s.npy", "l.npy", f"t{suffix}"))
+    np.save(series, stack)
+    np.save(labels, regions.astype(np.uint8))
+    flags = f"--axes TYX --time 1 --labels {labels} --thresholds 2,5 --out {path}"
+    assert main(["curve", str(series), *flags.split()]) == 0
     table = read_table(path)
     assert_array_equal(table.metadata["label"], [3, 7])
-    expected = [
-        [euler_number((stack[1] <= t) & (regions == one), 2) for t in (2, 5)] for one in (3, 7)
-    ]
+    inside = [[(stack[1] <= t) & (regions == one) for t in (2, 5)] for one in (3, 7)]
+    expected = [[euler_number(part, 2) for part in parts] for parts in inside]
     assert_array_equal(table.curves.values, expected)
     chosen = table.select(table.metadata["label"] == 7)
     assert_array_equal(chosen.curves.values, expected[1:])
@@ -125,12 +121,8 @@ def test_statistics_take_tables_and_frames():
     assert permutation_test(first, second).pvalue == expected.pvalue
     assert_array_equal(descriptor_table(frame)["maximum"], values.max(axis=1))
     both = pd.DataFrame({"1": [1, 2], "b0 1": [3, 5], "b1 1": [2, 3], "area 1": [1.0, 2.0]})
-    assert (
-        distance_matrix(
-            both.assign(**{"2": 0, "b0 2": 0, "b1 2": 0, "area 2": 0}), functional="b0", metric="L1"
-        )[0, 1]
-        == 2
-    )
+    both[["2", "b0 2", "b1 2", "area 2"]] = 0
+    assert distance_matrix(both, functional="b0", metric="L1")[0, 1] == 2
 
 
 def test_curves_without_a_name():
@@ -138,42 +130,42 @@ def test_curves_without_a_name():
     assert_array_equal(curves_of_table(frame).curves.values, [[3, 4], [5, 6]])
 
 
-def test_bad_tables(tmp_path):
-    objects = pd.DataFrame({"label": [1], "birth": [3.0]})
-    with pytest.raises(ValueError, match='has neither the columns "threshold"'):
-        curves_of_table(objects)
-    with pytest.raises(
-        ValueError, match="`second` must be curves or a table of curves: has neither"
-    ):
-        permutation_test(([0], [[1], [2]]), objects)
-    ragged = pd.DataFrame({"input": list("aab"), "threshold": [1, 2, 1], "euler_number": [0, 1, 2]})
-    with pytest.raises(ValueError, match="must have the same thresholds"):
-        curves_of_table(ragged)
-    mixed = pd.DataFrame({"connectivity": [1, 2], "1.5": [0, 1]})
-    with pytest.raises(ValueError, match="must agree in `connectivity`, got 1 and 2"):
-        curves_of_table(mixed)
-    with pytest.raises(ValueError, match="different ones"):
-        curves_of_table(pd.DataFrame({"b0 1": [1], "b1 2": [2]}))
-    with pytest.raises(ValueError, match=r"t\.txt: type not supported"):
-        read_table(tmp_path / "t.txt")
-    path = tmp_path / "t.json"
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"t\.json: "):
-        read_table(path)
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"label": [1], "birth": [3.0]}, 'has neither the columns "threshold"'),
+        (
+            {"input": list("aab"), "threshold": [1, 2, 1], "euler_number": [0, 1, 2]},
+            "must have the same thresholds",
+        ),
+        ({"connectivity": [1, 2], "1.5": [0, 1]}, "must agree in `connectivity`, got 1 and 2"),
+        ({"b0 1": [1], "b1 2": [2]}, "different ones"),
+    ],
+)
+def test_bad_tables(columns, message):
+    with pytest.raises(ValueError, match=message):
+        curves_of_table(pd.DataFrame(columns))
+
+
+def test_bad_files(tmp_path):
+    with pytest.raises(ValueError, match="`second` must be curves or a table of curves: has neith"):
+        permutation_test(([0], [[1], [2]]), pd.DataFrame({"label": [1]}))
+    (tmp_path / "t.json").write_text("{")
+    for name, message in (("t.txt", r"t\.txt: type not supported"), ("t.json", r"t\.json: ")):
+        with pytest.raises(ValueError, match=message):
+            read_table(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.csv")
 
 
-def test_infinite_thresholds_and_booleans(tmp_path):
-    for suffix in SUFFIXES:
-        path = tmp_path / f"t{suffix}"
-        columns = {
-            "input": ["x"] * 3,
-            "threshold": [-np.inf, 0.5, np.inf],
-            "euler_number": [0, 1, 2],
-        }
-        write_table(path, columns)
-        assert_array_equal(read_table(path).curves.thresholds, [-np.inf, 0.5, np.inf])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_infinite_thresholds(tmp_path, suffix):
+    at, path = [-np.inf, 0.5, np.inf], tmp_path / f"t{suffix}"
+    write_table(path, {"input": ["x"] * 3, "threshold": at, "euler_number": [0, 1, 2]})
+    assert_array_equal(read_table(path).curves.thresholds, at)
+
+
+def test_booleans():
     wide = curves_of_table(pd.DataFrame({"False": [1], "True": [2]}))
     assert_array_equal(wide.curves.thresholds, [False, True])
     assert isinstance(wide.curves, ecc.EulerCurve)

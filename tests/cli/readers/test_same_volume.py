@@ -11,7 +11,16 @@ import nrrd
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import noise, rows_of, write_dicom, write_hdf5, write_itk, write_mrc, write_zarr
+from io_helpers import (
+    curves_in,
+    noise,
+    rows_of,
+    write_dicom,
+    write_hdf5,
+    write_itk,
+    write_mrc,
+    write_zarr,
+)
 from skimage.measure import euler_number
 
 from ecc_core.cli import main
@@ -154,9 +163,7 @@ class TestSameVolume:
     @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
     def test_region_of_interest(self, stored, run, command):
         rows = run(command, stored[0], "--roi", "1:4,2:7,:6")
-        found = [rows[0][str(level)] for level in LEVELS] if command == "batch" else None
-        found = found or [row["euler_number"] for row in rows]
-        assert list(map(int, found)) == numbers_of(VOLUME[PART])
+        assert curves_in(rows, LEVELS) == [numbers_of(VOLUME[PART])]
         assert numbers_of(VOLUME[PART]) != numbers_of(VOLUME.T[PART])
 
     @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 0, 1), (1, -2, 3)])
@@ -166,7 +173,7 @@ class TestSameVolume:
         expected = VOLUME + 30.0 * np.tensordot(unit, PLACES, axes=1)
         options = ["--direction", ",".join(map(str, direction)), "--direction-scale", "30"]
         rows = run("stack", path, *options, "--unit", "mm", *known.options)
-        assert [int(row["euler_number"]) for row in rows] == numbers_of(expected)
+        assert curves_in(rows, LEVELS) == [numbers_of(expected)]
         assert {row["unit"] for row in rows} == {"millimeter"}
 
     @pytest.mark.parametrize("command", ["curve", "stack"])
@@ -203,8 +210,7 @@ class TestSameVolume:
         known.write(tmp_path / name, CHANNELS)
         options = [*(known.channels or ()), "--roi", "1:4,2:7,:6"]
         rows = run(command, tmp_path / name, *options, "--channel", "1")
-        assert [int(row["euler_number"]) for row in rows] == numbers_of(VOLUME[PART])
+        assert curves_in(rows, LEVELS) == [numbers_of(VOLUME[PART])]
         rows = run(command, tmp_path / name, *options)
-        expected = [number for channel in CHANNELS for number in numbers_of(channel[PART])]
-        assert [int(row["euler_number"]) for row in rows] == expected
+        assert curves_in(rows, LEVELS) == [numbers_of(channel[PART]) for channel in CHANNELS]
         assert [int(row["c"]) for row in rows] == [0] * 3 + [1] * 3

@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from io_helpers import rows_of, write_ome_zarr, write_zarr
+from io_helpers import curves_in, rows_of, write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, noise
 
 import ecc_core as ecc
@@ -47,8 +47,7 @@ def test_labels_of_channels(tmp_path):
     rows = rows_of(tmp_path / "table.csv")
     assert [(row["c"], row["label"]) for row in rows] == [("-1", "1"), ("0", "1"), ("1", "1")]
     expected = [ecc.region_curves(plane, labels, np.arange(9)).values[0] for plane in image]
-    found = [[int(row[level]) for level in LEVELS.split(",")] for row in rows]
-    assert found == [expected[i].tolist() for i in (0, 0, 1)]
+    assert curves_in(rows, LEVELS.split(",")) == [expected[i].tolist() for i in (0, 0, 1)]
 
 
 def test_failures_are_named_and_the_others_kept(tmp_path, monkeypatch, capsys):
