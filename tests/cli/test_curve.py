@@ -1,11 +1,19 @@
-"""`ecc curve`: tables hold what `euler_curve` returns."""
+"""`ecc curve`: tables hold what `euler_curve` returns, and no input brings a traceback."""
 
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import imageio.v3 as imageio
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 from io_helpers import noise
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from ecc_core.cli import main
 
 Rows = list[dict[str, str]]
 
@@ -92,3 +100,116 @@ class TestCurve:
         assert [float(row["threshold"]) for row in small] == [7, 0.5]
         message = refuse("curve", tmp_path / "i8.npy", tmp_path / "f4.npy", "--thresholds", "exact")
         assert "float32, int64 do not fit into one table exactly" in message
+
+
+class TestOutput:
+    def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path, say):
+        printed = say("curve", image_file)
+        assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
+        assert capsys.readouterr() == ("", "")
+        assert (tmp_path / "c.csv").read_text() == printed
+
+    @pytest.mark.parametrize("suffix", [".json", ".parquet"])
+    def test_settings_are_kept(self, image_file, image, tmp_path, suffix):
+        path = tmp_path / f"c{suffix}"
+        flags = ["--thresholds", "1,2.5,inf", "--connectivity", "1", "--out", str(path)]
+        assert main(["curve", image_file, *flags]) == 0
+        if suffix == ".json":
+            table = json.loads(path.read_text())
+            columns, metadata = table["columns"], table["metadata"]
+        else:
+            table = parquet.read_table(path)
+            columns, metadata = table.to_pydict(), json.loads(table.schema.metadata[b"ecc"])
+        expected = ecc.euler_curve(image, [1, 2.5, np.inf], connectivity=1)
+        assert columns["input"] == [image_file] * 3
+        assert [float(t) for t in columns["threshold"]] == [1, 2.5, np.inf]
+        assert columns["euler_number"] == expected.values.tolist()
+        (found,) = metadata["inputs"]
+        assert found.pop("result")["facts"] == json.loads(json.dumps(expected.facts))
+        given = {"thresholds": [1.0, 2.5, "inf"], "connectivity": 1, "boundary": "closed"}
+        given |= {"nan": "raise", "level": 0}
+        given |= dict.fromkeys(("superlevel", "betti", "components", "density"), False)
+        absent = "range direction direction_scale minkowski spacing unit labels mask persistence"
+        absent += " smooth series axes channel time roi"
+        described = {"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}
+        assert metadata == {
+            "software": f"napari-ecc {version('napari-ecc')}",
+            "settings": given | dict.fromkeys(absent.split()),
+            "inputs": [described | {"spacing": None, "unit": None}],
+        }
+
+    def test_inputs_are_not_overwritten(self, refuse, image_file, tmp_path):
+        content = Path(image_file).read_bytes()
+        link = tmp_path / "link.png"
+        link.symlink_to(image_file)
+        for plot in (image_file, link):
+            assert "would overwrite" in refuse("curve", image_file, "--plot", plot)
+        np.save(tmp_path / "a.npy", noise(12, 9))
+        assert "would overwrite" in refuse(
+            "curve", tmp_path / "a.npy", "--mask", image_file, "--plot", image_file
+        )
+        code = main(["stack", image_file, "--out", str(tmp_path / "c.csv"), "--plot", image_file])
+        assert code == 2
+        assert Path(image_file).read_bytes() == content
+
+
+class TestBadInput:
+    def test_colours(self, refuse, tmp_path):
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
+        assert "choose one with --channel: 0 to 2, r, g, b, gray" in refuse(
+            "curve", tmp_path / "a.png"
+        )
+
+    @pytest.mark.parametrize(
+        ("command", "array", "words"),
+        [
+            ("curve", np.float64(3), "shape ()"),
+            ("curve", np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
+            ("curve", np.zeros((0, 5)), "--range"),
+            ("curve", np.full((3, 3), np.nan), "NaN"),
+            ("curve", np.zeros((3, 3), complex), "complex128"),
+            ("stack", np.zeros((3, 3), complex), "boolean, integer or real floating dtype"),
+            ("curve", np.full((3, 3), "a"), "<U1"),
+        ],
+    )
+    def test_arrays_without_a_curve(self, refuse, tmp_path, command, array, words):
+        np.save(tmp_path / "a.npy", array)
+        message = refuse(command, tmp_path / "a.npy", "--out", tmp_path / "out.csv")
+        assert message.startswith(f"ecc: error: {tmp_path / 'a.npy'}: ")
+        assert words in message
+
+    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
+    def test_mask_and_labels(self, refuse, image_file, tmp_path, flag):
+        np.save(tmp_path / "other.npy", np.ones((3, 3), np.uint8))
+        imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
+        np.save(tmp_path / "negative.npy", np.full((12, 9), -1))
+        np.save(tmp_path / "float.npy", np.ones((12, 9)))
+        assert f"{flag} must have the image's shape Y 12 x X 9, got Y 3 x X 3" in refuse(
+            "curve", image_file, flag, tmp_path / "other.npy"
+        )
+        assert "colour.png: a mask or label image must have one channel" in refuse(
+            "curve", image_file, flag, tmp_path / "colour.png"
+        )
+        assert "none.png: no such file" in refuse("curve", image_file, flag, "none.png")
+        if flag == "--labels":
+            for name in ("negative", "float"):
+                assert "--labels" in refuse("curve", image_file, flag, tmp_path / f"{name}.npy")
+
+    def test_missing_extra(self, refuse, monkeypatch, image_file, tmp_path):
+        for library, extra, flag, name in (
+            ("pyarrow", "parquet", "--out", "c.parquet"),
+            ("matplotlib", "io", "--plot", "c.png"),
+        ):
+            with monkeypatch.context() as patch:
+                for module in [m for m in sys.modules if m.partition(".")[0] == library]:
+                    patch.delitem(sys.modules, module)
+                patch.setitem(sys.modules, library, None)
+                message = refuse("curve", image_file, flag, tmp_path / name)
+            assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
+
+    def test_too_little_memory(self, refuse, monkeypatch, image_file):
+        def fail(*_: object, **__: object) -> None:
+            raise MemoryError("Unable to allocate 9 TiB")
+
+        monkeypatch.setattr("ecc_core.euler_curve", fail)
+        assert "not enough memory: Unable to allocate 9 TiB" in refuse("curve", image_file)
