@@ -126,6 +126,20 @@ def write_ome_zarr(
     return path
 
 
+def command_line(folder: Path, *arguments: Any, chunk: int = 0) -> list[str]:
+    """Arguments of a command; arrays are saved, in chunks if their side is given."""
+    line = []
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, np.ndarray) and chunk:
+            sides = (chunk,) * argument.ndim
+            argument = write_zarr(folder / f"{number}.zarr", argument, chunks=sides, overwrite=True)
+        elif isinstance(argument, np.ndarray):
+            np.save(folder / f"{number}.npy", argument)
+            argument = folder / f"{number}.npy"
+        line.append(str(argument))
+    return line
+
+
 def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) -> None:
     with h5py.File(path, "w") as file:
         dataset = file.create_dataset("raw", data=image, **options)

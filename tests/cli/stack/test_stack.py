@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import columns, curves_in, rows_of, write_ome_zarr, write_zarr
+from io_helpers import columns, command_line, curves_in, rows_of, write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, assert_curve, noise
 
 import ecc_core as ecc
@@ -23,9 +23,8 @@ from ecc_core.cli import main
 from ecc_core.io import open_image
 
 
-def test_the_range_of_bytes_is_that_of_the_type(stack, tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    table = stack(path, "--thresholds", 18)
+def test_the_range_of_bytes_is_that_of_the_type(stack, image):
+    table = stack(image, "--thresholds", 18)
     at, values = ecc.euler_curve(image, 18, range=(0, 255))
     assert table["threshold"] == at.tolist()
     assert table["euler_number"] == values.tolist()
@@ -125,11 +124,9 @@ def test_labels_that_change_with_time(stack, tmp_path):
 
 
 def test_nothing_is_labelled(tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    np.save(tmp_path / "labels.npy", np.zeros_like(image))
     out = tmp_path / "a.csv"
-    arguments = ["--thresholds", LEVELS, "--labels", str(tmp_path / "labels.npy")]
-    assert main(["stack", str(path), "--out", str(out), *arguments]) == 0
+    labelled = [image, "--labels", np.zeros_like(image)]
+    assert main(["stack", *command_line(tmp_path, *labelled, "--thresholds", 5, "--out", out)]) == 0
     assert out.read_text() == "label,threshold,euler_number\n"
 
 
@@ -175,9 +172,9 @@ def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
             return emit(self, block)
 
     monkeypatch.setattr(Work, "emit", meet)
-    path = write_zarr(tmp_path / "a.zarr", image[:, :16, :16])
+    part = image[:, :16, :16]
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
-    assert_curve(stack(path, "--thresholds", LEVELS, *means), image[:, :16, :16])
+    assert_curve(stack(part, "--thresholds", LEVELS, *means), part)
     assert max(meeting.counts) == most
 
 

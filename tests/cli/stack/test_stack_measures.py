@@ -38,10 +38,9 @@ def assert_table(table: dict[str, list[float]], known: Any) -> None:
         ("--betti --direction 1,2", (9, 8), ecc.euler_curve, {"direction": (1, 2)}),
     ],
 )
-def test_measures(stack, tmp_path, flags, shape, function, options):
+def test_measures(stack, flags, shape, function, options):
     image = noise(*shape)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    table = stack(path, "--thresholds", LEVELS, *(flags + SMALL).split())
+    table = stack(image, "--thresholds", LEVELS, *(flags + SMALL).split())
     assert_table(table, function(image, np.arange(9), **options))
     if function is ecc.component_curves:
         assert_table(table, ecc.euler_curve(image, np.arange(9), **options))
@@ -84,36 +83,32 @@ def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, fl
 @pytest.mark.parametrize(
     ("connectivity", "estimator"), [(1, "exact"), (3, "exact"), (3, "crofton-13"), (1, ""), (3, "")]
 )
-def test_borders(stack, tmp_path, connectivity, estimator, boundary):
+def test_borders(stack, connectivity, estimator, boundary):
     image = noise(9, 8, 11)
-    path = write_zarr(tmp_path / "a.zarr", image)
     options = {"connectivity": connectivity, "boundary": boundary}
     flags = ["--connectivity", connectivity, "--boundary", boundary, "--max-memory", "4K"]
     function = ecc.euler_curve
     if estimator:
         function = partial(ecc.minkowski_curves, estimator=estimator, spacing=(2, 1, 0.5))
         flags += ["--minkowski", estimator, "--spacing", "2,1,0.5"]
-    table = stack(path, "--thresholds", LEVELS, *flags)
+    table = stack(image, "--thresholds", LEVELS, *flags)
     assert_table(table, function(image, np.arange(9), **options))
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_labels(stack, tmp_path, boundary):
+def test_labels(stack, boundary):
     image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
     labels[:4, :4, :4] = 0  # a block without labels
-    path = write_zarr(tmp_path / "a.zarr", image)
-    flags = ["--labels", write_zarr(tmp_path / "b.zarr", labels), "--minkowski", "crofton-3"]
-    flags += ["--boundary", boundary, "--max-memory", "4K"]
-    table = stack(path, "--thresholds", LEVELS, *flags)
+    flags = ["--minkowski", "crofton-3", "--boundary", boundary, "--max-memory", "4K"]
+    table = stack(image, "--labels", labels, "--thresholds", LEVELS, *flags)
     options = {"estimator": "crofton-3", "boundary": boundary}
     assert_table(table, ecc.region_minkowski(image, labels, np.arange(9), **options))
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "half-open"])
-def test_points_that_are_the_whole_image(stack, tmp_path, boundary):
+def test_points_that_are_the_whole_image(stack, boundary):
     """Axes of one point: a half-open window of them has no cells, a periodic one has loops."""
-    path = write_zarr(tmp_path / "a.zarr", noise(1, 6))
-    table = stack(path, "--thresholds", LEVELS, "--minkowski", "--boundary", boundary)
+    table = stack(noise(1, 6), "--thresholds", LEVELS, "--minkowski", "--boundary", boundary)
     assert_table(table, ecc.minkowski_curves(noise(1, 6), np.arange(9), boundary=boundary))
 
 
