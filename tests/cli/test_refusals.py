@@ -110,10 +110,7 @@ OTHERS = [
         "a list together with --labels",
     ),
     ("objects {plane}", "required: --persistence"),
-    (
-        "objects {plane} {volume} --persistence 2",
-        "volume.npy: objects are those of one image",
-    ),
+    ("objects {plane} {volume} --persistence 2", "volume.npy: objects are those of one image"),
     ("objects {plane} --persistence 2 --density", "--density: ecc curve computes this"),
     ("objects {plane} --persistence -2", "must be a number that is not negative"),
     ("objects {plane} --persistence nan", "must be a number that is not negative"),

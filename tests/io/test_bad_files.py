@@ -34,10 +34,6 @@ class TestBadFiles:
         (tmp_path / "a.png").chmod(0)
         assert_refused(tmp_path / "a.png", "Permission denied")
 
-    def test_unknown_type(self, tmp_path):
-        (tmp_path / "a.txt").write_text("1 2 3")
-        assert_refused(tmp_path / "a.txt", "type not supported, got .txt; ecc info --help lists")
-
     @pytest.mark.parametrize("suffix", sorted({*IMAGE_SUFFIXES} - {".nd2", ".zarr"}))
     def test_something_else_under_that_name(self, tmp_path, suffix):
         if suffix == ".czi":

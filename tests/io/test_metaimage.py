@@ -21,8 +21,6 @@ class TestFiles:
     def test_values(self, tmp_path, name, compressed, shape, dtype):
         image = noise(*shape, dtype=dtype)
         write_itk(tmp_path / name, image, compressed=compressed)
-        other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(tmp_path / name)))
-        np.testing.assert_array_equal(other, image)
         assert_reads(tmp_path / name, image)
         assert open_image(tmp_path / name).axes == "ZYX"[3 - len(shape) :]
 

@@ -200,3 +200,4 @@ class TestNotes:
             "channels are amounts of ink: cyan, magenta, yellow and black",
         )
         assert_reads(path, inks[..., 3], channel=3)
+        assert_refused(path, "must be one of 0 to 3, got 'r'", channel="r")

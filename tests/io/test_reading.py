@@ -113,10 +113,6 @@ class TestParts:
 
 
 class TestChannels:
-    def test_a_colour_image_needs_a_channel(self, tmp_path):
-        imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
-        assert_refused(tmp_path / "a.png", "has 3 channels", "`channel`", "0 to 2, r, g, b, gray")
-
     @pytest.mark.parametrize("suffix", [".png", ".tif"])
     @pytest.mark.parametrize("count", [3, 4])
     def test_index_and_name(self, tmp_path, suffix, count):
@@ -172,11 +168,6 @@ class TestChannels:
         assert_refused(tmp_path / "a.tif", "must be one of 0 to 2, got 'r'", channel="r")
         assert_reads(tmp_path / "a.tif", image[:, 2], channel=2)
 
-    def test_inks_have_no_names(self, tmp_path):
-        Image.fromarray(noise(8, 8, 4), "CMYK").save(tmp_path / "a.jpg")
-        assert_refused(tmp_path / "a.jpg", "must be one of 0 to 3, got 'r'", channel="r")
-        assert read_image(tmp_path / "a.jpg", channel=3).shape == (8, 8)
-
     def test_axes_say_what_an_array_means(self, tmp_path):
         image = noise(3, 7, 5)
         np.save(tmp_path / "a.npy", image)
@@ -185,12 +176,6 @@ class TestChannels:
         assert_reads(tmp_path / "a.npy", image[1], axes="syx", channel="g")
         assert_refused(tmp_path / "a.npy", "`axes` must be one letter per axis", "'YX'", axes="YX")
         assert_refused(tmp_path / "a.npy", "must have one axis of channels", axes="CSX")
-
-    def test_a_channel_of_none(self, tmp_path):
-        np.save(tmp_path / "a.npy", noise(7, 5))
-        assert_refused(
-            tmp_path / "a.npy", "`channel` must be left out, the axes YX have none", channel=0
-        )
 
 
 @pytest.mark.parametrize(
@@ -243,16 +228,6 @@ class TestOrder:
         assert opened.chunks == (2, 2, 2)
         chunks = opened._chunks_of((slice(2, 3), slice(0, 2), slice(4, 5)))
         assert [Path(opened.file_of(chunk)).name for chunk in chunks] == ["2.0.1"]
-
-    def test_imagej_puts_slices_before_channels(self, tmp_path):
-        image = noise(2, 3, 4, 6, 5)
-        tifffile.imwrite(tmp_path / "a.tif", image, imagej=True, metadata={"axes": "TZCYX"})
-        opened = open_image(tmp_path / "a.tif")
-        assert opened.axes == "TCZYX"
-        np.testing.assert_array_equal(opened.read(), image.swapaxes(1, 2))
-        box = (1, slice(1, 3), 0, slice(0, 6), slice(1, 4))
-        np.testing.assert_array_equal(opened[box], image[1, 0, 1:3, :, 1:4])
-        assert opened.chunks == (1, 1, 1, 6, 5)
 
     @pytest.mark.parametrize(
         "index", [np.s_[1], np.s_[-1, 2:], np.s_[:, ::2, -1], np.s_[0, ::-1, 4:1:-2], np.s_[3:1]]

@@ -100,19 +100,6 @@ def test_labels(stack, tmp_path, image, labels, connectivity):
     assert_regions(table, image[part], labels[part], connectivity=connectivity)
 
 
-def test_labels_of_an_ome_zarr_image(stack, tmp_path, labels):
-    """All channels have the same labels, which have a channel axis of one."""
-    image = noise(2, *labels.shape)
-    path = write_ome_zarr(tmp_path / "a.ome.zarr", [image], "CZYX")
-    write_ome_zarr(path / "labels" / "cells", [labels[None]], "CZYX")
-    table = stack(path, "--thresholds", LEVELS, "--labels", "{input}/labels/cells")
-    ids = np.setdiff1d(labels, [0])
-    expected = [ecc.region_curves(channel, labels, np.arange(9)).values for channel in image]
-    assert table["c"] == np.repeat([0, 1], ids.size * 9).tolist()
-    assert table["label"] == np.tile(np.repeat(ids, 9), 2).tolist()
-    assert table["euler_number"] == np.ravel(expected).tolist()
-
-
 def test_labels_that_change_with_time(stack, tmp_path):
     image, labels = noise(2, 3, 8, 9), noise(2, 8, 9, seed=4)
     path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCYX")
@@ -198,13 +185,16 @@ def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
 
 
 def test_labels_of_channels(tmp_path):
-    """A column for the channel and one for the label; images without channels have -1."""
+    """A column for the channel and one for the label; images without channels have -1.
+
+    All channels have the same labels, which have a channel axis of one.
+    """
     image, labels = noise(2, 5, 6, seed=3), (noise(5, 6, seed=4) > 3).astype(np.uint8)
-    np.save(tmp_path / "labels.npy", labels)
+    write_ome_zarr(tmp_path / "labels.zarr", [labels[None]], "CYX")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["plane"] = image[0]
     write_ome_zarr(tmp_path / "b.zarr", [image], "CYX")
-    options = ("--labels", str(tmp_path / "labels.npy"))
+    options = ("--labels", str(tmp_path / "labels.zarr"))
     assert run(tmp_path, "*.h5/plane", "b.zarr", options=options) == 0
     rows = rows_of(tmp_path / "table.csv")
     assert [(row["c"], row["label"]) for row in rows] == [("-1", "1"), ("0", "1"), ("1", "1")]
