@@ -52,13 +52,6 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image):
     assert plot.stat().st_size > 0
 
 
-def test_a_transposed_image(stack, tmp_path, image):
-    axes = np.ascontiguousarray(image.transpose(1, 2, 0))
-    path = write_ome_zarr(tmp_path / "a.zarr", [axes], "YXZ")
-    table = stack(path, "--thresholds", LEVELS, "--roi", "3:,2:18,:")
-    assert_curve(table, image[3:, 2:18])
-
-
 def test_blocks_of_whole_shards_are_read(tmp_path, image):
     path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
     assert open_image(path).chunks == (8, 8, 8)
