@@ -9,7 +9,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import columns_of, rows_of
+from io_helpers import columns_of, command_line, rows_of
 from matplotlib.figure import Figure
 from oracles.components import betti_numbers
 from skimage.measure import euler_number
@@ -40,7 +40,8 @@ def draw(tmp_path: Path, figures: list[Figure]) -> Any:
     def lines(command: str, *arguments: object) -> Lines:
         thresholds = ["--thresholds", ",".join(map(str, AT))]
         outputs = ["--out", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.png")]
-        assert main([command, *map(str, arguments), *thresholds, *outputs]) == 0
+        line = command_line(tmp_path, *arguments, *thresholds, *outputs)
+        assert main([command, *line]) == 0
         panels = figures[-1].axes
         assert [ax.get_xlabel() for ax in panels] == [""] * (len(panels) - 1) + ["threshold"]
         found = {}
@@ -86,13 +87,12 @@ def faces(image: np.ndarray, at: Any = AT) -> list[float]:
 @pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
 def test_quantities(tmp_path, draw, command, shape):
     image = images(*shape)[0]
-    (path,) = saved(tmp_path, [image])
-    assert draw(command, path) == {EULER: [euler(image)]}
+    assert draw(command, image) == {EULER: [euler(image)]}
     numbers = [[found] for found in betti(image)]
-    found = draw(command, path, "--betti")
+    found = draw(command, image, "--betti")
     assert list(found) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
     assert list(found.values()) == numbers
-    found = draw(command, path, "--minkowski", "exact")
+    found = draw(command, image, "--minkowski", "exact")
     names = ["area", "perimeter"] if len(shape) == 2 else ["volume", "surface", "mean breadth"]
     assert list(found) == [*names, EULER]
     assert found[names[0]] == [points(image)]
@@ -127,9 +127,8 @@ def test_labels(tmp_path, draw, figures, command, option):
     """The numbers of a region are those of an image whose other points never enter."""
     image = images(9, 11)[0]
     labels = np.repeat([1, 1, 7], 3)[:, None] * np.ones(11, np.uint8)
-    paths = saved(tmp_path, [image, labels])
     options = [option, "exact"] if option == "--minkowski" else [option]
-    found = draw(command, paths[0], *filter(None, options), "--labels", paths[1])
+    found = draw(command, image, *filter(None, options), "--labels", labels.astype(np.uint8))
     alone = [np.where(labels == k, image, 255) for k in (1, 7)]
     expected = {
         "": {EULER: map(euler, alone)},
@@ -147,8 +146,7 @@ def test_labels(tmp_path, draw, figures, command, option):
 
 def test_channels_of_a_stack(tmp_path, draw, figures):
     channels = images(9, 11)
-    np.save(tmp_path / "c.npy", np.stack(channels))
-    found = draw("stack", tmp_path / "c.npy", "--axes", "CYX", "--betti")
+    found = draw("stack", np.stack(channels), "--axes", "CYX", "--betti")
     for k, lines in enumerate(found.values()):
         assert lines == [betti(image)[k] for image in channels]
     assert [text.get_text() for text in figures[-1].legends[0].get_texts()] == ["C 0", "C 1"]
