@@ -366,15 +366,12 @@ class TestMeasures:
             expected = alive(intervals(smooth, 2, periodic=True), AT).tolist()
             assert [found[f"b{k}"][row] for k in (0, 1)] == expected[:2]
 
-    def test_exact_thresholds_of_a_batch(self, tmp_path):
+    def test_exact_thresholds_of_a_batch(self, tmp_path, say):
         """All levels are columns; curves are constant between their own."""
         images = [noise(6, 7) // 16, noise(5, 8, seed=1) // 9]
-        for name, image in zip("ab", images, strict=True):
-            np.save(tmp_path / f"{name}.npy", image)
         for flags in ([], ["--superlevel"]):
             out = tmp_path / "o.csv"
-            command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "exact", *flags]
-            assert main([*command, "--out", str(out)]) == 0
+            say("batch", *images, "--thresholds", "exact", *flags, "--out", out)
             rows = rows_of(out)
             at = [int(name) for name in rows[0] if name.isdecimal()]
             assert len(at) > 10
@@ -409,13 +406,11 @@ class TestOneImage:
         assert main([*command, "--mask", "{stem}_mask.npy"]) == 0
         assert np.load(out).max() == 2
 
-    def test_objects_of_a_smooth_periodic_image(self, tmp_path):
+    def test_objects_of_a_smooth_periodic_image(self, tmp_path, say):
         image = noise(20, 30)
         image[:, :8], image[:, -8:] = 255, 0
-        np.save(tmp_path / "a.npy", image)
-        command = ["objects", str(tmp_path / "a.npy"), "--smooth", "2", "--boundary", "periodic"]
-        command += ["--persistence", "0", "--threshold", "120", "--out", str(tmp_path / "l.npy")]
-        assert main(command) == 0
+        flags = ["--boundary", "periodic", "--persistence", 0, "--threshold", 120]
+        say("objects", image, "--smooth", 2, *flags, "--out", tmp_path / "l.npy")
         smooth = gaussian_filter(image.astype(np.float32), 2, mode="wrap")
         np.testing.assert_array_equal(np.load(tmp_path / "l.npy") > 0, smooth <= 120)
 
@@ -432,10 +427,9 @@ class TestOneImage:
 
 
 class TestOutput:
-    def test_json_on_stdout(self, tmp_path, say):
+    def test_json_on_stdout(self, say):
         image = noise(7, 8)
-        np.save(tmp_path / "a.npy", image)
-        table = json.loads(say("curve", tmp_path / "*.npy", "--json", "--thresholds", "90.,125.5"))
+        table = json.loads(say("curve", image, "--json", "--thresholds", "90.,125.5"))
         assert table["columns"]["euler_number"] == [euler_number(image <= t) for t in (90, 125.5)]
         assert table["metadata"]["inputs"][0]["shape"] == [7, 8]
 
