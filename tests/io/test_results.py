@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
+from io_helpers import command_line
 from numpy.testing import assert_array_equal
 from skimage.measure import euler_number, label
 
@@ -163,26 +164,24 @@ SERIES = np.stack([REAL, REAL + 1, REAL // 2])
 @pytest.mark.parametrize(
     ("image", "flags", "expected"),
     [
-        (REAL, "--labels {labels}", ecc.region_curves(REAL, LABELS, 5)),
+        (REAL, ["--labels", LABELS], ecc.region_curves(REAL, LABELS, 5)),
         (
             SERIES,
-            "--axes TYX --superlevel",
+            ["--axes", "TYX", "--superlevel"],
             ecc.euler_curve(SERIES, 5, axis=(1, 2), superlevel=True),
         ),
         (
             REAL,
-            "--direction 0,1 --spacing 2 --connectivity 1",
+            ["--direction", "0,1", "--spacing", 2, "--connectivity", 1],
             ecc.euler_curve(REAL, 5, direction=(0, 1), spacing=2, connectivity=1),
         ),
     ],
     ids=["labels", "series", "direction"],
 )
 def test_tables_of_commands(command, suffix, image, flags, expected, tmp_path):
-    path, labels, out = (tmp_path / name for name in ("a.npy", "l.npy", f"table{suffix}"))
-    np.save(path, image)
-    np.save(labels, LABELS)
-    options = [*flags.format(labels=labels).split(), "--thresholds", "5", "--out", str(out)]
-    assert main([command, str(path), *options]) == 0
+    out = tmp_path / f"table{suffix}"
+    line = command_line(tmp_path, image, *flags, "--thresholds", 5, "--out", out)
+    assert main([command, *line]) == 0
     assert read_result(out) == expected
 
 
@@ -262,11 +261,9 @@ def test_units_and_estimator(images, tmp_path):
 def test_labels_and_indices_are_metadata(tmp_path, suffix):
     stack = np.random.default_rng(1).integers(0, 9, (2, 8, 9), np.uint8)
     regions = np.repeat([3, 0, 7], [4, 1, 3])[:, None] * np.ones(9, np.uint8)
-    series, labels, path = (tmp_path / name for name in ("s.npy", "l.npy", f"t{suffix}"))
-    np.save(series, stack)
-    np.save(labels, regions.astype(np.uint8))
-    flags = f"--axes TYX --time 1 --labels {labels} --thresholds 2,5 --out {path}"
-    assert main(["curve", str(series), *flags.split()]) == 0
+    path, labels = tmp_path / f"t{suffix}", regions.astype(np.uint8)
+    flags = ["--axes", "TYX", "--time", 1, "--thresholds", "2,5", "--out", path]
+    assert main(["curve", *command_line(tmp_path, stack, *flags, "--labels", labels)]) == 0
     table = read_table(path)
     assert_array_equal(table.metadata["label"], [3, 7])
     inside = [[(stack[1] <= t) & (regions == one) for t in (2, 5)] for one in (3, 7)]
@@ -280,10 +277,9 @@ def test_labels_and_indices_are_metadata(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_stack_without_columns_besides_the_curve(tmp_path, suffix):
     volume = np.random.default_rng(2).integers(0, 99, (6, 7, 8), np.uint8)
-    np.save(tmp_path / "v.npy", volume)
     path = tmp_path / f"t{suffix}"
     flags = ["--thresholds", "10,50", "--superlevel", "--direction", "1,0,0", "--spacing", "1"]
-    given = ["stack", str(tmp_path / "v.npy"), *flags, "--out", str(path)]
+    given = ["stack", *command_line(tmp_path, volume, *flags, "--out", path)]
     assert main([*given, "--direction-scale", "0"]) == 0
     assert read_table(path).curves.direction_scale == 0
     assert main(given) == 0
