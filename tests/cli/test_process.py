@@ -168,7 +168,5 @@ class TestProgress:
         expected = run(image_file)
         monkeypatch.setitem(sys.modules, "tqdm", None)
         assert run(image_file) == expected
-        other = tmp_path / "other.npy"
-        np.save(other, noise(5, 5))
-        say("batch", image_file, other, "--thresholds", "0.5", "--out", tmp_path / "c.csv")
+        say("batch", image_file, noise(5, 5), "--thresholds", "0.5", "--out", tmp_path / "c.csv")
         assert (tmp_path / "c.csv").exists()
