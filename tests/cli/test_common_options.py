@@ -414,13 +414,11 @@ class TestOneImage:
         smooth = gaussian_filter(image.astype(np.float32), 2, mode="wrap")
         np.testing.assert_array_equal(np.load(tmp_path / "l.npy") > 0, smooth <= 120)
 
-    def test_a_smooth_shape(self, tmp_path):
+    def test_a_smooth_shape(self, tmp_path, say):
         image, mask = noise(20, 21), noise(20, 21, seed=1) > 20
         np.save(tmp_path / "a.npy", image)
-        np.save(tmp_path / "m.npy", mask)
-        flags = ["--threshold", "128", "--smooth", "1", "--range", "-99,99"]
-        flags += ["--mask", str(tmp_path / "m.npy"), "--out", str(tmp_path / "o.npz")]
-        assert main(["transform", str(tmp_path / "[a].npy"), *flags]) == 0
+        flags = ["--threshold", 128, "--smooth", 1, "--range", "-99,99", "--mask", mask]
+        say("transform", tmp_path / "[a].npy", *flags, "--out", tmp_path / "o.npz")
         shape = (gaussian_filter(image.astype(np.float32), 1) >= 128) & mask
         with np.load(tmp_path / "o.npz") as found:
             np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape))
@@ -447,11 +445,11 @@ class TestOutput:
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_quiet(self, tmp_path, capsys, command):
-        np.save(tmp_path / "a.npy", noise(7, 8))
         flags = ["--thresholds", "9,99", "--minkowski", "--out", str(tmp_path / "o.csv")]
-        assert main([command, str(tmp_path / "a.npy"), *flags]) == 0
+        line = command_line(tmp_path, noise(7, 8), *flags)
+        assert main([command, *line]) == 0
         assert "--minkowski exact: perimeters" in capsys.readouterr().err
-        assert main([command, str(tmp_path / "a.npy"), *flags, "--quiet"]) == 0
+        assert main([command, *line, "--quiet"]) == 0
         assert capsys.readouterr().err == ""
         (tmp_path / "b.npy").write_bytes(b"x")
         failed = main([command, str(tmp_path / "b.npy"), *flags, "--quiet"])
