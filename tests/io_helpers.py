@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,13 @@ import mrcfile
 import nibabel
 import nrrd
 import numpy as np
+import pyarrow.parquet as parquet
 import pydicom
 import pytest
 import SimpleITK
 import zarr
 from PIL import Image
+from pyarrow.csv import read_csv
 
 import ecc_core as ecc
 from ecc_core.errors import InputFileError
@@ -42,11 +45,27 @@ def rows_of(table: Path | str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def columns_of(table: Path) -> dict[str, list[Any]]:
+    """The columns of a table in a file of any type."""
+    if table.suffix == ".json":
+        return json.loads(table.read_text())["columns"]
+    read = parquet.read_table if table.suffix == ".parquet" else read_csv
+    return read(table).to_pydict()
+
+
 def columns(table: Path) -> dict[str, list[float]]:
     """The numbers of a CSV table, without those that say how curves were computed."""
     rows = rows_of(table)
     names = [name for name in rows[0] if name not in FACTS]
     return {name: [float(row[name]) for row in rows] for name in names}
+
+
+def curves_in(rows: list[dict[str, str]], at: Sequence[Any] = LEVELS) -> list[list[int]]:
+    """The curves of a table with a row for each image, or for each threshold."""
+    if str(at[0]) in rows[0]:
+        return [[int(row[str(level)]) for level in at] for row in rows]
+    flat = [int(row["euler_number"]) for row in rows]
+    return [flat[i : i + len(at)] for i in range(0, len(flat), len(at))]
 
 
 def curve_at_levels(image: np.ndarray) -> list[int]:
@@ -105,6 +124,20 @@ def write_ome_zarr(
     described = {"multiscales": [{"axes": named, "datasets": datasets}]}
     group.attrs.update(described if zarr_format == 2 else {"ome": {"version": "0.5", **described}})
     return path
+
+
+def command_line(folder: Path, *arguments: Any, chunk: int = 0) -> list[str]:
+    """Arguments of a command; arrays are saved, in chunks if their side is given."""
+    line = []
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, np.ndarray) and chunk:
+            sides = (chunk,) * argument.ndim
+            argument = write_zarr(folder / f"{number}.zarr", argument, chunks=sides, overwrite=True)
+        elif isinstance(argument, np.ndarray):
+            np.save(folder / f"{number}.npy", argument)
+            argument = folder / f"{number}.npy"
+        line.append(str(argument))
+    return line
 
 
 def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) -> None:
@@ -169,9 +202,18 @@ def write_mrc(path: Path, image: np.ndarray, voxel: Any = 1, **options: Any) -> 
         file.voxel_size = voxel
 
 
-def write_itk(path: Path, image: np.ndarray, *, compressed: bool = False, **options: Any) -> None:
+def write_itk(
+    path: Path, image: np.ndarray, affine: Any = None, *, compressed: bool = False, **options: Any
+) -> str:
+    """Write an image that lies where an affine of coordinates in LPS says."""
     written = SimpleITK.GetImageFromArray(image, **options)
+    if affine is not None:
+        steps = np.linalg.norm(affine[:3, :3], axis=0)
+        written.SetSpacing(steps.tolist())
+        written.SetDirection((affine[:3, :3] / steps).ravel().tolist())
+        written.SetOrigin(affine[:3, 3].tolist())
     SimpleITK.WriteImage(written, str(path), useCompression=compressed)
+    return str(path)
 
 
 def write_dicom(path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from io_helpers import noise, rows_of
+from io_helpers import command_line, noise, rows_of
 
 from ecc_core.cli import main
 
@@ -27,11 +27,11 @@ def image_file(tmp_path: Path, image: np.ndarray) -> str:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `ecc curve` in this process and return the rows that it prints."""
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc curve` on paths or arrays and return the rows that it prints."""
 
     def rows(*arguments: object) -> Rows:
-        assert main(["curve", *map(str, arguments)]) == 0
+        assert main(["curve", *command_line(tmp_path, *arguments)]) == 0
         output, errors = capsys.readouterr()
         assert errors == ""
         return rows_of(output)
@@ -40,29 +40,28 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `ecc` in this process and return what it prints."""
+def say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc` on paths or arrays and return what it prints."""
 
     def output(*arguments: object) -> str:
-        assert main([*map(str, arguments)]) == 0
+        assert main(command_line(tmp_path, *arguments)) == 0
         return capsys.readouterr().out
 
     return output
 
 
 @pytest.fixture
-def refuse(capsys: pytest.CaptureFixture[str]) -> Any:
+def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run `ecc` with something it must refuse and return what it says."""
 
     def message(*arguments: object) -> str:
         try:
-            code = main([*map(str, arguments)])
+            code = main(command_line(tmp_path, *arguments))
         except SystemExit as exit_:  # wrong arguments
             code = exit_.code
         output, errors = capsys.readouterr()
-        assert code == 2
-        assert output == ""
-        assert re.fullmatch(r"ecc( curve| info)?: error: .*\n", errors), errors
+        assert (code, output) == (2, "")
+        assert re.fullmatch(r"ecc( \w+)?: error: .*\n", errors), errors
         return errors
 
     return message

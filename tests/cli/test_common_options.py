@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import rows_of
+from io_helpers import command_line, rows_of, write_zarr
 from oracles.components import counted
 from processes import run_python
 from pyarrow.csv import read_csv
@@ -18,6 +18,7 @@ from scipy.ndimage import gaussian_filter, label
 from skimage.measure import euler_number
 from topology_helpers import alive, intervals
 
+import ecc_core as ecc
 from ecc_core.cli import main
 
 AT = [90.0, 110.0, 125.5, 140.0]
@@ -27,14 +28,6 @@ SMALL = ["--max-memory", "2M", "--workers", "2"]
 
 def noise(*shape: int, seed: int = 0, dtype: str = "uint8") -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, shape).astype(dtype)
-
-
-def write(path: Path, image: np.ndarray, chunk: int = 16) -> str:
-    """Write an image in chunks, through which a filter reaches."""
-    chunks = (chunk,) * image.ndim
-    array = zarr.create_array(path, shape=image.shape, chunks=chunks, dtype=image.dtype)
-    array[...] = image
-    return str(path)
 
 
 def euler(image: np.ndarray, inside: Any = True) -> list[int]:
@@ -47,12 +40,15 @@ def components(image: np.ndarray, inside: Any = True) -> list[int]:
 
 @pytest.fixture
 def columns(tmp_path: Path) -> Any:
-    """Run a command on one image and return its measures by name, one list for each row."""
+    """Run a command and return the measures of its table by name, one list for each row.
+
+    Arrays are saved in chunks through which filters reach.
+    """
 
     def measures(command: str, *arguments: object) -> dict[str, list[list[float]]]:
         out = tmp_path / "out.csv"
         flags = ["--thresholds", ",".join(map(str, AT)), "--out", str(out)]
-        assert main([command, *map(str, arguments), *flags]) == 0
+        assert main([command, *command_line(tmp_path, *arguments, chunk=8), *flags]) == 0
         table = read_csv(out).to_pydict()
         if command == "batch":
             firsts = [name for name in table if name.endswith(str(AT[0]))]
@@ -86,8 +82,7 @@ class TestSmooth:
         image = noise(40, 37, 33, dtype=dtype)
         widths = [float(s) for s in sigma.split(",")]
         smooth = gaussian_filter(image.astype(precision), widths * (3 // len(widths)))
-        path = write(tmp_path / "a.zarr", image)
-        found = columns(command, path, "--smooth", sigma, *SMALL)
+        found = columns(command, image, "--smooth", sigma, *SMALL)
         assert found["euler_number"] == [euler(smooth)]
 
     @pytest.mark.parametrize("command", COMMANDS)
@@ -96,10 +91,10 @@ class TestSmooth:
         image = noise(70, 60)
         smooth = gaussian_filter(image.astype(np.float32), 3)
         values = np.unique(smooth)[::3]
-        path, out = write(tmp_path / "a.zarr", image, 16), tmp_path / "out.csv"
-        thresholds = ",".join(str(float(value)) for value in values)
-        flags = ["--thresholds", thresholds, "--smooth", "3", "--out", str(out)]
-        assert main([command, path, *flags, "--max-memory", "60K", "--workers", "1"]) == 0
+        out, at = tmp_path / "out.csv", ",".join(str(float(value)) for value in values)
+        flags = ["--thresholds", at, "--smooth", "3", "--out", out, "--max-memory", "60K"]
+        line = command_line(tmp_path, image, *flags, "--workers", 1, chunk=16)
+        assert main([command, *line]) == 0
         expected = [euler_number(smooth <= value) for value in values]
         table = read_csv(out).to_pydict()
         if command == "batch":
@@ -113,9 +108,8 @@ class TestSmooth:
         """A filter may be wider than the image."""
         image = noise(2, 21, 18)
         image[0, :, 0] = 255
-        path = write(tmp_path / "a.zarr", image, 8)
         axes = ["--axes", "TYX", "--boundary", "periodic"]
-        found = columns(command, path, "--smooth", sigma, *axes)["euler_number"]
+        found = columns(command, image, "--smooth", sigma, *axes)["euler_number"]
         for values, one in zip(found, image, strict=True):
             smooth = gaussian_filter(one.astype(np.float32), sigma, mode="wrap")
             assert values == [torus(smooth <= t) for t in AT]
@@ -140,14 +134,10 @@ class TestSmooth:
     def test_with_everything_else(self, columns, tmp_path, command):
         """A region of interest is smoothed on its own; a direction is added afterwards."""
         image, mask = noise(30, 40), noise(30, 40, seed=1) > 60
-        path = write(tmp_path / "a.zarr", image, 8)
-        np.save(tmp_path / "mask.npy", mask)
         smooth = gaussian_filter(image[3:, :35].astype(np.float32), 1).astype(float)
         ramp = (np.arange(27) - 13)[:, None] * 0.5
         flags = ["--direction", "1,0", "--direction-scale", "0.5", "--smooth", "1"]
-        found = columns(
-            command, path, "--roi", "3:,:35", "--mask", tmp_path / "mask.npy", "--betti", *flags
-        )
+        found = columns(command, image, "--roi", "3:,:35", "--mask", mask, "--betti", *flags)
         inside = mask[3:, :35]
         assert found["euler_number"] == [euler(smooth + ramp, inside)]
         assert found["b0"] == [components(smooth + ramp, inside)]
@@ -157,17 +147,16 @@ class TestSmooth:
     def test_values_that_would_spread(self, tmp_path, capsys, command, bad):
         image = noise(20, 20).astype(np.float32)
         image[3, 3] = bad
-        path = write(tmp_path / "a.zarr", image, 8)
-        flags = ["--smooth", "1", "--thresholds", "5,", "--out", str(tmp_path / "o.csv")]
-        assert main([command, path, *flags]) in (1, 2)
+        line = command_line(tmp_path, image, "--smooth", 1, "--thresholds", "5,", chunk=8)
+        assert main([command, *line, "--out", str(tmp_path / "o.csv")]) in (1, 2)
         message = capsys.readouterr().err
-        assert f"{path}: --smooth needs an image without NaN and infinity" in message
+        assert f"{line[0]}: --smooth needs an image without NaN and infinity" in message
         assert message.count("\n") == 1
 
     def test_the_range_is_that_of_the_smooth_images(self, tmp_path, say):
         images = [noise(20, 30), noise(25, 20, seed=1)]
-        paths = [write(tmp_path / f"{i}.zarr", image) for i, image in enumerate(images)]
-        rows = rows_of(say("curve", *paths, "--smooth", "2", "--thresholds", "5"))
+        line = command_line(tmp_path, *images, "--smooth", "2", "--thresholds", "5", chunk=16)
+        rows = rows_of(say("curve", *line))
         smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
         low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
         at = np.linspace(float(low), float(high), 5)
@@ -217,8 +206,8 @@ class TestMasks:
     def test_mask(self, columns, tmp_path, command, dtype):
         image = noise(20, 22, 24)
         mask = (noise(20, 22, 24, seed=1) // 100).astype(dtype)
-        path = write(tmp_path / "a.zarr", image, 8)
-        other = write(tmp_path / "a_mask.zarr", mask, 7)
+        path = write_zarr(tmp_path / "a.zarr", image)
+        other = write_zarr(tmp_path / "a_mask.zarr", mask, chunks=(7, 7, 7))
         for given in (other, "{stem}_mask.zarr", "a.zarr=a_mask.zarr"):
             found = columns(command, path, "--mask", given, "--minkowski", "exact")
             assert found["euler_number"] == [euler(image, mask != 0)]
@@ -229,24 +218,31 @@ class TestMasks:
     def test_mask_of_all_times_and_labels(self, columns, tmp_path, command):
         image, mask = noise(3, 20, 22), noise(20, 22, seed=1) > 60
         labels = np.repeat([0, 4, 7], 8)[:20, None] * np.ones(22, np.uint8)
-        path = write(tmp_path / "a.zarr", image, 8)
-        np.save(tmp_path / "mask.npy", mask)
-        np.save(tmp_path / "labels.npy", labels.astype(np.uint8))
-        flags = ["--axes", "TYX", "--mask", tmp_path / "mask.npy"]
-        assert columns(command, path, *flags)["euler_number"] == [euler(i, mask) for i in image]
-        flags += ["--labels", tmp_path / "labels.npy"]
+        given = [command, image, "--axes", "TYX", "--mask", mask]
+        assert columns(*given)["euler_number"] == [euler(i, mask) for i in image]
         expected = [euler(one, mask & (labels == i)) for one in image for i in (4, 7)]
-        assert columns(command, path, *flags)["euler_number"] == expected
+        assert columns(*given, "--labels", labels.astype(np.uint8))["euler_number"] == expected
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("labelled", [False, True])
+    def test_nan(self, columns, tmp_path, capsys, command, labelled):
+        image, labels = noise(20, 22).astype(np.float32), noise(20, 22, seed=1) // 100
+        image[3:7, 4:9] = np.nan
+        line = command_line(tmp_path, image, *(["--labels", labels] if labelled else []), chunk=8)
+        out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
+        assert main([command, *line, *out]) in (1, 2)
+        assert "NaN" in capsys.readouterr().err
+        regions = [labels == 1, labels == 2] if labelled else [True]
+        found = columns(command, *line, "--nan", "omit")
+        assert found["euler_number"] == [euler(image, inside) for inside in regions]
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_resuming_knows_the_mask(self, columns, tmp_path, command):
         image = noise(20, 20)
-        path = write(tmp_path / "a.zarr", image, 8)
         for seed in (1, 2):
             mask = noise(20, 20, seed=seed) > 99
-            np.save(tmp_path / "mask.npy", mask)
             flags = [] if command == "curve" else ["--resume"]
-            found = columns(command, path, "--mask", tmp_path / "mask.npy", *flags)
+            found = columns(command, image, "--mask", mask, *flags)
             assert found["euler_number"] == [euler(image, mask)]
 
 
@@ -259,10 +255,8 @@ class TestLargeImages:
 
     def test_measures(self, columns, tmp_path):
         image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
-        path = write(tmp_path / "a.zarr", image)
-        np.save(tmp_path / "mask.npy", mask)
-        flags = ["--axes", "TYX", "--mask", tmp_path / "mask.npy", "--max-memory", "10K"]
-        found = columns("curve", path, *flags, "--betti", "--minkowski", "exact")
+        flags = ["--axes", "TYX", "--mask", mask, "--max-memory", "10K"]
+        found = columns("curve", image, *flags, "--betti", "--minkowski", "exact")
         assert found["euler_number"] == [euler(one, mask) for one in image]
         assert found["b0"] == [components(one, mask) for one in image]
         areas = [[np.count_nonzero((one <= t) & mask) for t in AT] for one in image]
@@ -272,10 +266,8 @@ class TestLargeImages:
         image, labels = noise(2, 40, 42), np.repeat([0, 4, 7], 14) * np.ones((40, 1), int)
         image[:, :, :14] = 255
         image[1, :, 14:] //= 2
-        path = write(tmp_path / "a.zarr", image)
-        np.save(tmp_path / "labels.npy", labels)
-        flags = ["--axes", "TYX", "--labels", str(tmp_path / "labels.npy"), "--thresholds", "5"]
-        rows = rows_of(say("curve", path, *flags, "--max-memory", "10K"))
+        flags = ["--axes", "TYX", "--thresholds", "5", "--max-memory", "10K", "--labels"]
+        rows = rows_of(say("curve", *command_line(tmp_path, image, *flags, labels, chunk=16)))
         at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
         assert [float(row["threshold"]) for row in rows] == [*at] * 4
         expected = [
@@ -284,18 +276,17 @@ class TestLargeImages:
         assert [int(row["euler_number"]) for row in rows] == expected
 
     def test_a_range_beyond_the_values(self, tmp_path, say):
-        path = write(tmp_path / "a.zarr", noise(20, 20))
+        np.save(tmp_path / "a.npy", noise(20, 20))
         flags = ["--betti", "--range", "300,400", "--thresholds", "2"]
-        rows = rows_of(say("curve", path, *flags))
+        rows = rows_of(say("curve", tmp_path / "a.npy", *flags))
         assert [row["b0"] for row in rows] == ["1", "1"]
 
     def test_errors_name_the_image(self, tmp_path, refuse):
         image = noise(40, 42).astype(np.float32)
         image[30, 30] = np.nan
-        path = write(tmp_path / "a.zarr", image)
-        assert refuse("curve", path, "--betti", "--thresholds", "9,").startswith(
-            f"ecc: error: {path}: the image"
-        )
+        line = command_line(tmp_path, image, chunk=16)
+        message = refuse("curve", *line, "--betti", "--thresholds", "9,")
+        assert message.startswith(f"ecc: error: {line[0]}: the image")
 
 
 class TestPairs:
@@ -355,36 +346,32 @@ class TestMeasures:
     @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_of_labels(self, columns, tmp_path, command):
         image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
-        path = write(tmp_path / "a.zarr", image, 8)
-        np.save(tmp_path / "l.npy", labels)
-        flags = ["--labels", tmp_path / "l.npy", "--betti", "--minkowski", "exact"]
-        found = columns(command, path, *flags)
+        flags = ["--labels", labels, "--betti", "--minkowski", "crofton-4"]
+        found = columns(command, image, *flags)
         regions = [labels == 1, labels == 2]
         assert found["b0"] == [components(image, inside) for inside in regions]
         assert found["euler_number"] == [euler(image, inside) for inside in regions]
         areas = [[np.count_nonzero((image <= t) & inside) for t in AT] for inside in regions]
         assert found["area"] == areas
+        known = ecc.region_minkowski(image, labels.astype(int), AT, estimator="crofton-4")
+        np.testing.assert_array_equal(found["perimeter"], known.perimeter)
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_periodic_betti_numbers(self, columns, tmp_path, command):
         image = noise(2, 12, 13)
-        path = write(tmp_path / "a.zarr", image, 8)
         flags = ["--axes", "TYX", "--betti", "--boundary", "periodic", "--smooth", "0.5"]
-        found = columns(command, path, *flags)
+        found = columns(command, image, *flags)
         for row, one in enumerate(image):
             smooth = gaussian_filter(one.astype(np.float32), 0.5, mode="wrap").astype(float)
             expected = alive(intervals(smooth, 2, periodic=True), AT).tolist()
             assert [found[f"b{k}"][row] for k in (0, 1)] == expected[:2]
 
-    def test_exact_thresholds_of_a_batch(self, tmp_path):
+    def test_exact_thresholds_of_a_batch(self, tmp_path, say):
         """All levels are columns; curves are constant between their own."""
         images = [noise(6, 7) // 16, noise(5, 8, seed=1) // 9]
-        for name, image in zip("ab", images, strict=True):
-            np.save(tmp_path / f"{name}.npy", image)
         for flags in ([], ["--superlevel"]):
             out = tmp_path / "o.csv"
-            command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "exact", *flags]
-            assert main([*command, "--out", str(out)]) == 0
+            say("batch", *images, "--thresholds", "exact", *flags, "--out", out)
             rows = rows_of(out)
             at = [int(name) for name in rows[0] if name.isdecimal()]
             assert len(at) > 10
@@ -395,8 +382,7 @@ class TestMeasures:
     def test_persistence_in_a_batch(self, columns, tmp_path):
         image = np.full((9, 9), 200, np.uint8)
         image[2, 2], image[6, 6] = 80, 185  # 120 and 15 below what is around
-        path = write(tmp_path / "a.zarr", image, 4)
-        found = columns("batch", path, "--betti", "--persistence", "20")
+        found = columns("batch", image, "--betti", "--persistence", "20")
         assert found["b0"] == [[1, 1, 1, 1]]
         np.testing.assert_array_equal(found["euler_number"], found["b0"])
 
@@ -420,43 +406,28 @@ class TestOneImage:
         assert main([*command, "--mask", "{stem}_mask.npy"]) == 0
         assert np.load(out).max() == 2
 
-    def test_objects_of_a_smooth_periodic_image(self, tmp_path):
+    def test_objects_of_a_smooth_periodic_image(self, tmp_path, say):
         image = noise(20, 30)
         image[:, :8], image[:, -8:] = 255, 0
-        np.save(tmp_path / "a.npy", image)
-        command = ["objects", str(tmp_path / "a.npy"), "--smooth", "2", "--boundary", "periodic"]
-        command += ["--persistence", "0", "--threshold", "120", "--out", str(tmp_path / "l.npy")]
-        assert main(command) == 0
+        flags = ["--boundary", "periodic", "--persistence", 0, "--threshold", 120]
+        say("objects", image, "--smooth", 2, *flags, "--out", tmp_path / "l.npy")
         smooth = gaussian_filter(image.astype(np.float32), 2, mode="wrap")
         np.testing.assert_array_equal(np.load(tmp_path / "l.npy") > 0, smooth <= 120)
 
-    def test_a_smooth_shape(self, tmp_path):
+    def test_a_smooth_shape(self, tmp_path, say):
         image, mask = noise(20, 21), noise(20, 21, seed=1) > 20
         np.save(tmp_path / "a.npy", image)
-        np.save(tmp_path / "m.npy", mask)
-        flags = ["--threshold", "128", "--smooth", "1", "--range", "-99,99"]
-        flags += ["--mask", str(tmp_path / "m.npy"), "--out", str(tmp_path / "o.npz")]
-        assert main(["transform", str(tmp_path / "[a].npy"), *flags]) == 0
+        flags = ["--threshold", 128, "--smooth", 1, "--range", "-99,99", "--mask", mask]
+        say("transform", tmp_path / "[a].npy", *flags, "--out", tmp_path / "o.npz")
         shape = (gaussian_filter(image.astype(np.float32), 1) >= 128) & mask
         with np.load(tmp_path / "o.npz") as found:
             np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape))
 
-    @pytest.mark.parametrize("command", ["objects", "transform"])
-    def test_several_are_refused(self, tmp_path, refuse, command):
-        for name in "ab":
-            np.save(tmp_path / f"{name}.npy", noise(5, 6))
-        flags = (
-            ["--persistence", "4"] if command == "objects" else ["--plot", str(tmp_path / "p.png")]
-        )
-        assert f"{tmp_path / 'b.npy'}: " in (said := refuse(command, tmp_path / "*.npy", *flags))
-        assert "of one image, got more" in said
-
 
 class TestOutput:
-    def test_json_on_stdout(self, tmp_path, say):
+    def test_json_on_stdout(self, say):
         image = noise(7, 8)
-        np.save(tmp_path / "a.npy", image)
-        table = json.loads(say("curve", tmp_path / "*.npy", "--json", "--thresholds", "90.,125.5"))
+        table = json.loads(say("curve", image, "--json", "--thresholds", "90.,125.5"))
         assert table["columns"]["euler_number"] == [euler_number(image <= t) for t in (90, 125.5)]
         assert table["metadata"]["inputs"][0]["shape"] == [7, 8]
 
@@ -472,23 +443,13 @@ class TestOutput:
             expected = [euler_number(image <= t) for t in (90, 125.5)] if code == 0 else []
             assert [int(row["euler_number"]) for row in rows] == expected
 
-    def test_plot_of_a_batch(self, tmp_path):
-        for seed, name in enumerate("ab"):
-            np.save(tmp_path / f"{name}.npy", noise(7, 8, seed=seed))
-        flags = ["--out", str(tmp_path / "o.csv"), "--plot", str(tmp_path / "p.svg")]
-        command = ["batch", str(tmp_path / "*.npy"), "--thresholds", "9,99,200", "--betti"]
-        assert main([*command, "--minkowski", "exact", *flags]) == 0
-        text = (tmp_path / "p.svg").read_text()
-        assert "<!-- a.npy -->" in text
-        assert "<!-- b.npy -->" in text
-
     @pytest.mark.parametrize("command", COMMANDS)
     def test_quiet(self, tmp_path, capsys, command):
-        np.save(tmp_path / "a.npy", noise(7, 8))
         flags = ["--thresholds", "9,99", "--minkowski", "--out", str(tmp_path / "o.csv")]
-        assert main([command, str(tmp_path / "a.npy"), *flags]) == 0
+        line = command_line(tmp_path, noise(7, 8), *flags)
+        assert main([command, *line]) == 0
         assert "--minkowski exact: perimeters" in capsys.readouterr().err
-        assert main([command, str(tmp_path / "a.npy"), *flags, "--quiet"]) == 0
+        assert main([command, *line, "--quiet"]) == 0
         assert capsys.readouterr().err == ""
         (tmp_path / "b.npy").write_bytes(b"x")
         failed = main([command, str(tmp_path / "b.npy"), *flags, "--quiet"])

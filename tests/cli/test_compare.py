@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import ecc_core as ecc
+from ecc_core.cli import main
 from ecc_core.features import permutation_test
 
 
@@ -103,21 +104,26 @@ def test_bad_input(table, refuse, flags, message):
     assert re.search(message, error)
 
 
-def test_all_functionals_at_once(tmp_path, say):
-    rng = np.random.default_rng(1)
-    images = rng.integers(0, 9, (8, 12, 12)) // np.repeat([1, 3], 4)[:, None, None]
-    curves = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2))
-    heads = {"group": np.repeat(["a", "b"], 4 * 9), "image": np.repeat(np.arange(8), 9)}
-    parts = zip(
-        ("area", "perimeter", "euler_number"), np.moveaxis(curves.values, 1, 0), strict=True
-    )
-    columns = {name: values.ravel() for name, values in parts}
-    path, out, plot = (tmp_path / name for name in ("t.csv", "test.csv", "test.png"))
-    at = {"threshold": np.tile(np.arange(9), 8)}
-    pd.DataFrame(heads | at | columns).to_csv(path, index=False)
-    flags = ["--by", "group", "--measure", "all", "--out", str(out), "--plot", str(plot)]
-    text = say("compare", str(path), *flags)
-    first, second = (curves._replace(values=part) for part in np.split(curves.values, 2))
+@pytest.fixture
+def folders(tmp_path):
+    """Images in two folders, and a table of their functionals and components."""
+    images = np.random.default_rng(1).integers(0, 9, (8, 12, 12))
+    images //= np.repeat([1, 3], 4)[:, None, None]
+    for number, image in enumerate(images):
+        folder = tmp_path / ("one" if number < 4 else "two")
+        folder.mkdir(exist_ok=True)
+        np.save(folder / f"{number}.npy", image)
+    flags = f"--thresholds 0,1,2,3,4,5,6,7,8 --minkowski exact --components --out {tmp_path}/t.csv"
+    assert main(["batch", str(tmp_path / "*/*.npy"), *flags.split()]) == 0
+    return images, tmp_path / "t.csv"
+
+
+def test_all_functionals_at_once(folders, tmp_path, say):
+    images, table = folders
+    out, plot = tmp_path / "test.csv", tmp_path / "test.png"
+    flags = ["--by", "folder", "--measure", "all", "--out", out, "--plot", plot]
+    text = say("compare", table, *flags)
+    first, second = (ecc.minkowski_curves(i, range(9), axis=(1, 2)) for i in np.split(images, 2))
     test = permutation_test(first, second, functional="all")
     assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
     found = pd.read_csv(out)
@@ -149,6 +155,18 @@ def test_all_curves_of_components_at_once(tmp_path, say):
         assert f"thresholds that differ in {name} " in text
 
 
+def test_a_measure_of_components(folders, tmp_path, say, refuse):
+    images, table = folders
+    plot = tmp_path / "t.png"
+    text = say("compare", table, "--by", "folder", "--measure", "points", "--plot", plot)
+    assert "one (4 curves) and two (4 curves)" in text
+    curves = [ecc.component_curves(image, range(9)) for image in images]
+    test = permutation_test(curves[:4], curves[4:], functional="points")
+    assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
+    assert plot.stat().st_size > 10_000
+    assert "it has input, folder (" in refuse("compare", table, "--by", "group")
+
+
 @pytest.mark.parametrize("column", ["treatment", "well"])
 def test_empty_cells(table, refuse, column):
     frame = pd.read_csv(table)
@@ -161,31 +179,3 @@ def test_empty_cells(table, refuse, column):
 
 def test_no_table(tmp_path, refuse):
     assert "no such file" in refuse("compare", tmp_path / "none.csv", "--by", "x")
-
-
-def test_folders_of_images_are_groups(tmp_path, say, refuse):
-    for i, path in enumerate(["one/a.npy", "one/b.npy", "two/a.npy", "two/b.npy"]):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        np.save(tmp_path / path, np.random.default_rng(i).random((9, 9)) + i // 2)
-    table = tmp_path / "t.parquet"
-    say("batch", tmp_path / "*/*.npy", "--thresholds", "5", "--range", "0,2", "--out", table)
-    found = say("compare", table, "--by", "folder")
-    assert "one (2 curves) and two (2 curves)" in found
-    assert "it has input, folder (" in refuse("compare", table, "--by", "group")
-
-
-def test_a_measure_of_components(tmp_path, say):
-    images = np.random.default_rng(2).integers(0, 9, (6, 12, 12))
-    curves = []
-    for number, image in enumerate(images):
-        folder = tmp_path / ("one" if number < 3 else "two")
-        folder.mkdir(exist_ok=True)
-        np.save(folder / f"{number}.npy", image)
-        curves.append(ecc.component_curves(image, np.arange(9)))
-    table, plot = tmp_path / "t.csv", tmp_path / "t.png"
-    flags = ["--thresholds", "0,1,2,3,4,5,6,7,8", "--components", "--out", table]
-    say("batch", tmp_path / "*/*.npy", *flags)
-    text = say("compare", table, "--by", "folder", "--measure", "points", "--plot", plot)
-    test = permutation_test(curves[:3], curves[3:], functional="points")
-    assert f"p = {test.pvalue:.4g} (all 20 permutations" in text
-    assert plot.stat().st_size > 10_000

@@ -1,11 +1,19 @@
-"""`ecc curve`: tables hold what `euler_curve` returns."""
+"""`ecc curve`: tables hold what `euler_curve` returns, and no input brings a traceback."""
 
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import imageio.v3 as imageio
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
-from io_helpers import noise
+from io_helpers import columns_of, noise
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from ecc_core.cli import main
 
 Rows = list[dict[str, str]]
 
@@ -22,10 +30,6 @@ class TestCurve:
         assert list(rows[0]) == ["input", "threshold", "euler_number"]
         assert len(rows) == 256
         assert_rows_are(rows, ecc.euler_curve(image), image_file)
-
-    def test_signal(self, run, tmp_path):
-        np.save(tmp_path / "a.npy", noise(50))
-        assert_rows_are(run(tmp_path / "a.npy"), ecc.euler_curve(noise(50)), tmp_path / "a.npy")
 
     @pytest.mark.parametrize(
         ("text", "thresholds"),
@@ -46,10 +50,9 @@ class TestCurve:
         expected = ecc.euler_curve(image, thresholds)
         assert_rows_are(run(image_file, "--thresholds", text), expected, image_file)
 
-    def test_integer_thresholds_stay_integers(self, run, tmp_path):
+    def test_integer_thresholds_stay_integers(self, run):
         image = np.array([2**53, 2**53 + 1, 2**53 + 2])
-        np.save(tmp_path / "a.npy", image)
-        rows = run(tmp_path / "a.npy", "--thresholds", f"{2**53},{2**53 + 1}", "--superlevel")
+        rows = run(image, "--thresholds", f"{2**53},{2**53 + 1}", "--superlevel")
         assert [row["threshold"] for row in rows] == [str(2**53), str(2**53 + 1)]
         expected = ecc.euler_curve(image, np.array([2**53, 2**53 + 1]), superlevel=True)
         assert [int(row["euler_number"]) for row in rows] == expected.values.tolist()
@@ -62,37 +65,15 @@ class TestCurve:
         assert_rows_are(rows, expected, image_file)
         assert rows == run(image_file, "--thresholds=5", f"--range={text}")
 
-    @pytest.mark.parametrize("connectivity", [1, 2])
-    @pytest.mark.parametrize("superlevel", [False, True])
-    def test_connectivity_and_superlevel(self, run, image_file, image, connectivity, superlevel):
-        flags = ["--connectivity", connectivity, *(["--superlevel"] if superlevel else [])]
-        expected = ecc.euler_curve(image, connectivity=connectivity, superlevel=superlevel)
-        assert_rows_are(run(image_file, *flags), expected, image_file)
-
-    @pytest.mark.parametrize("labelled", [False, True])
-    def test_nan(self, run, refuse, tmp_path, labelled):
-        image = noise(12, 9).astype(np.float32)
-        image[3, 4] = image[0, 0] = np.nan
-        np.save(tmp_path / "a.npy", image)
-        labels = np.ones(image.shape, np.uint8)
-        np.save(tmp_path / "labels.npy", labels)
-        flags = [tmp_path / "a.npy", "--thresholds", "0,99,255"]
-        flags += ["--labels", tmp_path / "labels.npy"] if labelled else []
-        assert "NaN" in refuse("curve", *flags)
-        expected = ecc.euler_curve(image, [0, 99, 255], nan="omit")
-        assert_rows_are(run(*flags, "--nan", "omit"), expected, tmp_path / "a.npy")
-
     def test_smooth_a_window(self, run, image, tmp_path):
         """What lies beyond a window is unknown: as for a closed image, its reflection."""
-        np.save(tmp_path / "a.npy", image)
-        rows = run(tmp_path / "a.npy", "--smooth", 1.5, "--boundary", "half-open")
+        rows = run(image, "--smooth", 1.5, "--boundary", "half-open")
         smooth = gaussian_filter(image.astype(np.float32), 1.5, mode="reflect")
         expected = ecc.euler_curve(smooth, boundary="half-open")
-        assert_rows_are(rows, expected, tmp_path / "a.npy")
+        assert_rows_are(rows, expected, tmp_path / "0.npy")
 
-    def test_binary_image(self, run, image, tmp_path):
-        np.save(tmp_path / "a.npy", image > 99)
-        rows = run(tmp_path / "a.npy", "--thresholds", "exact")
+    def test_binary_image(self, run, image):
+        rows = run(image > 99, "--thresholds", "exact")
         assert {row["threshold"] for row in rows} <= {"0", "1"}
         assert rows[-1]["euler_number"] == "1"
 
@@ -116,3 +97,109 @@ class TestCurve:
         assert [float(row["threshold"]) for row in small] == [7, 0.5]
         message = refuse("curve", tmp_path / "i8.npy", tmp_path / "f4.npy", "--thresholds", "exact")
         assert "float32, int64 do not fit into one table exactly" in message
+
+
+class TestOutput:
+    def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path, say):
+        printed = say("curve", image_file)
+        assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
+        assert capsys.readouterr() == ("", "")
+        assert (tmp_path / "c.csv").read_text() == printed
+
+    @pytest.mark.parametrize("suffix", [".json", ".parquet"])
+    def test_settings_are_kept(self, image_file, image, tmp_path, suffix):
+        path = tmp_path / f"c{suffix}"
+        flags = ["--thresholds", "1,2.5,inf", "--connectivity", "1", "--out", str(path)]
+        assert main(["curve", image_file, *flags]) == 0
+        columns = columns_of(path)
+        if suffix == ".json":
+            metadata = json.loads(path.read_text())["metadata"]
+        else:
+            metadata = json.loads(parquet.read_schema(path).metadata[b"ecc"])
+        expected = ecc.euler_curve(image, [1, 2.5, np.inf], connectivity=1)
+        assert columns["input"] == [image_file] * 3
+        assert [float(t) for t in columns["threshold"]] == [1, 2.5, np.inf]
+        assert columns["euler_number"] == expected.values.tolist()
+        (found,) = metadata["inputs"]
+        assert found.pop("result")["facts"] == json.loads(json.dumps(expected.facts))
+        given = {"thresholds": [1.0, 2.5, "inf"], "connectivity": 1, "boundary": "closed"}
+        given |= {"nan": "raise", "level": 0}
+        given |= dict.fromkeys(("superlevel", "betti", "components", "density"), False)
+        absent = "range direction direction_scale minkowski spacing unit labels mask persistence"
+        absent += " smooth series axes channel time roi"
+        described = {"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}
+        assert metadata == {
+            "software": f"napari-ecc {version('napari-ecc')}",
+            "settings": given | dict.fromkeys(absent.split()),
+            "inputs": [described | {"spacing": None, "unit": None}],
+        }
+
+    def test_inputs_are_not_overwritten(self, refuse, image_file, tmp_path):
+        content = Path(image_file).read_bytes()
+        link = tmp_path / "link.png"
+        link.symlink_to(image_file)
+        for plot in (image_file, link):
+            assert "would overwrite" in refuse("curve", image_file, "--plot", plot)
+        masked = [noise(12, 9), "--mask", image_file]
+        assert "would overwrite" in refuse("curve", *masked, "--plot", image_file)
+        code = main(["stack", image_file, "--out", str(tmp_path / "c.csv"), "--plot", image_file])
+        assert code == 2
+        assert Path(image_file).read_bytes() == content
+
+
+class TestBadInput:
+    def test_colours(self, refuse, tmp_path):
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
+        assert "choose one with --channel: 0 to 2, r, g, b, gray" in refuse(
+            "curve", tmp_path / "a.png"
+        )
+
+    @pytest.mark.parametrize(
+        ("command", "array", "words"),
+        [
+            ("curve", np.float64(3), "shape ()"),
+            ("curve", np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
+            ("curve", np.zeros((0, 5)), "--range"),
+            ("curve", np.full((3, 3), np.nan), "NaN"),
+            ("curve", np.zeros((3, 3), complex), "complex128"),
+            ("stack", np.zeros((3, 3), complex), "boolean, integer or real floating dtype"),
+            ("curve", np.full((3, 3), "a"), "<U1"),
+        ],
+    )
+    def test_arrays_without_a_curve(self, refuse, tmp_path, command, array, words):
+        message = refuse(command, np.asarray(array), "--out", tmp_path / "out.csv")
+        assert message.startswith(f"ecc: error: {tmp_path / '1.npy'}: ")
+        assert words in message
+
+    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
+    def test_mask_and_labels(self, refuse, image_file, tmp_path, flag):
+        imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
+        assert f"{flag} must have the image's shape Y 12 x X 9, got Y 3 x X 3" in refuse(
+            "curve", image_file, flag, np.ones((3, 3), np.uint8)
+        )
+        assert "colour.png: a mask or label image must have one channel" in refuse(
+            "curve", image_file, flag, tmp_path / "colour.png"
+        )
+        assert "none.png: no such file" in refuse("curve", image_file, flag, "none.png")
+        if flag == "--labels":
+            for labels in (np.full((12, 9), -1), np.ones((12, 9))):
+                assert "--labels must" in refuse("curve", image_file, flag, labels)
+
+    def test_missing_extra(self, refuse, monkeypatch, image_file, tmp_path):
+        for library, extra, flag, name in (
+            ("pyarrow", "parquet", "--out", "c.parquet"),
+            ("matplotlib", "io", "--plot", "c.png"),
+        ):
+            with monkeypatch.context() as patch:
+                for module in [m for m in sys.modules if m.partition(".")[0] == library]:
+                    patch.delitem(sys.modules, module)
+                patch.setitem(sys.modules, library, None)
+                message = refuse("curve", image_file, flag, tmp_path / name)
+            assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
+
+    def test_too_little_memory(self, refuse, monkeypatch, image_file):
+        def fail(*_: object, **__: object) -> None:
+            raise MemoryError("Unable to allocate 9 TiB")
+
+        monkeypatch.setattr("ecc_core.euler_curve", fail)
+        assert "not enough memory: Unable to allocate 9 TiB" in refuse("curve", image_file)

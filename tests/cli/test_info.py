@@ -21,12 +21,11 @@ class TestInfo:
             f"  curve   256 thresholds from {low} to {high}, 8-connected, sublevel sets",
         ]
 
-    def test_floats(self, say, tmp_path):
+    def test_floats(self, say):
         image = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 4
         image[0, 0, :3] = np.nan, np.inf, -np.inf
         image[1] = np.nan
-        np.save(tmp_path / "a.npy", image)
-        assert say("info", tmp_path / "a.npy").splitlines()[1:] == [
+        assert say("info", image).splitlines()[1:] == [
             "  shape   2 x 3 x 4 (ZYX)",
             "  dtype   float32",
             "  range   0.75 to 2.75",
@@ -58,9 +57,8 @@ class TestInfo:
             (np.arange(4.0), "256 thresholds from 0.0 to 3.0, 2-connected, sublevel sets"),
         ],
     )
-    def test_no_curve(self, say, tmp_path, array, words):
-        np.save(tmp_path / "a.npy", array)
-        assert say("info", tmp_path / "a.npy").splitlines()[-1] == f"  curve   {words}"
+    def test_no_curve(self, say, array, words):
+        assert say("info", np.asarray(array)).splitlines()[-1] == f"  curve   {words}"
 
     def test_json(self, say, tmp_path):
         image = np.array([[0.25, np.nan], [3, np.inf]], np.float32)

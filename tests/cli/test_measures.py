@@ -1,22 +1,155 @@
-"""Columns of Betti numbers and Minkowski functionals beside the Euler characteristic."""
+"""Tables and `--plot` have the measures asked for: the numbers of scikit-image and SciPy."""
 
-import json
 import re
-from itertools import pairwise
+from itertools import chain, pairwise, product
+from pathlib import Path
+from typing import Any
 
 import imageio.v3 as imageio
 import numpy as np
-import pyarrow.parquet as parquet
 import pytest
 import tifffile
-from io_helpers import rows_of
-from pyarrow.csv import read_csv
+from io_helpers import columns_of, command_line, rows_of
+from matplotlib.figure import Figure
+from oracles.components import betti_numbers
 from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.cli import main
 from ecc_core.features import distance_matrix
 from ecc_core.io import read_table
+
+AT = np.array([50, 100, 127, 200])
+EULER = "Euler characteristic"
+Lines = dict[str, list[list[float]]]
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that commands write."""
+    found: list[Figure] = []
+    write = "ecc_core._cli.outputs.write_figure"
+    monkeypatch.setattr(write, lambda _, figure: found.append(figure))
+    return found
+
+
+@pytest.fixture
+def draw(tmp_path: Path, figures: list[Figure]) -> Any:
+    """Run a command and return the heights of the lines of each panel, by its label."""
+
+    def lines(command: str, *arguments: object) -> Lines:
+        thresholds = ["--thresholds", ",".join(map(str, AT))]
+        outputs = ["--out", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.png")]
+        line = command_line(tmp_path, *arguments, *thresholds, *outputs)
+        assert main([command, *line]) == 0
+        panels = figures[-1].axes
+        assert [ax.get_xlabel() for ax in panels] == [""] * (len(panels) - 1) + ["threshold"]
+        found = {}
+        for ax in panels:
+            steps = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
+            assert all(line.get_xdata().tolist() == AT.tolist() for line in steps)
+            found[ax.get_ylabel()] = [line.get_ydata().tolist() for line in steps]
+        return found
+
+    return lines
+
+
+def images(*shape: int) -> list[np.ndarray]:
+    return list(np.random.default_rng(0).integers(0, 256, (2, *shape), np.uint8))
+
+
+def saved(folder: Path, arrays: list[np.ndarray]) -> list[Path]:
+    paths = [folder / f"{name}.npy" for name in "ab"]
+    for path, array in zip(paths, arrays, strict=False):
+        np.save(path, array)
+    return paths[: len(arrays)]
+
+
+def euler(image: np.ndarray) -> list[float]:
+    return [euler_number(image <= t, connectivity=image.ndim) for t in AT]
+
+
+def betti(image: np.ndarray) -> list[list[float]]:
+    return np.transpose([betti_numbers(image <= t, image.ndim) for t in AT]).tolist()
+
+
+def points(image: np.ndarray) -> list[float]:
+    return [np.count_nonzero(image <= t) for t in AT]
+
+
+def faces(image: np.ndarray, at: Any = AT) -> list[float]:
+    """Numbers of sides of pixels, or of voxels, at which the sets end."""
+    sets = [np.pad(image <= t, 1) for t in at]
+    return [sum(np.count_nonzero(np.diff(x, axis=k)) for k in range(x.ndim)) for x in sets]
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+@pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
+def test_quantities(tmp_path, draw, command, shape):
+    image = images(*shape)[0]
+    assert draw(command, image) == {EULER: [euler(image)]}
+    numbers = [[found] for found in betti(image)]
+    found = draw(command, image, "--betti")
+    assert list(found) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
+    assert list(found.values()) == numbers
+    found = draw(command, image, "--minkowski", "exact")
+    names = ["area", "perimeter"] if len(shape) == 2 else ["volume", "surface", "mean breadth"]
+    assert list(found) == [*names, EULER]
+    assert found[names[0]] == [points(image)]
+    assert found[names[1]] == [faces(image)]
+    assert found[EULER] == [euler(image)]
+
+
+@pytest.mark.parametrize("command", ["curve", "batch"])
+def test_several_images(tmp_path, draw, figures, command):
+    arrays = images(9, 11)
+    found = draw(command, *saved(tmp_path, arrays), "--betti")
+    for k, lines in enumerate(found.values()):
+        assert lines == [betti(image)[k] for image in arrays]
+    assert [text.get_text() for text in figures[-1].legends[0].get_texts()] == ["a.npy", "b.npy"]
+    (tmp_path / "other").mkdir()
+    same = [*saved(tmp_path, arrays[:1]), *saved(tmp_path / "other", arrays[:1])]
+    draw(command, *same)
+    texts = [text.get_text() for text in figures[-1].legends[0].get_texts()]
+    assert texts == [str(path) for path in same]
+    arrays[1] = arrays[1].reshape(1, 9, 11)
+    found = draw(command, *saved(tmp_path, arrays), "--minkowski", "exact")
+    assert list(found) == ["area", "perimeter", "volume", "surface", "mean breadth", EULER]
+    assert found["area"] == [points(arrays[0])]
+    assert found["volume"] == [points(arrays[1])]
+    assert found[EULER] == [euler(image.reshape(9, 11)) for image in arrays]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [*product(["curve", "stack"], ["", "--minkowski"]), ("curve", "--betti")]
+)
+def test_labels(tmp_path, draw, figures, command, option):
+    """The numbers of a region are those of an image whose other points never enter."""
+    image = images(9, 11)[0]
+    labels = np.repeat([1, 1, 7], 3)[:, None] * np.ones(11, np.uint8)
+    options = [option, "exact"] if option == "--minkowski" else [option]
+    found = draw(command, image, *filter(None, options), "--labels", labels.astype(np.uint8))
+    alone = [np.where(labels == k, image, 255) for k in (1, 7)]
+    expected = {
+        "": {EULER: map(euler, alone)},
+        "--betti": dict(zip(("$b_0$", "$b_1$"), zip(*map(betti, alone), strict=True), strict=True)),
+        "--minkowski": {
+            "area": map(points, alone),
+            "perimeter": map(faces, alone),
+            EULER: map(euler, alone),
+        },
+    }[option]
+    assert found == {name: list(numbers) for name, numbers in expected.items()}
+    texts = [text.get_text() for text in figures[-1].legends[0].get_texts()]
+    assert texts == ["label 1", "label 7"]
+
+
+def test_channels_of_a_stack(tmp_path, draw, figures):
+    channels = images(9, 11)
+    found = draw("stack", np.stack(channels), "--axes", "CYX", "--betti")
+    for k, lines in enumerate(found.values()):
+        assert lines == [betti(image)[k] for image in channels]
+    assert [text.get_text() for text in figures[-1].legends[0].get_texts()] == ["C 0", "C 1"]
 
 
 @pytest.fixture
@@ -29,15 +162,12 @@ def files(tmp_path):
     return list(zip(map(str, paths), (image, volume), strict=True))
 
 
-def printed(capsys, *arguments):
-    assert main(["curve", *arguments, "--thresholds", "9"]) == 0
-    return rows_of(capsys.readouterr().out)
-
-
+LEVELS = [60, 120, 180]
 BETTI = ["b0", "b1", "b2"]
 FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
 
 
+@pytest.mark.parametrize("command", ["curve", "batch"])
 @pytest.mark.parametrize(
     ("flags", "measures", "facts"),
     [
@@ -49,43 +179,31 @@ FUNCTIONALS = ["area", "perimeter", "volume", "surface", "mean_breadth"]
         ),
     ],
 )
-def test_columns(files, capsys, flags, measures, facts):
-    rows = printed(capsys, *(name for name, _ in files), *flags)
-    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, *facts]
-    every = [image for _, image in files]
-    options = {"range": (min(map(np.min, every)), max(map(np.max, every)))}
-    for name, image in files:
-        found = [row for row in rows if row["input"] == name]
+def test_columns(files, tmp_path, command, flags, measures, facts):
+    """What an image of two axes does not have is 0 or NaN."""
+    out, at = tmp_path / "t.csv", ",".join(map(str, LEVELS))
+    inputs = [name for name, _ in files]
+    assert main([command, *inputs, *flags, "--thresholds", at, "--out", str(out)]) == 0
+    rows, names = rows_of(out), ["euler_number", *measures]
+    wide = {name: [f"{name} {t}".removeprefix("euler_number ") for t in LEVELS] for name in names}
+    if command == "curve":
+        assert list(rows[0]) == ["input", "threshold", *names, *facts]
+    else:
+        assert list(rows[0]) == ["input", *facts, *chain(*wide.values())]
+    for path, image in files:
+        own = [row for row in rows if row["input"] == path]
         if measures is BETTI:
-            curves = ecc.betti_curves(image, 9, connectivity=1, **options)
-            missing, known = 0, dict(zip(BETTI, curves.values, strict=False))
+            curves, missing = ecc.betti_curves(image, LEVELS, connectivity=1), 0
+            known = dict(zip(BETTI, curves.values, strict=False))
         else:
-            options |= {"boundary": "half-open", "spacing": 2}
-            curves = ecc.minkowski_curves(image, 9, **options)
+            curves = ecc.minkowski_curves(image, LEVELS, boundary="half-open", spacing=2)
             missing, known = np.nan, dict(zip(curves.measures, curves.values, strict=True))
-        assert [int(row["euler_number"]) for row in found] == curves.euler.tolist()
-        for measure in measures:
-            numbers = [float(row[measure]) for row in found]
-            np.testing.assert_array_equal(numbers, known.get(measure, np.full(9, missing)))
-
-
-def test_labels_and_estimators(files, capsys, tmp_path):
-    name, image = files[0]
-    labels = np.repeat([1, 3], 6)[:, None] * np.ones(9, np.uint8)
-    imageio.imwrite(tmp_path / "labels.png", labels.astype(np.uint8))
-    rows = printed(
-        capsys, name, "--minkowski", "crofton-4", "--labels", str(tmp_path / "labels.png")
-    )
-    regions = ecc.region_minkowski(image, labels.astype(np.uint8), 9, estimator="crofton-4")
-    for label in (1, 3):
-        numbers = [float(row["perimeter"]) for row in rows if row["label"] == str(label)]
-        np.testing.assert_array_equal(numbers, regions.select(label).perimeter)
-
-
-def sides(binary):
-    """The number of sides of pixels at which a set ends."""
-    padded = np.pad(binary, 1)
-    return sum(np.count_nonzero(np.diff(padded, axis=axis)) for axis in (0, 1))
+        known["euler_number"] = curves.euler
+        for name in names:
+            places = product(own, [name] if command == "curve" else wide[name])
+            numbers = [float(row[key]) for row, key in places]
+            expected = known.get(name, np.full(len(LEVELS), missing))
+            np.testing.assert_array_equal(numbers, expected)
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
@@ -102,14 +220,10 @@ def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix):
         assert len(lines) == (not value)
         if lines:
             assert re.fullmatch("ecc: --minkowski exact: .*crofton-4.*crofton-13.*", lines[0])
-        if suffix == ".json":
-            columns = json.loads(out.read_text())["columns"]
-        else:
-            table = read_csv(out) if suffix == ".csv" else parquet.read_table(out)
-            columns = table.to_pydict()
+        columns = columns_of(out)
         assert columns["estimator"] == [expected]
         (perimeter,) = columns["perimeter 99.0" if command == "batch" else "perimeter"]
-        assert (perimeter == sides(image <= 99)) == (expected == "exact")
+        assert ([perimeter] == faces(image, [99])) == (expected == "exact")
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])

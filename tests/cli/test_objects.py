@@ -1,27 +1,14 @@
 """The command `ecc objects`, and `ecc curve --persistence`."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import rows_of
+from io_helpers import columns_of, rows_of
 from scipy import ndimage
 from topology_helpers import alive, intervals
 
-from ecc_core.cli import main
-
 IMAGE = np.random.default_rng(0).integers(0, 100, (3, 24, 31)).astype(np.uint8)
 VOLUME = ndimage.gaussian_filter(IMAGE.astype(np.float32), 1)
-
-
-@pytest.fixture
-def paths(tmp_path):
-    np.save(tmp_path / "plane.npy", IMAGE[0])
-    np.save(tmp_path / "volume.npy", VOLUME)
-    np.save(tmp_path / "mask.npy", VOLUME[1:3, 4:20] > 45)
-    return {name: str(tmp_path / f"{name}.npy") for name in ("plane", "volume", "mask")}
 
 
 def lifetimes(image, least, sign=1):
@@ -31,19 +18,17 @@ def lifetimes(image, least, sign=1):
 
 
 def read(path):
-    rows = rows_of(Path(path))
+    rows = rows_of(path)
     names = [name for name in rows[0] if name != "input"]
     return {name: np.array([float(row[name]) for row in rows]) for name in names}
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize("name", ["plane", "volume"])
-def test_labels_and_table(paths, tmp_path, name, superlevel):
-    image, least = np.load(paths[name]), 40 if name == "plane" else 9.5
-    out, table, plot = (str(tmp_path / end) for end in ("l.tif", "t.csv", "d.png"))
-    options = ["--superlevel"] if superlevel else []
-    command = ["objects", paths[name], "--persistence", str(least), *options]
-    assert main([*command, "--out", out, "--table", table, "--plot", plot]) == 0
+@pytest.mark.parametrize(("image", "least"), [(IMAGE[0], 40), (VOLUME, 9.5)], ids=["2-D", "3-D"])
+def test_labels_and_table(tmp_path, say, image, least, superlevel):
+    out, table, plot = (tmp_path / end for end in ("l.tif", "t.csv", "d.png"))
+    options = ["--persistence", least, *(["--superlevel"] if superlevel else [])]
+    say("objects", image, *options, "--out", out, "--table", table, "--plot", plot)
     labels, rows = tifffile.imread(out), read(table)
     expected = lifetimes(image, least, -1 if superlevel else 1)
     found = np.stack([rows["birth"], rows["death"]], axis=1)
@@ -60,53 +45,43 @@ def test_labels_and_table(paths, tmp_path, name, superlevel):
         assert labels[extreme] == label
         assert rows["birth"][i] == pytest.approx(image[extreme])
     assert labels.max() == len(rows["label"])
-    assert Path(plot).read_bytes().startswith(b"\x89PNG")
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_part_threshold_mask_and_printed_table(paths, tmp_path, say):
-    table = str(tmp_path / "t.json")
-    command = ["objects", paths["volume"], "--persistence", "5", "--mask", paths["mask"]]
-    assert main([*command, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]) == 0
-    columns = json.loads(Path(table).read_text())["columns"]
+def test_part_threshold_mask_and_printed_table(tmp_path, say):
+    part = VOLUME[1:3, 4:20]
+    shown, table = part > 45, tmp_path / "t.json"
+    command = ["objects", VOLUME, "--persistence", "5"]
+    flags = ["--mask", shown, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]
+    say(*command, *flags)
+    columns = columns_of(table)
     assert min(columns["z"]) >= 1
     assert min(columns["y"]) >= 4
-    part, shown = VOLUME[1:3, 4:20], VOLUME[1:3, 4:20] > 45
     expected = lifetimes(np.where(shown, part, np.float32(1e9)), 5)
     assert len(columns["label"]) == len(expected)
     assert sum(columns["points"]) <= (shown & (part <= 52)).sum()
-    assert say(*command[:4]).startswith("label,birth,death,persistence,merged_into,points,z")
+    assert say(*command).startswith("label,birth,death,persistence,merged_into,points,z")
 
 
-def test_objects_over_opposite_sides(tmp_path):
+@pytest.mark.parametrize(
+    ("boundary", "points"), [("closed", [1, 2, 2, 4, 30]), ("periodic", [9, 30])]
+)
+def test_objects_over_opposite_sides(tmp_path, say, boundary, points):
     """A ring around the torus, and a square that four corners make up."""
     image = np.full((20, 30), 9, np.uint8)
     image[10] = 0
     image[np.ix_([0, 1, -1], [0, -2, -1])] = 0
-    np.save(tmp_path / "torus.npy", image)
-    command = ["objects", str(tmp_path / "torus.npy"), "--persistence", "5", "--threshold", "0"]
-    for boundary, points in (("closed", [4, 2, 30, 2, 1]), ("periodic", [9, 30])):
-        table = str(tmp_path / "t.csv")
-        assert main([*command, "--boundary", boundary, "--table", table]) == 0
-        assert sorted(read(table)["points"]) == sorted(points)
+    flags = ["--persistence", "5", "--threshold", "0", "--boundary", boundary]
+    say("objects", image, *flags, "--table", tmp_path / "t.csv")
+    assert sorted(read(tmp_path / "t.csv")["points"]) == points
 
 
-def test_filtered_curves(paths, tmp_path):
-    out = str(tmp_path / "c.csv")
-    options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90", "--out", out]
-    assert main(["curve", paths["plane"], *options]) == 0
-    expected = alive([lifetimes(IMAGE[0], 40)], (10, 50, 90))[0]
-    np.testing.assert_array_equal(read(out)["b0"], expected)
-
-
-def test_filtered_curves_of_regions(paths, tmp_path):
+def test_filtered_curves(tmp_path, say):
+    """Of the image, and of regions."""
     labels = np.repeat([1, 0, 5], [10, 1, 20]) * np.ones((24, 1), np.uint8)
-    np.save(tmp_path / "labels.npy", labels)
-    out = str(tmp_path / "c.csv")
-    command = ["curve", paths["plane"], "--labels", str(tmp_path / "labels.npy"), "--betti"]
-    options = ["--persistence", "40", "--thresholds", "10,50,90", "--out", out]
-    assert main([*command, *options]) == 0
-    found = read(out)
-    for label in (1, 5):
-        region = np.where(labels == label, IMAGE[0], np.float32(1e9))
-        expected = alive([lifetimes(region, 40)], (10, 50, 90))[0]
-        np.testing.assert_array_equal(found["b0"][found["label"] == label], expected)
+    options = ["--betti", "--persistence", "40", "--thresholds", "10,50,90"]
+    regions = [np.where(labels == label, IMAGE[0], np.float32(1e9)) for label in (1, 5)]
+    for flags, images in (([], IMAGE[:1]), (["--labels", labels], regions)):
+        say("curve", IMAGE[0], *options, *flags, "--out", tmp_path / "c.csv")
+        expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
+        np.testing.assert_array_equal(read(tmp_path / "c.csv")["b0"], np.concatenate(expected))

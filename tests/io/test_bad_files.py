@@ -1,16 +1,26 @@
-"""Files that are not what they should be are refused."""
+"""Files that are not what they should be, or claim too much memory, are refused."""
 
 import os
 import pickle
+import struct
 import sys
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
+import h5py
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from io_helpers import assert_refused, czi_library, noise
+import zarr
+from io_helpers import assert_reads, assert_refused, czi_library, noise, write_itk, write_png
+from PIL import Image
 
-from ecc_core.io import IMAGE_SUFFIXES, read_image
+from ecc_core._io import limits
+from ecc_core.cli import main
+from ecc_core.io import IMAGE_SUFFIXES, open_image, read_image
 
 
 class TestBadFiles:
@@ -23,10 +33,6 @@ class TestBadFiles:
         imageio.imwrite(tmp_path / "a.png", noise(7, 5))
         (tmp_path / "a.png").chmod(0)
         assert_refused(tmp_path / "a.png", "Permission denied")
-
-    def test_unknown_type(self, tmp_path):
-        (tmp_path / "a.txt").write_text("1 2 3")
-        assert_refused(tmp_path / "a.txt", "type not supported, got .txt; ecc info --help lists")
 
     @pytest.mark.parametrize("suffix", sorted({*IMAGE_SUFFIXES} - {".nd2", ".zarr"}))
     def test_something_else_under_that_name(self, tmp_path, suffix):
@@ -75,3 +81,101 @@ class TestBadFiles:
         monkeypatch.setitem(sys.modules, library, None)
         with pytest.raises(ImportError, match=rf"{library}: pip install 'napari-ecc\[io\]'"):
             read_image(tmp_path / name)
+
+
+SHAPE = (1 << 14, 1 << 13, 1 << 13)
+"""1 TiB of bytes."""
+
+
+@pytest.fixture
+def little_memory() -> Iterator[None]:
+    """Fail if more than 64 MiB are taken."""
+    tracemalloc.start()
+    yield
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 26
+
+
+@pytest.mark.usefixtures("little_memory")
+class TestClaims:
+    @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    def test_npz(self, tmp_path, compression):
+        header = BytesIO()
+        described = {"descr": "|u1", "fortran_order": False, "shape": SHAPE}
+        np.lib.format.write_array_header_1_0(header, described)
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", compression) as archive:
+            archive.writestr("a.npy", header.getvalue() + bytes(9))
+        assert_refused(tmp_path / "a.npz", "it describes 1099511627776 bytes", "9 bytes in it")
+
+    def test_npz_whose_archive_claims_more_than_it_has(self, tmp_path):
+        np.savez_compressed(tmp_path / "a.npz", np.zeros(1000, np.uint8))
+        content = bytearray((tmp_path / "a.npz").read_bytes())
+        entry = content.rindex(b"PK\x01\x02")  # of the directory; its size stands at 24
+        content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)
+        (tmp_path / "a.npz").write_bytes(content)
+        assert_refused(tmp_path / "a.npz", "it describes 4294967280 bytes")
+
+    def test_png(self, tmp_path):
+        """The file is right but for its size, as is one of 43 s and 3.6 GB."""
+        side, path = 60_000, tmp_path / "a.png"
+        write_png(path, (side, side, 8, 0), bytes(12_000_000))
+        assert path.stat().st_size < 12_100
+        assert_refused(path, "it describes 3600000000 bytes")
+
+    def test_sparse_images_are_read_in_blocks_only(self, tmp_path, capsys):
+        chunks = (64, 64, 64)
+        for version in (2, 3):
+            path = tmp_path / f"{version}.zarr"
+            zarr.create_array(path, shape=SHAPE, dtype="u1", chunks=chunks, zarr_format=version)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file.create_dataset("a", SHAPE, "u1")
+        with h5py.File(tmp_path / "b.h5", "w") as file:
+            file.create_dataset("a", SHAPE, "u1", chunks=chunks, compression="gzip")
+        for name in ("2.zarr", "3.zarr", "a.h5", "b.h5"):
+            assert_refused(tmp_path / name, "needs 1024.0 GiB of memory", "`ecc stack` reads")
+            assert main(["curve", str(tmp_path / name)]) == 2
+            assert "needs 1024.0 GiB of memory" in capsys.readouterr().err
+            box = open_image(tmp_path / name)[5:9, 5:9, 5:9]
+            np.testing.assert_array_equal(box, np.zeros((4, 4, 4), np.uint8))
+            table = tmp_path / "t.csv"
+            options = ["--roi", "0:9,0:9,0:9", "--thresholds", "0.0", "--out", str(table)]
+            assert main(["stack", str(tmp_path / name), *options]) == 0
+            assert table.read_text().splitlines()[1] == "0.0,1"
+
+    def test_a_chunk_of_1_tib(self, tmp_path):
+        zarr.create_array(tmp_path / "a.zarr", shape=SHAPE, dtype="u1", chunks=SHAPE)
+        assert_refused(tmp_path / "a.zarr", "needs 1024.0 GiB of memory")
+
+
+class TestWhatMustBeRead:
+    """However well values can be compressed, they are read."""
+
+    def test_constant_images(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(limits, "SMALL", 0)
+        image = np.zeros((3000, 4000), np.uint8)
+        np.savez_compressed(tmp_path / "a.npz", image)
+        imageio.imwrite(tmp_path / "a.png", image, compress_level=9)
+        write_itk(tmp_path / "a.mha", image, compressed=True)
+        Image.fromarray(image > 0).save(tmp_path / "bits.png", compress_level=9)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file.create_dataset("a", data=image, compression="gzip", compression_opts=9)
+            file.create_dataset("missing", image.shape, "u1", chunks=(100, 100))
+        zarr.create_array(tmp_path / "a.zarr", shape=image.shape, dtype="u1", chunks=(100, 100))
+        for name in ("a.npz", "a.png", "a.mha", "a.h5/a", "a.h5/missing", "a.zarr"):
+            assert_reads(tmp_path / name, image)
+        assert_reads(tmp_path / "bits.png", image > 0)
+        assert image.size / (tmp_path / "a.npz").stat().st_size > 900
+
+    def test_where_nothing_is_known_of_memory(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(limits, "SMALL", 0)
+        monkeypatch.setattr(limits, "_available", lambda: None)
+        path = tmp_path / "a.zarr"
+        zarr.create_array(path, shape=(9, 9), dtype="u1", chunks=(4, 4))
+        assert_reads(path, np.zeros((9, 9), np.uint8))
+        monkeypatch.setattr(limits, "_available", lambda: 80)
+        assert_refused(path, "needs 0.0 GiB of memory")
+
+    def test_available_memory(self):
+        found = limits._available()
+        assert found is None or 1 << 24 < found < 1 << 50

@@ -25,6 +25,7 @@ import zarr
 from io_helpers import (
     LEVELS,
     curve_at_levels,
+    curves_in,
     czi_library,
     noise,
     rows_of,
@@ -187,12 +188,9 @@ def outcome(command: str, path: Path, out: Path, capsys: Any) -> Curve | str:
         assert not out.exists()
         assert line.count("\n") == 1, line
         return str(line)
-    rows = rows_of(out.read_text())
+    rows = rows_of(out)
     out.unlink()
-    if command == "batch":
-        return [[int(row[str(level)]) for level in LEVELS] for row in rows]
-    flat = [int(row["euler_number"]) for row in rows]
-    return [flat[i : i + len(LEVELS)] for i in range(0, len(flat), len(LEVELS))]
+    return curves_in(rows)
 
 
 def values_of(path: Path) -> Array | None:

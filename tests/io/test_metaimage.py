@@ -21,18 +21,13 @@ class TestFiles:
     def test_values(self, tmp_path, name, compressed, shape, dtype):
         image = noise(*shape, dtype=dtype)
         write_itk(tmp_path / name, image, compressed=compressed)
-        other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(tmp_path / name)))
-        np.testing.assert_array_equal(other, image)
         assert_reads(tmp_path / name, image)
         assert open_image(tmp_path / name).axes == "ZYX"[3 - len(shape) :]
 
     def test_spacing_and_places(self, tmp_path, name, compressed):
-        image = SimpleITK.GetImageFromArray(noise(5, 6, 7))
-        image.SetSpacing((0.5, 0.25, 2))
-        image.SetOrigin((10, -20, 30))
-        image.SetDirection((0, 1, 0, 0, 0, 1, 1, 0, 0))
-        SimpleITK.WriteImage(image, str(tmp_path / name), useCompression=compressed)
-        opened = open_image(tmp_path / name)
+        affine = np.array([[0, 0.25, 0, 10], [0, 0, 2, -20], [0.5, 0, 0, 30], [0, 0, 0, 1]])
+        write_itk(tmp_path / name, noise(5, 6, 7), affine, compressed=compressed)
+        image, opened = SimpleITK.ReadImage(str(tmp_path / name)), open_image(tmp_path / name)
         assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
         assert opened.unit == "millimeter"
         assert opened.affine is not None

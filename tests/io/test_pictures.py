@@ -1,9 +1,11 @@
-"""Pictures: values are those that other decoders give."""
+"""Pictures and TIFF: values are those that other decoders give, however they are stored."""
 
 import imagecodecs
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+import skimage.io
+import tifffile
 from io_helpers import assert_reads, assert_refused, noise, write_deep_png
 from PIL import Image
 
@@ -19,11 +21,6 @@ class TestDeepPng:
         for channel in range(samples):
             assert_reads(tmp_path / "a.png", image[..., channel], channel=channel)
         assert read_file(tmp_path / "a.png").axes == "YXS"
-
-    def test_of_another_writer(self, tmp_path):
-        image = noise(7, 5, 3, dtype="u2")
-        (tmp_path / "a.png").write_bytes(imagecodecs.png_encode(image))
-        assert_reads(tmp_path / "a.png", image[..., 2], channel="b")
 
 
 class TestFormats:
@@ -72,8 +69,115 @@ class TestFormats:
         assert_refused(tmp_path / f"a.{suffix}", f"animated {suffix.upper()} is not supported")
 
 
+PLANAR = {"photometric": "rgb", "planarconfig": "separate"}
+
+
+class TestZeroIsWhite:
+    @pytest.mark.parametrize("dtype", ["?", "u1", "u2", "i2", "f4"])
+    @pytest.mark.parametrize("tile", [None, (16, 16)])
+    def test_values_are_as_stored(self, tmp_path, dtype, tile):
+        image = noise(5, 20, 17).astype(dtype) if dtype != "?" else noise(5, 20, 17) > 100
+        path = tmp_path / "a.tif"
+        tifffile.imwrite(path, image, tile=tile, photometric="miniswhite")
+        np.testing.assert_array_equal(skimage.io.imread(path), image)
+        assert_reads(path, image)
+        part = (slice(1, 3), slice(2, 19), slice(0, 5))
+        opened = open_image(path)
+        np.testing.assert_array_equal(opened[part], image[part])
+        assert opened.notes == ("0 is white and the largest value black; values are as stored",)
+
+    def test_masks_of_tifffile(self, tmp_path, capsys, monkeypatch):
+        """It writes them so that 0 is white, of which the image that was written knows nothing."""
+        monkeypatch.chdir(tmp_path)
+        mask = np.zeros((8, 8), bool)
+        mask[2:5, 2:5] = True
+        tifffile.imwrite("m.tif", mask)
+        np.save("m.npy", mask)
+        np.save("a.npy", np.arange(64).reshape(8, 8))
+        curves = []
+        for name in ("m.tif", "m.npy"):
+            assert main(["curve", "a.npy", "--thresholds", "0,20,63", "--mask", name]) == 0
+            curves.append(capsys.readouterr().out)
+        assert curves[0] == curves[1]
+
+
+class TestPlanar:
+    """The samples of a colour can be stored one after the other."""
+
+    @pytest.mark.parametrize(
+        ("shape", "axes", "options"),
+        [
+            ((3, 20, 17), "SYX", PLANAR),
+            ((3, 20, 17), "SYX", PLANAR | {"rowsperstrip": 6, "compression": "zlib"}),
+            ((4, 20, 17), "SYX", PLANAR | {"extrasamples": ["unassalpha"], "compression": "lzw"}),
+            ((3, 40, 37), "SYX", PLANAR | {"tile": (16, 16), "compression": "zstd"}),
+            ((5, 3, 20, 17), "ZSYX", PLANAR),
+            ((5, 3, 40, 37), "ZSYX", PLANAR | {"tile": (16, 16), "predictor": True}),
+            ((3, 8, 32, 40), "SZYX", PLANAR | {"tile": (8, 16, 16), "volumetric": True}),
+            ((4, 20, 17), "CYX", PLANAR | {"photometric": "separated"}),
+            ((5, 20, 17), "CYX", PLANAR | {"photometric": "minisblack", "rowsperstrip": 7}),
+        ],
+    )
+    @pytest.mark.parametrize("dtype", ["u1", "u2"])
+    def test_values(self, tmp_path, shape, axes, options, dtype):
+        path, image = tmp_path / "a.tif", noise(*shape, dtype=dtype)
+        if options.get("predictor"):
+            options = options | {"compression": "zlib"}
+        tifffile.imwrite(path, image, **options)
+        np.testing.assert_array_equal(tifffile.imread(path), image)
+        opened = open_image(path)
+        order = sorted(axes, key="ZCYXS".index if "C" in axes else "ZYXS".index)
+        assert opened.axes == "".join(order)
+        expected = image.transpose([axes.index(letter) for letter in order])
+        np.testing.assert_array_equal(read_file(path).values, expected)
+        for channel in range(image.shape[axes.index(axes.strip("ZYX"))]):
+            plane = image.take(channel, axes.index(axes.strip("ZYX")))
+            assert_reads(path, plane, channel=channel)
+        box = tuple(slice(n // 3, n - n // 4) for n in expected.shape)
+        np.testing.assert_array_equal(opened[box], expected[box])
+
+    def test_several_images(self, tmp_path):
+        images = [noise(3, 20, 17), noise(3, 9, 8)]
+        with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+            for image in images:
+                file.write(image, **PLANAR)
+        for number, image in enumerate(images):
+            assert_reads(tmp_path / "a.tif", image[1], series=number, channel="g")
+
+
 class TestNotes:
-    def test_orientation(self, tmp_path, capsys):
+    """What is easily overlooked is said."""
+
+    @pytest.mark.parametrize(
+        ("photometric", "shape", "words"),
+        [
+            ("separated", (7, 5, 4), "ink: cyan, magenta, yellow and black"),
+            ("cielab", (7, 5, 3), "CIE L*a*b*"),
+            ("palette", (7, 5), "indices into a palette"),
+        ],
+    )
+    def test_colours(self, tmp_path, photometric, shape, words):
+        colours = noise(3, 256, dtype="u2") if photometric == "palette" else None
+        image = noise(*shape)
+        tifffile.imwrite(tmp_path / "a.tif", image, photometric=photometric, colormap=colours)
+        opened = open_image(tmp_path / "a.tif")
+        assert len(opened.notes) == 1
+        assert words in opened.notes[0]
+        values = read_file(tmp_path / "a.tif").values
+        np.testing.assert_array_equal(
+            values, np.moveaxis(image, -1, 0) if image.ndim > 2 else image
+        )
+
+    def test_orientation(self, tmp_path):
+        image = noise(7, 5)
+        tifffile.imwrite(tmp_path / "a.tif", image, extratags=[(274, "H", 1, 6, True)])
+        with Image.open(tmp_path / "a.tif") as other:
+            assert other.getexif()[274] == 6
+        opened = open_image(tmp_path / "a.tif")
+        assert "orientation tag 6 is not applied" in opened.notes[0]
+        assert_reads(tmp_path / "a.tif", image)
+
+    def test_orientation_of_png(self, tmp_path, capsys):
         image, path = noise(20, 17), tmp_path / "a.png"
         exif = Image.Exif()
         exif[0x112] = 6
@@ -96,3 +200,4 @@ class TestNotes:
             "channels are amounts of ink: cyan, magenta, yellow and black",
         )
         assert_reads(path, inks[..., 3], channel=3)
+        assert_refused(path, "must be one of 0 to 3, got 'r'", channel="r")

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from matplotlib.figure import Figure
 
 from ecc_core.io import (
     FIGURE_SUFFIXES,
@@ -33,24 +35,19 @@ METADATA = {"version": "1", "settings": {"range": [0, 1], "labels": None}}
 
 class TestTables:
     def test_csv(self, tmp_path):
-        write_table(tmp_path / "t.csv", COLUMNS, metadata=METADATA)
+        """Text that spreadsheets would run is escaped."""
+        names = ["=1+1.png", "+a", "-a", "@a", "\ta", "\rc", "a=1", "a\rb", "b, \u00e9", 'c"\n.png']
+        thresholds = np.array([-np.inf, 0.1, np.inf, *range(7)], np.float32)
+        values = np.array([-(2**62), -1, 2**53 + 1, *range(7)])
+        columns = {"input": np.array(names), "threshold": thresholds, "euler_number": values}
+        write_table(tmp_path / "t.csv", columns, metadata=METADATA)
         with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
-        assert header == list(COLUMNS)
-        names, thresholds, values = zip(*rows, strict=True)
-        assert list(names) == COLUMNS["input"].tolist()
-        np.testing.assert_array_equal(np.array(thresholds, np.float64), COLUMNS["threshold"])
-        assert [int(v) for v in values] == COLUMNS["euler_number"].tolist()
-
-    def test_text_that_spreadsheets_would_run(self, tmp_path):
-        names = ["=1+1.png", "+a", "-a", "@a", "\ta", "a=1", "a\rb", "\rc"]
-        numbers = np.arange(8) - 1
-        write_table(tmp_path / "t.csv", {"input": np.array(names), "n": numbers})
-        with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
-            header, *rows = csv.reader(file)
-        assert header == ["input", "n"]
-        escaped = ["'=1+1.png", "'+a", "'-a", "'@a", "'\ta", "a=1", "a\rb", "'\rc"]
-        assert rows == [[name, str(n)] for name, n in zip(escaped, numbers, strict=True)]
+        assert header == list(columns)
+        found = list(zip(*rows, strict=True))
+        assert list(found[0]) == [*(f"'{name}" for name in names[:6]), *names[6:]]
+        np.testing.assert_array_equal(np.array(found[1], np.float64), thresholds)
+        assert list(map(int, found[2])) == values.tolist()
 
     @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
     def test_names_that_are_not_unicode(self, tmp_path, suffix):
@@ -102,28 +99,28 @@ def no_space(*_: object) -> None:
 
 
 class TestAtomicity:
-    @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
+    @pytest.fixture(params=[*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
+    def path(self, request, tmp_path):
+        return tmp_path / f"t{request.param}"
+
     @pytest.mark.parametrize("where", ["fsync", "replace"])
-    @pytest.mark.parametrize("existed", [False, True])
-    def test_full_disk(self, tmp_path, monkeypatch, suffix, where, existed):
-        path = tmp_path / f"t{suffix}"
-        if existed:
-            path.write_text("old")
+    @pytest.mark.parametrize("content", [None, "old"])
+    def test_full_disk(self, path, monkeypatch, where, content):
+        if content:
+            path.write_text(content)
         monkeypatch.setattr(os, where, no_space)
         with pytest.raises(OSError, match="No space left on device") as caught:
             self.write(path)
         assert caught.value.filename == str(path)
-        assert [p.name for p in tmp_path.iterdir()] == ([path.name] if existed else [])
-        if existed:
-            assert path.read_text() == "old"
+        assert {p: p.read_text() for p in path.parent.iterdir()} == (
+            {path: "old"} if content else {}
+        )
 
     @staticmethod
     def write(path: Path) -> None:
         if path.suffix in TABLE_SUFFIXES:
             write_table(path, COLUMNS)
         else:
-            from matplotlib.figure import Figure
-
             write_figure(path, Figure(figsize=(1, 1)))
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
@@ -168,23 +165,18 @@ class TestAtomicity:
         assert path.read_text() == "old"
         assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
-    @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
-    def test_nothing_else_is_left(self, tmp_path, suffix):
-        path = tmp_path / f"t{suffix}"
+    def test_nothing_else_is_left(self, path):
         path.write_text("old")
         self.write(path)
-        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+        assert list(path.parent.iterdir()) == [path]
         assert path.stat().st_size > 100
 
     def test_the_content_is_on_the_disk_before_the_name(self, tmp_path, monkeypatch):
-        events = []
+        calls = Mock(wraps=os)
         for name in ("fsync", "replace"):
-            original = getattr(os, name)
-            monkeypatch.setattr(
-                os, name, lambda *a, name=name, f=original: (events.append(name), f(*a))[1]
-            )
+            monkeypatch.setattr(os, name, getattr(calls, name))
         write_table(tmp_path / "t.csv", COLUMNS)
-        assert events[:2] == ["fsync", "replace"]
+        assert [name for name, *_ in calls.mock_calls[:2]] == ["fsync", "replace"]
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
     def test_permissions_and_links_are_the_usual(self, tmp_path):

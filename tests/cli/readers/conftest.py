@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from io_helpers import LEVELS, rows_of
+from io_helpers import LEVELS, curves_in, rows_of
 
 from ecc_core.cli import main
 
@@ -19,19 +19,16 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
 
     def result(command: str, path: Path | str, *options: str) -> tuple[int, str]:
         out = tmp_path / ("out.npz" if command == "transform" else "out.csv")
-        arguments = [command, str(path), *options]
-        if command != "info":
-            arguments += ["--out", str(out)]
-        if command in ("curve", "stack", "batch"):
-            arguments += ["--thresholds", THRESHOLDS]
-        code = main(arguments)
+        arguments = [] if command == "info" else ["--out", str(out)]
+        writes_a_table = command not in ("info", "transform")
+        arguments += ["--thresholds", THRESHOLDS] if writes_a_table else []
+        code = main([command, str(path), *options, *arguments])
         output, errors = capsys.readouterr()
         if code:
             assert errors.count("\n") == 1
             assert not out.exists()
             return code, errors
-        if command in ("curve", "stack", "batch"):
-            output = out.read_text()
+        output = out.read_text() if writes_a_table else output
         out.unlink(missing_ok=True)
         return code, output
 
@@ -63,12 +60,7 @@ def curves(run: Any) -> Callable[..., list[list[int]]]:
         for command in ("curve", "stack", "batch"):
             code, text = run(command, path, *options)
             assert code == 0, text
-            rows = rows_of(text)
-            if command == "batch":
-                found.append([[int(row[level]) for level in THRESHOLDS.split(",")] for row in rows])
-            else:
-                flat = [int(row["euler_number"]) for row in rows]
-                found.append([flat[i : i + 4] for i in range(0, len(flat), 4)])
+            found.append(curves_in(rows_of(text)))
         assert found[0] == found[1] == found[2]
         return found[0]
 

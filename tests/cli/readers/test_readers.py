@@ -1,26 +1,24 @@
-"""Every command reads a file in the same way, or refuses it with the same line."""
+"""Every command reads a file, or a folder of slices, in the same way, or refuses it so."""
 
+import json
 import shutil
 from pathlib import Path
 
+import h5py
 import imageio.v3 as imageio
+import numcodecs
 import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import curve_at_levels, noise, rows_of, write_zarr
+from io_helpers import curve_at_levels, curves_in, noise, rows_of, write_hdf5, write_zarr
 from skimage.color import rgb2gray
 
 
 class TestFormats:
-    @pytest.mark.parametrize(("suffix", "write"), [(".png", imageio.imwrite), (".zip", write_zarr)])
-    def test_every_command(self, curves, run, tmp_path, suffix, write):
-        """Other formats are those of test_same_volume.py."""
-        path, image = tmp_path / f"a{suffix}", noise(20, 17)
-        write(path, image)
-        assert curves(path) == [curve_at_levels(image)]
-        assert "shape   20 x 17 (YX)" in run("info", path)[1]
-        assert run("transform", path, "--threshold", "100")[0] == 0
+    def test_signal(self, curves, tmp_path):
+        np.save(tmp_path / "a.npy", noise(50))
+        assert curves(tmp_path / "a.npy") == [curve_at_levels(noise(50))]
 
     @pytest.mark.parametrize("pack", [False, True])
     def test_zarr_in_an_archive(self, curves, tmp_path, pack):
@@ -43,12 +41,11 @@ class TestFormats:
     def test_gray(self, run, curves, tmp_path):
         colours = noise(20, 17, 3)
         imageio.imwrite(tmp_path / "a.png", colours)
-        (green,) = curves(tmp_path / "a.png", "--channel", "g")
-        assert green == curve_at_levels(colours[..., 1])
+        assert curves(tmp_path / "a.png", "--channel", "g") == [curve_at_levels(colours[..., 1])]
         gray = rgb2gray(colours)
         for command in ("curve", "stack"):
             _, text = run(command, tmp_path / "a.png", "--channel", "gray")
-            assert [int(row["euler_number"]) for row in rows_of(text)] == curve_at_levels(gray)
+            assert curves_in(rows_of(text)) == [curve_at_levels(gray)]
 
     def test_pyramids_and_series(self, curves, refused, tmp_path):
         big, small, other = noise(32, 32), noise(16, 16, seed=1), noise(5, 6, seed=2)
@@ -95,14 +92,6 @@ class TestTime:
         assert "choose one with --time" in run("transform", path)[1]
         assert run("transform", path, "--time", "1", "--threshold", "100")[0] == 0
 
-    def test_arrays_of_four_axes_say_nothing(self, run, curves, tmp_path):
-        image = noise(2, 3, 4, 5)
-        np.save(tmp_path / "a.npy", image)
-        words = "nothing says what the axes of shape (2, 3, 4, 5) are"
-        for command in ("curve", "stack", "transform"):
-            assert words in run(command, tmp_path / "a.npy")[1]
-        assert curves(tmp_path / "a.npy", "--axes", "TZYX") == [curve_at_levels(i) for i in image]
-
 
 class TestTiff:
     def test_a_missing_file_of_an_image_in_several(self, refused, tmp_path):
@@ -141,3 +130,115 @@ def write_ome_pair(folder: Path, other: str = "b.ome.tif") -> Path:
         )
         tifffile.imwrite(folder / name, noise(9, 8), description=xml, metadata=None)
     return folder / "a.ome.tif"
+
+
+class TestFolders:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        (tmp_path / "slices").mkdir()
+        return tmp_path / "slices"
+
+    @pytest.mark.parametrize("suffix", [".tif", ".png", ".npy"])
+    def test_natural_order(self, curves, folder, suffix):
+        image = np.arange(12)[:, None, None] * 20 + noise(12, 5, 6) // 16
+        image = image.astype(np.uint8)
+        for i, plane in enumerate(image, 1):
+            write = np.save if suffix == ".npy" else imageio.imwrite
+            write(folder / f"slice{i}{suffix}", plane)
+        (folder / "Thumbs.db").write_text("")
+        (folder / f"._slice1{suffix}").write_text("")
+        assert curves(folder) == [curve_at_levels(image)]
+        assert curve_at_levels(image) != curve_at_levels(
+            image[sorted(range(12), key=lambda i: str(i + 1))]
+        )
+
+    def test_an_order_that_is_ambiguous(self, refused, folder):
+        for name in ("a1.tif", "a01.tif"):
+            tifffile.imwrite(folder / name, noise(5, 6))
+        assert "the order of" in refused(folder)
+
+    @pytest.mark.parametrize(
+        ("other", "words"),
+        [
+            (noise(32, 128, dtype="u2"), "b2.tif has shape (32, 128), b1.tif (64, 64)"),
+            (noise(64, 64, dtype="i2"), "b2.tif has dtype int16, b1.tif uint16"),
+            (noise(64, 32, dtype="f4"), "b2.tif has shape (64, 32), b1.tif (64, 64)"),
+            (noise(64, 64, 3, dtype="u2"), "b2.tif has shape (64, 64, 3), b1.tif (64, 64)"),
+        ],
+    )
+    def test_a_file_that_differs_is_named(self, refused, folder, other, words):
+        for i in range(3):
+            tifffile.imwrite(folder / f"b{i + 1}.tif", noise(64, 64, dtype="u2"))
+        photometric = "rgb" if other.ndim == 3 else "minisblack"
+        tifffile.imwrite(folder / "b2.tif", other, photometric=photometric)
+        assert words in refused(folder)
+
+    def test_several_formats(self, refused, folder):
+        tifffile.imwrite(folder / "1.tif", noise(5, 6))
+        imageio.imwrite(folder / "2.png", noise(5, 6))
+        assert "holds files of several formats" in refused(folder)
+
+    def test_a_truncated_slice_is_named(self, refused, folder):
+        for i in range(3):
+            tifffile.imwrite(folder / f"{i}.tif", noise(40, 50))
+        (folder / "1.tif").write_bytes((folder / "1.tif").read_bytes()[:900])
+        assert str(folder / "1.tif") in refused(folder)
+
+
+class TestForeignCode:
+    @pytest.mark.parametrize("where", ["filters", "compressor"])
+    def test_zarr_arrays_are_not_unpickled(self, refused, tmp_path, where):
+        class Trap:
+            def __reduce__(self) -> tuple[object, ...]:
+                return Path.touch, (tmp_path / "loaded",)
+
+        path = tmp_path / "a.zarr"
+        path.mkdir()
+        codec = {"id": "pickle", "protocol": 5}
+        described = {
+            "zarr_format": 2,
+            "shape": [4, 4],
+            "chunks": [4, 4],
+            "dtype": "|u1",
+            "order": "C",
+            "fill_value": 0,
+            "filters": None,
+            "compressor": None,
+        }
+        described[where] = [codec] if where == "filters" else codec
+        (path / ".zarray").write_text(json.dumps(described))
+        trap = np.empty(1, object)
+        trap[0] = Trap()
+        (path / "0.0").write_bytes(numcodecs.Pickle().encode(trap))
+        assert "pickled Python objects, which are never loaded" in refused(path)
+        assert not (tmp_path / "loaded").exists()
+
+    def test_hdf5_values_in_other_files(self, refused, tmp_path):
+        noise(4, 5).tofile(tmp_path / "secret.bin")
+        write_hdf5(tmp_path / "secret.h5", noise(4, 5))
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file.create_dataset("raw", (4, 5), "u1", external=str(tmp_path / "secret.bin"))
+        layout = h5py.VirtualLayout((4, 5), "u1")
+        layout[...] = h5py.VirtualSource(tmp_path / "secret.h5", "raw", (4, 5))
+        with h5py.File(tmp_path / "b.h5", "w") as file:
+            file.create_virtual_dataset("raw", layout)
+        for name in ("a.h5", "b.h5"):
+            assert "the values of raw lie in other files, which are not read" in refused(
+                tmp_path / name
+            )
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_a_folder_in_the_place_of_a_chunk(self, refused, tmp_path, zarr_format):
+        write_zarr(tmp_path / "a.zarr", noise(9, 9), zarr_format=zarr_format)
+        chunk = tmp_path / "a.zarr" / ("0.0" if zarr_format == 2 else "c/0/0")
+        chunk.unlink()
+        chunk.mkdir()
+        assert f"{chunk} is a folder" in refused(tmp_path / "a.zarr")
+
+    def test_zarr_chunks_of_size_0(self, refused, tmp_path):
+        write_zarr(tmp_path / "a.zarr", noise(9, 9))
+        file = tmp_path / "a.zarr" / "zarr.json"
+        described = json.loads(file.read_text())
+        described["chunk_grid"]["configuration"]["chunk_shape"] = [0, 8]
+        file.write_text(json.dumps(described))
+        assert str(tmp_path / "a.zarr") in refused(tmp_path / "a.zarr")

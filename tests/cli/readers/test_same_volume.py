@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import h5py
-import nibabel
+import io_helpers
 import nrrd
 import numpy as np
 import pytest
 import tifffile
-import zarr
-from io_helpers import noise, rows_of, write_dicom, write_hdf5, write_mrc, write_zarr
+from io_helpers import (
+    curves_in,
+    noise,
+    rows_of,
+    write_dicom,
+    write_hdf5,
+    write_itk,
+    write_mrc,
+    write_zarr,
+)
 from skimage.measure import euler_number
 
 from ecc_core.cli import main
@@ -45,11 +53,9 @@ def write_ome_tiff(path: Path, volume: np.ndarray) -> None:
 
 
 def write_nifti(path: Path, volume: np.ndarray) -> None:
+    """With components along the fifth axis."""
     components = volume.ndim > 3
-    values = volume.T[:, :, :, None] if components else volume.T  # the fifth axis
-    stored = nibabel.Nifti1Image(values, np.diag([*STEPS[::-1], 1]))
-    stored.header.set_xyzt_units("mm")
-    nibabel.save(stored, path)
+    io_helpers.write_nifti(path, volume[:, None] if components else volume, STEPS[::-1], "mm")
 
 
 def write_nrrd(path: Path, volume: np.ndarray) -> None:
@@ -64,38 +70,22 @@ def write_nrrd(path: Path, volume: np.ndarray) -> None:
 
 
 def write_metaimage(path: Path, volume: np.ndarray) -> None:
-    """As ITK does, with channels beside each other."""
-    header = {
-        "NDims": 3,
-        "DimSize": "7 8 5",
-        "ElementSpacing": " ".join(map(str, STEPS[::-1])),
-        "ElementNumberOfChannels": volume.size // VOLUME.size,
-        "ElementType": "MET_UCHAR",
-        "ElementDataFile": "LOCAL",
-    }
-    lines = "".join(f"{name} = {value}\n" for name, value in header.items())
-    values = np.moveaxis(volume, 0, -1) if volume.ndim > 3 else volume
-    path.write_bytes(lines.encode() + values.tobytes())
+    """With channels beside each other."""
+    components = volume.ndim > 3
+    values = np.moveaxis(volume, 0, -1) if components else volume
+    write_itk(path, values, np.diag([*STEPS[::-1], 1]), isVector=components)
 
 
 def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
     """With axes and spacing as ilastik writes them."""
-    write_hdf5(path, volume)
+    write_hdf5(path, volume, "czyx"[-volume.ndim :])
     with h5py.File(path, "r+") as file:
         file["raw"].attrs["element_size_um"] = [1e3 * step for step in STEPS]
-        for dim, letter in zip(file["raw"].dims, "czyx"[-volume.ndim :], strict=True):
-            dim.label = letter
 
 
 def write_ome_zarr(path: Path, volume: np.ndarray) -> None:
-    group = zarr.create_group(path, zarr_format=2)
-    chunks = (4,) * volume.ndim
-    group.create_array("0", shape=volume.shape, dtype=volume.dtype, chunks=chunks)[...] = volume
-    axes = [{"name": a, "type": "space", "unit": "millimeter"} for a in "zyx"]
-    axes = [{"name": "c", "type": "channel"}] * (volume.ndim - 3) + axes
-    scale = {"type": "scale", "scale": [1.0] * (volume.ndim - 3) + list(STEPS)}
-    datasets = [{"path": "0", "coordinateTransformations": [scale]}]
-    group.attrs["multiscales"] = [{"axes": axes, "datasets": datasets}]
+    steps = [1.0] * (volume.ndim - 3) + [1e6 * step for step in STEPS]
+    io_helpers.write_ome_zarr(path, [volume], "CZYX"[-volume.ndim :], [steps])
 
 
 def write_series(path: Path, volume: np.ndarray) -> None:
@@ -173,9 +163,7 @@ class TestSameVolume:
     @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
     def test_region_of_interest(self, stored, run, command):
         rows = run(command, stored[0], "--roi", "1:4,2:7,:6")
-        found = [rows[0][str(level)] for level in LEVELS] if command == "batch" else None
-        found = found or [row["euler_number"] for row in rows]
-        assert list(map(int, found)) == numbers_of(VOLUME[PART])
+        assert curves_in(rows, LEVELS) == [numbers_of(VOLUME[PART])]
         assert numbers_of(VOLUME[PART]) != numbers_of(VOLUME.T[PART])
 
     @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 0, 1), (1, -2, 3)])
@@ -185,7 +173,7 @@ class TestSameVolume:
         expected = VOLUME + 30.0 * np.tensordot(unit, PLACES, axes=1)
         options = ["--direction", ",".join(map(str, direction)), "--direction-scale", "30"]
         rows = run("stack", path, *options, "--unit", "mm", *known.options)
-        assert [int(row["euler_number"]) for row in rows] == numbers_of(expected)
+        assert curves_in(rows, LEVELS) == [numbers_of(expected)]
         assert {row["unit"] for row in rows} == {"millimeter"}
 
     @pytest.mark.parametrize("command", ["curve", "stack"])
@@ -222,8 +210,7 @@ class TestSameVolume:
         known.write(tmp_path / name, CHANNELS)
         options = [*(known.channels or ()), "--roi", "1:4,2:7,:6"]
         rows = run(command, tmp_path / name, *options, "--channel", "1")
-        assert [int(row["euler_number"]) for row in rows] == numbers_of(VOLUME[PART])
+        assert curves_in(rows, LEVELS) == [numbers_of(VOLUME[PART])]
         rows = run(command, tmp_path / name, *options)
-        expected = [number for channel in CHANNELS for number in numbers_of(channel[PART])]
-        assert [int(row["euler_number"]) for row in rows] == expected
+        assert curves_in(rows, LEVELS) == [numbers_of(channel[PART]) for channel in CHANNELS]
         assert [int(row["c"]) for row in rows] == [0] * 3 + [1] * 3

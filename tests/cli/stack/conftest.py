@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from io_helpers import columns
+from io_helpers import columns, command_line
 from stack_helpers import noise
 
 from ecc_core.cli import main
@@ -18,29 +18,14 @@ def image() -> np.ndarray:
 
 @pytest.fixture
 def stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `ecc stack` in this process and return the table that it writes."""
+    """Run `ecc stack` on paths or arrays, and return the table that it writes."""
 
-    def table(path: Path, *arguments: object) -> dict[str, list[float]]:
+    def table(*arguments: object) -> dict[str, list[float]]:
         out = tmp_path / "curve.csv"
-        assert main(["stack", str(path), "--out", str(out), *map(str, arguments)]) == 0
+        line = command_line(tmp_path, *arguments, "--out", out, chunk=4)
+        assert main(["stack", *line]) == 0
         assert not list(tmp_path.glob("*.parts"))
         capsys.readouterr()
         return columns(out)
 
     return table
-
-
-@pytest.fixture
-def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `ecc stack` and return its one-line error."""
-
-    def error(path: Path, *arguments: object) -> str:
-        out = tmp_path / "curve.csv"
-        assert main(["stack", str(path), "--out", str(out), *map(str, arguments)]) == 2
-        assert not out.exists()
-        message = capsys.readouterr().err
-        assert message.startswith("ecc: error: ")
-        assert message.count("\n") == 1
-        return message
-
-    return error

@@ -25,12 +25,6 @@ def bucket(tmp_path: Path) -> Any:
     fsspec.filesystem("memory").rm(f"/{tmp_path.name}", recursive=True)
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_arrays(stack, bucket, image, zarr_format):
-    address = write_zarr(f"{bucket}/a.zarr", image, zarr_format=zarr_format)
-    assert_curve(stack(address, "--thresholds", LEVELS), image)
-
-
 def test_levels_and_labels(stack, bucket, image):
     address = write_ome_zarr(f"{bucket}/a.zarr", [image, image[::2, ::2, ::2]], "ZYX")
     assert_curve(stack(address, "--thresholds", LEVELS, "--level", 1), image[::2, ::2, ::2])

@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
+from dask_helpers import local_cluster
 from io_helpers import columns, write_zarr
 from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_killed
 
@@ -57,7 +59,7 @@ def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return read
 
 
-def test_killed_at_any_moment(large, out, arguments):
+def test_killed_at_any_moment(out, arguments, resume):
     """It ends with the right numbers, and computes no part twice."""
     context = multiprocessing.get_context("forkserver")  # its children need no imports
     context.set_forkserver_preload(
@@ -79,9 +81,19 @@ def test_killed_at_any_moment(large, out, arguments):
         assert done.items() <= now.items()
         done = now
     assert len(done) >= 5
-    assert main(arguments) == 0
-    assert_curve(columns(out), large[1])
+    resume()
     assert not out.with_name("curve.csv.parts").exists()
+
+
+@pytest.fixture
+def resume(large: Any, arguments: list[str], out: Path) -> Any:
+    """Run the command; the table must be that of the image, or of what the image has become."""
+
+    def check(image: np.ndarray = large[1]) -> None:
+        assert main(arguments) == 0
+        assert_curve(columns(out), image)
+
+    return check
 
 
 @pytest.fixture
@@ -93,38 +105,35 @@ def interrupted(arguments: list[str], out: Path, capsys: Any) -> Any:
     return capsys.readouterr().err
 
 
-def test_a_full_disk(interrupted, arguments, large, out, blocks_read):
+def test_a_full_disk(interrupted, out, blocks_read, resume):
     """What is there is not read again."""
     assert interrupted == f"ecc: error: {out}: No space left on device\n"
     assert not out.exists()
-    assert main(arguments) == 0
-    assert_curve(columns(out), large[1])
+    resume()
     assert len(set(blocks_read)) == 768 - 7 * 16
 
 
-def test_damaged_parts(interrupted, arguments, large, out):
+def test_damaged_parts(interrupted, out, resume):
     first, second, third, *_ = parts_of(out)
     first.write_bytes(first.read_bytes()[:100])
     np.save(second, np.zeros(3))
     content = bytearray(third.read_bytes())
     content[-30] ^= 4  # the last of its numbers
     third.write_bytes(content)
-    assert main(arguments) == 0
-    assert_curve(columns(out), large[1])
+    resume()
 
 
-def test_files_of_others(interrupted, arguments, large, out):
+def test_files_of_others(interrupted, out, resume):
     folder = out.with_name("curve.csv.parts")
     job = parts_of(out)[0].name.split("-")[0]
     foreign = {f"{job}-x-y.npy", "notes.txt", "1-2-3.npy"}
     for name in foreign:
         (folder / name).write_text("not ours")
-    assert main(arguments) == 0
-    assert_curve(columns(out), large[1])
+    resume()
     assert {path.name for path in folder.iterdir()} == foreign
 
 
-def test_one_run_at_a_time(interrupted, arguments, large, out, capsys):
+def test_one_run_at_a_time(interrupted, arguments, out, capsys, resume):
     parts = Parts(out.with_name("curve.csv.parts"))
     before = parts_of(out)
     with parts.locked():
@@ -133,8 +142,7 @@ def test_one_run_at_a_time(interrupted, arguments, large, out, capsys):
             message = "in use by another run for the same output"
             assert capsys.readouterr().err == f"ecc: error: {parts.folder}: {message}\n"
     assert parts_of(out) == before
-    assert main(arguments) == 0
-    assert_curve(columns(out), large[1])
+    resume()
 
 
 def test_other_settings(interrupted, arguments, large, out):
@@ -151,24 +159,22 @@ def test_without_resume(interrupted, arguments, large, out):
     assert_curve(columns(out), large[1])
 
 
-def test_changed_points(interrupted, arguments, large, out, blocks_read):
+def test_changed_points(interrupted, large, blocks_read, resume):
     """Groups whose files have changed are computed again, and no others."""
     path, image = large
     image[:8, :8, :8] = 8 - image[:8, :8, :8]
     changed = write_zarr(path.with_name("changed.zarr"), image, chunks=(8, 8, 8))
     (changed / "c/0/0/0").replace(path / "c/0/0/0")
-    assert main(arguments) == 0
-    assert_curve(columns(out), image)
+    resume(image)
     assert (0, 0, 0) in blocks_read
     assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
 
 
-def test_a_removed_chunk(interrupted, arguments, large, out):
+def test_a_removed_chunk(interrupted, large, resume):
     path, image = large
     (path / "c/0/0/0").unlink()
     image[:8, :8, :8] = 0
-    assert main(arguments) == 0
-    assert_curve(columns(out), image)
+    resume(image)
 
 
 def test_a_changed_file(tmp_path, out):
@@ -186,7 +192,7 @@ def test_a_changed_file(tmp_path, out):
     assert_curve(columns(out), 8 - image)
 
 
-def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_read, refuse):
+def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_read, refuse, resume):
     path, image = large
     chunk = path / "c/5/4/3"
     good = chunk.read_bytes()
@@ -198,8 +204,7 @@ def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_re
     assert kept >= 40  # of 48: the chunk and its earlier neighbours are in 4 to 8 groups
     chunk.write_bytes(good)
     blocks_read.clear()
-    assert main(arguments) == 0
-    assert_curve(columns(out), image)
+    resume(image)
     assert len(set(blocks_read)) < 500
 
 
@@ -214,3 +219,36 @@ def test_regions(tmp_path, out, arguments, large):
     table = columns(out)
     assert table["label"] == np.repeat(ids, 9).tolist()
     assert table["euler_number"] == values.ravel().tolist()
+
+
+def test_no_cluster(tmp_path, image, refuse):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    command = ["stack", path, "--out", tmp_path / "a.csv", "--scheduler", "tcp://127.0.0.1:1"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        assert "127.0.0.1:1" in refuse(*command)
+
+
+def test_a_lost_cluster(tmp_path, capsys, monkeypatch):
+    """Parts that are done stay, and the log of dask is not shown."""
+    path = write_zarr(tmp_path / "a.zarr", noise(40, 40, 40), chunks=(8, 8, 8))
+    out = tmp_path / "curve.csv"
+    cluster = local_cluster(n_workers=1, processes=False)
+    keep = Parts.keep
+
+    def lose(self, *arguments):
+        keep(self, *arguments)
+        monkeypatch.setattr(Parts, "keep", keep)
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"})
+        cluster.close()
+
+    monkeypatch.setattr(Parts, "keep", lose)
+    address = cluster.scheduler_address
+    command = ["stack", str(path), "--out", str(out), "--max-memory", "6K", "--workers", "2"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}):
+        assert main([*command, "--range", "0,8", "--scheduler", address]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"ecc: error: --scheduler {address}: the cluster was lost")
+    assert message.count("\n") == 1
+    assert not out.exists()
+    assert list(tmp_path.glob("curve.csv.parts/*.npy"))
+    assert main([*command, "--range", "0,8", "--resume"]) == 0

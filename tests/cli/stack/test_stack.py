@@ -1,43 +1,30 @@
-"""`ecc stack`: what is computed, and with which means."""
+"""`ecc stack` and `ecc batch`: what is computed, with which means, and what fails."""
 
 import json
+import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
-from io_helpers import columns, write_ome_zarr, write_zarr
+import tifffile
+from io_helpers import columns, command_line, curves_in, rows_of, write_ome_zarr, write_zarr
 from stack_helpers import LEVELS, assert_curve, noise
 
 import ecc_core as ecc
+from ecc_core._blocks import window
 from ecc_core._blocks.work import Work
+from ecc_core._cli import batch
+from ecc_core._io.stored import View, grown_chunks
 from ecc_core.cli import main
+from ecc_core.io import open_image
 
 
-def test_batch_axes(stack, tmp_path):
-    image = noise(2, 3, 9, 8, 7)
-    path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCZYX")
-    table = stack(path, "--thresholds", LEVELS)
-    expected = ecc.euler_curve(image, np.arange(9), axis=(2, 3, 4)).values
-    assert table["euler_number"] == expected.ravel().tolist()
-    assert table["t"] == np.repeat([0, 1], 27).tolist()
-    assert table["c"] == np.tile(np.repeat([0, 1, 2], 9), 2).tolist()
-    table = stack(path, "--thresholds", LEVELS, "--channel", 2)
-    assert table["euler_number"] == expected[:, 2].ravel().tolist()
-    assert "c" not in table
-
-
-def test_omitted_nan(stack, tmp_path):
-    image = noise(9, 8, 7, dtype="float32")
-    image[3, 3, 3:5] = np.nan
-    path = write_zarr(tmp_path / "a.zarr", image)
-    assert_curve(stack(path, "--thresholds", LEVELS, "--nan", "omit"), image, nan="omit")
-
-
-def test_the_range_of_bytes_is_that_of_the_type(stack, tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    table = stack(path, "--thresholds", 18)
+def test_the_range_of_bytes_is_that_of_the_type(stack, image):
+    table = stack(image, "--thresholds", 18)
     at, values = ecc.euler_curve(image, 18, range=(0, 255))
     assert table["threshold"] == at.tolist()
     assert table["euler_number"] == values.tolist()
@@ -65,70 +52,37 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image):
     assert plot.stat().st_size > 0
 
 
-# Directions
+def test_blocks_of_whole_shards_are_read(tmp_path, image):
+    path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
+    assert open_image(path).chunks == (8, 8, 8)
+    blocks = View(open_image(path), (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
+    assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # they end where shards do
 
 
-def test_a_direction(stack, tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    given = ["--direction", "-1,0.5,2", "--direction-scale", 0.25, "--spacing", "2,1,0.5"]
-    table = stack(path, *given, "--range", "-5,12", "--thresholds", 30, "--roi", ":,3:,:")
-    tilt = {"direction": (-1, 0.5, 2), "direction_scale": 0.25, "spacing": (2, 1, 0.5)}
-    at, values = ecc.euler_curve(image[:, 3:], 30, range=(-5, 12), **tilt)
-    assert table["threshold"] == at.tolist()
-    assert table["euler_number"] == values.tolist()
+def test_pages_are_read_several_at_once(tmp_path, image):
+    tifffile.imwrite(tmp_path / "a.tif", image)
+    volume = open_image(tmp_path / "a.tif")
+    assert volume.chunks == (1, 20, 17)
+    assert grown_chunks(volume.chunks, image.shape, (0, 1, 2), 1, limit=1500) == (4, 20, 17)
 
 
 # Labels
 
 
-def assert_regions(table: dict[str, list[float]], image: Any, labels: Any, **options: Any) -> None:
-    ids, _, values = ecc.region_curves(image, labels, np.arange(9), **options)
-    assert table["label"] == np.repeat(ids, 9).tolist()
-    assert table["threshold"] == np.tile(np.arange(9), ids.size).tolist()
-    assert table["euler_number"] == values.ravel().tolist()
-
-
-@pytest.fixture
-def labels(image: np.ndarray) -> np.ndarray:
-    """Labels that touch and cross chunks."""
-    coarse = noise(3, 4, 4, seed=5).repeat(5, 0).repeat(5, 1).repeat(5, 2)
-    return coarse[: image.shape[0], : image.shape[1], : image.shape[2]].astype(np.uint16) * 100
-
-
 @pytest.mark.parametrize("connectivity", [1, 3])
-def test_labels(stack, tmp_path, image, labels, connectivity):
+def test_labels(stack, tmp_path, image, connectivity):
+    """They touch and cross chunks."""
+    coarse = noise(3, 4, 4, seed=5).repeat(5, 0).repeat(5, 1).repeat(5, 2)
+    labels = coarse[:9, :20, :17].astype(np.uint16) * 100
     path = write_zarr(tmp_path / "a.zarr", image)
-    other = write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
-    arguments = ["--thresholds", LEVELS, "--connectivity", connectivity]
-    table = stack(path, *arguments, "--labels", other)
-    assert_regions(table, image, labels, connectivity=connectivity)
-    table = stack(path, *arguments, "--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11")
-    part = (slice(1, None), slice(2, 9), slice(11))
-    assert_regions(table, image[part], labels[part], connectivity=connectivity)
-
-
-def test_labels_and_omitted_nan(stack, tmp_path, image, labels):
-    image = image.astype(np.float32)
-    missing = image == 3
-    image[missing] = np.nan
-    np.save(tmp_path / "labels.npy", labels)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    arguments = ["--thresholds", LEVELS, "--labels", tmp_path / "labels.npy"]
-    table = stack(path, *arguments, "--nan", "omit")
-    assert_regions(table, np.nan_to_num(image), np.where(missing, 0, labels))
-
-
-def test_labels_of_an_ome_zarr_image(stack, tmp_path, labels):
-    """All channels have the same labels, which have a channel axis of one."""
-    image = noise(2, *labels.shape)
-    path = write_ome_zarr(tmp_path / "a.ome.zarr", [image], "CZYX")
-    write_ome_zarr(path / "labels" / "cells", [labels[None]], "CZYX")
-    table = stack(path, "--thresholds", LEVELS, "--labels", "{input}/labels/cells")
-    ids = np.setdiff1d(labels, [0])
-    expected = [ecc.region_curves(channel, labels, np.arange(9)).values for channel in image]
-    assert table["c"] == np.repeat([0, 1], ids.size * 9).tolist()
-    assert table["label"] == np.tile(np.repeat(ids, 9), 2).tolist()
-    assert table["euler_number"] == np.ravel(expected).tolist()
+    write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
+    flags = ["--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11", "--thresholds", LEVELS]
+    table = stack(path, *flags, "--connectivity", connectivity)
+    part = np.s_[1:, 2:9, :11]
+    options = {"connectivity": connectivity}
+    known = ecc.region_curves(image[part], labels[part], np.arange(9), **options)
+    assert table["label"] == np.repeat(known.labels, 9).tolist()
+    assert table["euler_number"] == known.values.ravel().tolist()
 
 
 def test_labels_that_change_with_time(stack, tmp_path):
@@ -142,11 +96,9 @@ def test_labels_that_change_with_time(stack, tmp_path):
 
 
 def test_nothing_is_labelled(tmp_path, image):
-    path = write_zarr(tmp_path / "a.zarr", image)
-    np.save(tmp_path / "labels.npy", np.zeros_like(image))
     out = tmp_path / "a.csv"
-    arguments = ["--thresholds", LEVELS, "--labels", str(tmp_path / "labels.npy")]
-    assert main(["stack", str(path), "--out", str(out), *arguments]) == 0
+    labelled = [image, "--labels", np.zeros_like(image)]
+    assert main(["stack", *command_line(tmp_path, *labelled, "--thresholds", 5, "--out", out)]) == 0
     assert out.read_text() == "label,threshold,euler_number\n"
 
 
@@ -192,7 +144,79 @@ def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
             return emit(self, block)
 
     monkeypatch.setattr(Work, "emit", meet)
-    path = write_zarr(tmp_path / "a.zarr", image[:, :16, :16])
+    part = image[:, :16, :16]
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
-    assert_curve(stack(path, "--thresholds", LEVELS, *means), image[:, :16, :16])
+    assert_curve(stack(part, "--thresholds", LEVELS, *means), part)
     assert max(meeting.counts) == most
+
+
+def run(folder: Path, *inputs: str, out: str = "table.csv", options: tuple[str, ...] = ()) -> int:
+    """Run the command on files of a folder."""
+    paths = [str(folder / name) for name in inputs]
+    return main(["batch", *paths, "--out", str(folder / out), "--thresholds", LEVELS, *options])
+
+
+def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
+    """A flush to the disk, or starting a thread, takes longer than such an image."""
+    for name in "abc":
+        np.save(tmp_path / f"{name}.npy", noise(9, 8))
+    assert run(tmp_path, "*.npy") == 0  # which compiles
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    monkeypatch.setattr(window, "ThreadPoolExecutor", None)
+    assert run(tmp_path, "*.npy") == 0
+    assert len(rows_of(tmp_path / "table.csv")) == 3
+    assert len(flushed) == 2  # the table and its folder
+
+
+def test_labels_of_channels(tmp_path):
+    """A column for the channel and one for the label; images without channels have -1.
+
+    All channels have the same labels, which have a channel axis of one.
+    """
+    image, labels = noise(2, 5, 6, seed=3), (noise(5, 6, seed=4) > 3).astype(np.uint8)
+    write_ome_zarr(tmp_path / "labels.zarr", [labels[None]], "CYX")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["plane"] = image[0]
+    write_ome_zarr(tmp_path / "b.zarr", [image], "CYX")
+    options = ("--labels", str(tmp_path / "labels.zarr"))
+    assert run(tmp_path, "*.h5/plane", "b.zarr", options=options) == 0
+    rows = rows_of(tmp_path / "table.csv")
+    assert [(row["c"], row["label"]) for row in rows] == [("-1", "1"), ("0", "1"), ("1", "1")]
+    expected = [ecc.region_curves(plane, labels, np.arange(9)).values[0] for plane in image]
+    assert curves_in(rows, LEVELS.split(",")) == [expected[i].tolist() for i in (0, 0, 1)]
+
+
+def test_failures_are_named_and_the_others_kept(tmp_path, monkeypatch, capsys):
+    images = {"a": noise(9, 8, 7), "c": noise(6, 6, 6, seed=2)}
+    for name in "abcde":
+        write_zarr(tmp_path / f"{name}.zarr", images.get(name, noise(12, 13)))
+    (tmp_path / "b.zarr/c/1/2").write_bytes(b"damaged")
+    (tmp_path / "d.zarr/zarr.json").write_text('{"zarr_format": 3,')
+    (tmp_path / "f.zarr").mkdir()
+    compute = batch.curves_of
+
+    def fail(stack: Any, *rest: Any, **named: Any) -> Any:
+        if Path(stack.blocks.image.source.path).stem == "e":
+            raise ZeroDivisionError("division by zero")
+        return compute(stack, *rest, **named)
+
+    monkeypatch.setattr(batch, "curves_of", fail)
+    assert run(tmp_path, "*.zarr", out="table.json") == 1
+    errors = capsys.readouterr().err.splitlines()
+    known = ("b.zarr: cannot read chunk [4:8, 8:12]: ", "d.zarr", "e.zarr: division by zero", "f")
+    for line, start in zip(sorted(errors), known, strict=True):
+        assert line.startswith(f"ecc: failed: {tmp_path / start}")
+    table = json.loads((tmp_path / "table.json").read_text())
+    assert [Path(path).stem for path in table["columns"]["input"]] == ["a", "c"]
+    expected = np.transpose([ecc.euler_curve(i, np.arange(9)).values for i in images.values()])
+    assert [table["columns"][level] for level in LEVELS.split(",")] == expected.tolist()
+    assert len(table["metadata"]["failed"]) == 4
+    assert table["metadata"]["settings"]["thresholds"] == list(range(9))
+
+
+def test_all_fail(tmp_path, capsys):
+    (tmp_path / "empty.zarr").mkdir()
+    assert run(tmp_path, "*.zarr") == 1
+    assert not (tmp_path / "table.csv").exists()
+    assert capsys.readouterr().err.count("ecc: failed: ") == 1

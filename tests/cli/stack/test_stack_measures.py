@@ -1,12 +1,12 @@
-"""`ecc stack` and `ecc batch` with `--betti` and `--minkowski`: as the functions in memory."""
+"""`ecc stack` computes by blocks what the functions do in memory."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from io_helpers import columns, rows_of, write_ome_zarr, write_zarr
-from stack_helpers import LEVELS, assert_curve, failing_after, noise
+from io_helpers import columns, write_ome_zarr, write_zarr
+from stack_helpers import LEVELS, failing_after, noise
 
 import ecc_core as ecc
 from ecc_core._blocks.betti import BettiWork
@@ -14,45 +14,103 @@ from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
-SMALL = ("--max-memory", "20K")  # so that there are many blocks
+VOLUME = (19, 20, 17)
+SMALL = " --max-memory 20K"  # so that there are many blocks
+OTHER = {"connectivity": 1, "superlevel": True}
+OTHER_FLAGS = "--connectivity 1 --superlevel"
 
 
-def assert_functionals(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
-    known = ecc.minkowski_curves(image, np.arange(9), **options)
-    assert table["euler_number"] == known.euler.tolist()
-    for name in known.measures[:-1]:
-        np.testing.assert_allclose(table[name], getattr(known, name), rtol=1e-13, atol=1e-10)
+def assert_table(table: dict[str, list[float]], known: Any) -> None:
+    for name, values in known.by_name().items():
+        np.testing.assert_allclose(table[name], values.ravel(), rtol=1e-13, atol=1e-10)
+    if hasattr(known, "labels"):
+        assert table["label"] == np.repeat(known.labels, 9).tolist()
 
 
-def assert_betti(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
-    known = ecc.betti_curves(image, np.arange(9), **options)
-    assert table["euler_number"] == known.euler.tolist()  # of the classes that count
-    for k in range(image.ndim):
-        assert table[f"b{k}"] == known.values[k].tolist()
+@pytest.mark.parametrize(
+    ("flags", "shape", "function", "options"),
+    [
+        ("--betti", VOLUME, ecc.betti_curves, {}),
+        (f"--betti {OTHER_FLAGS}", VOLUME, ecc.betti_curves, OTHER),
+        ("--betti --persistence 4", (40, 50), ecc.betti_curves, {"min_persistence": 4}),
+        ("--components", VOLUME, ecc.component_curves, {}),
+        (f"--components {OTHER_FLAGS}", VOLUME, ecc.component_curves, OTHER),
+        ("--betti --direction 1,2", (29, 28), ecc.euler_curve, {"direction": (1, 2)}),
+    ],
+)
+def test_measures(stack, flags, shape, function, options):
+    image = noise(*shape)
+    table = stack(image, "--thresholds", LEVELS, *(flags + SMALL).split())
+    assert_table(table, function(image, np.arange(9), **options))
+    if function is ecc.component_curves:
+        assert_table(table, ecc.euler_curve(image, np.arange(9), **options))
 
 
-def assert_components(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
-    known = ecc.component_curves(image, np.arange(9), **options)
-    names = ["points", "largest", *(f"spanning_{axis}" for axis in range(image.ndim))]
-    assert [table[name] for name in names] == known.values.tolist()
-    assert_curve(table, image, **options)
+@pytest.mark.parametrize(
+    ("axes", "shape", "flags", "function"),
+    [
+        ("CYX", (2, 9, 8), "--betti", partial(ecc.betti_curves, axis=(1, 2))),
+        ("TCZYX", (2, 3, 9, 8, 7), "", partial(ecc.euler_curve, axis=(2, 3, 4))),
+        (
+            "CYX",
+            (2, 9, 8),
+            "--minkowski --superlevel --boundary half-open",
+            partial(
+                ecc.minkowski_curves,
+                axis=(1, 2),
+                spacing=(2, 3),
+                superlevel=True,
+                boundary="half-open",
+            ),
+        ),
+    ],
+)
+def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, flags, function):
+    image, batch = noise(*shape), axes.rstrip("ZYX").lower()
+    path = write_ome_zarr(tmp_path / "a.zarr", [image], axes, [(1, 1, 1, 2, 3)[-image.ndim :]])
+    table = stack(path, "--thresholds", LEVELS, "--max-memory", "10K", *flags.split())
+    known = function(image, np.arange(9))
+    assert_table(table, known)
+    assert table.keys() == {*batch, "threshold", *known.by_name()}
+    rows = zip(*(table[axis] for axis in batch), strict=True)
+    assert list(rows) == [at for at in np.ndindex(shape[: len(batch)]) for _ in range(9)]
+    if batch == "tc":
+        table = stack(path, "--thresholds", LEVELS, "--channel", 2)
+        assert_table(table, function(image[:, 2:], np.arange(9)))
+        assert "c" not in table
 
 
-@pytest.mark.parametrize("options", [{}, {"connectivity": 1, "superlevel": True}])
-@pytest.mark.parametrize("measure", ["betti", "components"])
-def test_measures(stack, tmp_path, measure, options):
-    image = noise(19, 20, 17)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    flags = ["--connectivity", 1, "--superlevel"] if options else []
-    table = stack(path, "--thresholds", LEVELS, f"--{measure}", *SMALL, *flags)
-    {"betti": assert_betti, "components": assert_components}[measure](table, image, **options)
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@pytest.mark.parametrize(
+    ("connectivity", "estimator"), [(1, "exact"), (3, "exact"), (3, "crofton-13"), (1, ""), (3, "")]
+)
+def test_borders(stack, connectivity, estimator, boundary):
+    image = noise(9, 8, 11)
+    options = {"connectivity": connectivity, "boundary": boundary}
+    flags = ["--connectivity", connectivity, "--boundary", boundary, "--max-memory", "4K"]
+    function = ecc.euler_curve
+    if estimator:
+        function = partial(ecc.minkowski_curves, estimator=estimator, spacing=(2, 1, 0.5))
+        flags += ["--minkowski", estimator, "--spacing", "2,1,0.5"]
+    table = stack(image, "--thresholds", LEVELS, *flags)
+    assert_table(table, function(image, np.arange(9), **options))
 
 
-def test_betti_numbers_of_what_lasts(stack, tmp_path):
-    image = noise(40, 50)
-    np.save(tmp_path / "a.npy", image)
-    table = stack(tmp_path / "a.npy", "--thresholds", LEVELS, "--betti", "--persistence", 4, *SMALL)
-    assert_betti(table, image, min_persistence=4)
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+def test_labels(stack, boundary):
+    image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
+    labels[:4, :4, :4] = 0  # a block without labels
+    flags = ["--minkowski", "crofton-3", "--boundary", boundary, "--max-memory", "4K"]
+    table = stack(image, "--labels", labels, "--thresholds", LEVELS, *flags)
+    options = {"estimator": "crofton-3", "boundary": boundary}
+    assert_table(table, ecc.region_minkowski(image, labels, np.arange(9), **options))
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "half-open"])
+def test_points_that_are_the_whole_image(stack, boundary):
+    """Axes of one point: a half-open window of them has no cells, a periodic one has loops."""
+    table = stack(noise(1, 6), "--thresholds", LEVELS, "--minkowski", "--boundary", boundary)
+    assert_table(table, ecc.minkowski_curves(noise(1, 6), np.arange(9), boundary=boundary))
 
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
@@ -70,80 +128,6 @@ def test_tables_of_components(tmp_path, command):
     assert ecc.io.read_table(out).curves.values.shape == (2, 2, 9)
 
 
-def test_betti_numbers_of_batch_axes_and_directions(stack, tmp_path):
-    image = noise(2, 9, 8)
-    path = write_ome_zarr(tmp_path / "a.zarr", [image], "CYX")
-    table = stack(path, "--thresholds", LEVELS, "--betti")
-    known = ecc.betti_curves(image, np.arange(9), axis=(1, 2))
-    assert table["c"] == np.repeat([0, 1], 9).tolist()
-    assert table["b1"] == known.values[:, 1].ravel().tolist()
-    assert "b2" not in table
-    flags = ["--channel", 1, "--direction", "1,2", "--max-memory", "10K"]
-    table = stack(path, "--thresholds", LEVELS, "--betti", *flags)
-    curve = ecc.euler_curve(image[1], np.arange(9), direction=(1, 2))
-    assert table["euler_number"] == curve.values.tolist()
-
-
-@pytest.mark.parametrize("boundary", ["periodic", "half-open"])
-@pytest.mark.parametrize("connectivity", [1, 3])
-def test_borders_of_curves(stack, tmp_path, connectivity, boundary):
-    image = noise(19, 20, 17)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    flags = ["--connectivity", connectivity, "--boundary", boundary]
-    table = stack(path, "--thresholds", LEVELS, *SMALL, *flags)
-    assert_curve(table, image, connectivity=connectivity, boundary=boundary)
-
-
-@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_volumes(stack, tmp_path, boundary):
-    image = noise(9, 8, 11)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    for connectivity, estimator in ((1, "exact"), (3, "exact"), (3, "crofton-13")):
-        options = {"connectivity": connectivity, "estimator": estimator, "boundary": boundary}
-        flags = ["--connectivity", connectivity, "--minkowski", estimator, "--boundary", boundary]
-        flags += ["--spacing", "2,1,0.5", "--max-memory", "4K"]
-        table = stack(path, "--thresholds", LEVELS, *flags)
-        assert_functionals(table, image, spacing=(2, 1, 0.5), **options)
-
-
-def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path):
-    image = noise(2, 9, 8)
-    path = write_ome_zarr(tmp_path / "a.zarr", [image], "CYX", [(1, 2, 3)])
-    flags = ["--minkowski", "--superlevel", "--boundary", "half-open", "--max-memory", "2K"]
-    table = stack(path, "--thresholds", LEVELS, *flags)
-    assert table["c"] == np.repeat([0, 1], 9).tolist()
-    assert "volume" not in table
-    for channel in (0, 1):
-        own = {name: column[9 * channel :][:9] for name, column in table.items()}
-        options = {"spacing": (2, 3), "superlevel": True, "boundary": "half-open"}
-        assert_functionals(own, image[channel], **options)
-
-
-@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_labels(stack, tmp_path, boundary):
-    image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
-    labels[:4, :4, :4] = 0  # a block without labels
-    path = write_zarr(tmp_path / "a.zarr", image)
-    flags = ["--labels", write_zarr(tmp_path / "b.zarr", labels), "--minkowski", "crofton-3"]
-    flags += ["--boundary", boundary, "--max-memory", "4K"]
-    table = stack(path, "--thresholds", LEVELS, *flags)
-    options = {"estimator": "crofton-3", "boundary": boundary}
-    known = ecc.region_minkowski(image, labels, np.arange(9), **options)
-    assert table["label"] == np.repeat(known.labels, 9).tolist()
-    assert table["euler_number"] == known.euler.ravel().tolist()
-    for name in ("volume", "surface", "mean_breadth"):
-        np.testing.assert_allclose(table[name], getattr(known, name).ravel(), atol=1e-10)
-
-
-def test_points_that_are_the_whole_image(stack, tmp_path):
-    """Axes of one point: a half-open window of them has no cells, a periodic one has loops."""
-    image = noise(1, 6)
-    path = write_zarr(tmp_path / "a.zarr", image)
-    for boundary in ("periodic", "half-open"):
-        table = stack(path, "--thresholds", LEVELS, "--minkowski", "--boundary", boundary)
-        assert_functionals(table, image, boundary=boundary)
-
-
 @pytest.mark.parametrize("chunks", [(1, 20, 17), (19, 3, 17)])
 @pytest.mark.parametrize("memory", ["6K", "1M"])
 def test_rows_of_blocks(stack, tmp_path, chunks, memory):
@@ -154,7 +138,7 @@ def test_rows_of_blocks(stack, tmp_path, chunks, memory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
         table = stack(path, *flags, "--betti", "--max-memory", memory)
-        assert_betti(table, image)
+        assert_table(table, ecc.betti_curves(image, np.arange(9)))
 
 
 def test_memory_that_is_not_enough(tmp_path, refuse):
@@ -166,14 +150,14 @@ def test_memory_that_is_not_enough(tmp_path, refuse):
 
 
 @pytest.mark.parametrize(
-    ("work", "method", "flags", "check", "blocks", "chunks"),
+    ("work", "method", "flags", "function", "blocks", "chunks"),
     [
-        (BettiWork, "emit", ["--betti"], assert_betti, 36, (8, 8, 8)),
-        (BettiWork, "emit", ["--betti"], assert_betti, 16, (2, 24, 24)),
-        (Work, "share", ["--minkowski", "exact"], assert_functionals, 36, (8, 8, 8)),
+        (BettiWork, "emit", ["--betti"], ecc.betti_curves, 36, (8, 8, 8)),
+        (BettiWork, "emit", ["--betti"], ecc.betti_curves, 16, (2, 24, 24)),
+        (Work, "share", ["--minkowski", "exact"], ecc.minkowski_curves, 36, (8, 8, 8)),
     ],
 )
-def test_resume(tmp_path, monkeypatch, work, method, flags, check, blocks, chunks):
+def test_resume(tmp_path, monkeypatch, work, method, flags, function, blocks, chunks):
     """Parts that were kept are not computed again, and are joined with the others."""
     image = noise(32, 24, 24)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
@@ -194,35 +178,10 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, check, blocks, chunk
         assert main(arguments) == 0
     assert 0 < len(computed) < blocks
     assert len(computed) == len(set(computed))
-    check(columns(out), image)
+    assert_table(columns(out), function(image, np.arange(9)))
     if work is Work:  # parts of another estimator are not used
         computed.clear()
         assert main([*arguments, "--minkowski", "crofton-13"]) == 0
         assert len(computed) == blocks
-        assert_functionals(columns(out), image, estimator="crofton-13")
-
-
-@pytest.mark.parametrize("quantity", ["betti", "minkowski"])
-def test_batch(tmp_path, quantity):
-    images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1)}
-    for name, image in images.items():
-        write_zarr(tmp_path / f"{name}.zarr", image)
-    out = tmp_path / "table.csv"
-    arguments = ["--out", str(out), "--thresholds", "2,5", f"--{quantity}"]
-    assert main(["batch", str(tmp_path / "*.zarr"), *arguments]) == 0
-    rows = rows_of(Path(out))
-    names, facts = ["b0", "b1", "b2"], []
-    if quantity == "minkowski":
-        names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
-        facts = ["estimator", "unit"]
-    columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
-    assert list(rows[0]) == ["input", *facts, *columns]
-    for row, image in zip(rows, images.values(), strict=True):
-        known = getattr(ecc, f"{quantity}_curves")(image, [2, 5])
-        assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
-        own = names if quantity == "betti" else known.measures
-        values = dict(zip(own, known.values, strict=False))
-        missing = [0 if quantity == "betti" else np.nan] * 2
-        for name in names:
-            found = [float(row[f"{name} {t}"]) for t in (2, 5)]
-            np.testing.assert_allclose(found, values.get(name, missing), rtol=1e-13)
+        known = ecc.minkowski_curves(image, np.arange(9), estimator="crofton-13")
+        assert_table(columns(out), known)
