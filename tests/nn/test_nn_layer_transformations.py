@@ -18,7 +18,9 @@ from nn_helpers import (  # noqa: E402
     transform_layer,
 )
 
-from ecc_core.nn import EulerCurveLayer  # noqa: E402
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap  # noqa: E402
+
+WIDE = {"dtype": torch.float64}
 
 
 class TestTransformations:
@@ -51,12 +53,18 @@ class TestTransformations:
             assert torch.equal(other(image), expected)
         assert not torch.equal(layer(image), expected)
 
-    @HARD
-    @LAYERS
-    def test_vmap_over_images(self, make, hard):
-        layer = make(hard=hard, dtype=torch.float64)
-        images = [noise(4, 6, 7, dtype=torch.float64).requires_grad_() for _ in range(2)]
-        curves = torch.vmap(layer)(images[0]), layer(images[1])
+    @pytest.mark.parametrize(
+        "module",
+        [
+            *(make(**WIDE) for make in (curve_layer, transform_layer)),
+            *(make(hard="forward", **WIDE) for make in (curve_layer, transform_layer)),
+            EulerCurveMap([0.2, 0.6], window=4, stride=2, **WIDE),
+            lambda image: EulerCurveLoss(window=3)(image, image.detach() > 0.5),
+        ],
+    )
+    def test_vmap_over_images(self, module):
+        images = [noise(4, 1, 6, 7, **WIDE).requires_grad_() for _ in range(2)]
+        curves = torch.vmap(module)(images[0]), torch.stack([module(image) for image in images[1]])
         torch.testing.assert_close(*curves)
         for values in curves:
             values.square().sum().backward()

@@ -2,13 +2,14 @@
 
 import math
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from nn_helpers import SHAPES, noise  # noqa: E402
 
 from ecc_core.nn import EulerCurveLoss  # noqa: E402
+
+IMAGE, CHANNELS = torch.ones(6, 7), torch.ones(2, 3, 6, 7)
 
 
 class TestTargets:
@@ -86,13 +87,14 @@ class TestWeights:
         target = torch.randint(3, (4, 6, 7), generator=torch.Generator().manual_seed(2))
         weight = torch.tensor([0.0, 1.0, 3.0])
         errors = EulerCurveLoss(reduction="none")(prediction, target)
-        found = {
-            reduction: EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
-            for reduction in ("none", "sum", "mean")
+        expected = {
+            "none": errors * weight,
+            "sum": (errors * weight).sum(),
+            "mean": (errors * weight).sum() / (4 * weight.sum()),
         }
-        torch.testing.assert_close(found["none"], errors * weight)
-        torch.testing.assert_close(found["sum"], (errors * weight).sum())
-        torch.testing.assert_close(found["mean"], (errors * weight).sum() / (4 * weight.sum()))
+        for reduction, wanted in expected.items():
+            found = EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
+            torch.testing.assert_close(found, wanted)
         even = EulerCurveLoss(weight=[2, 2, 2], window=3)(prediction, target)
         torch.testing.assert_close(even, EulerCurveLoss(window=3)(prediction, target))
 
@@ -150,27 +152,22 @@ class TestErrors:
         ("prediction", "target", "error", "message"),
         [
             (
-                torch.ones(6, 7, dtype=torch.int64),
-                torch.ones(6, 7),
+                IMAGE.long(),
+                IMAGE,
                 TypeError,
-                r"`input` must be a tensor of floats, got torch\.int64",
+                r"`input` must be .* floats, got torch\.int64",
             ),
-            (np.ones((6, 7)), torch.ones(6, 7), TypeError, "`input` .* got float64"),
-            (torch.ones(6, 7), [[1]], TypeError, "`target` must be a tensor .* got list"),
-            (torch.ones(7), torch.ones(7), ValueError, "at least 2 axes"),
-            (torch.ones(6, 7), torch.ones(7, 6), ValueError, r"`target` .* got \(7, 6\)"),
+            (IMAGE.double().numpy(), IMAGE, TypeError, "`input` .* got float64"),
+            (IMAGE, [[1]], TypeError, "`target` must be a tensor .* got list"),
+            (IMAGE[0], IMAGE[0], ValueError, "at least 2 axes"),
+            (IMAGE, IMAGE.T, ValueError, r"`target` .* got \(7, 6\)"),
             (
-                torch.ones(2, 3, 6, 7),
-                torch.ones(2, 6, 7),
+                CHANNELS,
+                CHANNELS[:, 0],
                 TypeError,
-                r"`target` must be integers if it holds class indices, got torch\.float32",
+                r"`target` must be integers .* torch\.float32",
             ),
-            (
-                torch.full((6, 7), math.nan),
-                torch.ones(6, 7),
-                ValueError,
-                "must not contain NaN",
-            ),
+            (IMAGE * math.nan, IMAGE, ValueError, "must not contain NaN"),
         ],
     )
     def test_calls(self, prediction, target, error, message):

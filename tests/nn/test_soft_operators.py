@@ -1,14 +1,9 @@
 """Soft curves and transforms as operators: what torch does with them."""
 
 import gc
-import sys
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed
-import torch.multiprocessing
 from nn_helpers import draw
 from torch import Tensor
 
@@ -81,26 +76,13 @@ def by_autograd(of, arguments: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 @OF
-def test_func_grad(of):
-    arguments = arguments_of(of)
-    found = torch.func.grad(of, argnums=tuple(range(len(arguments))))(*arguments)
-    for own, true in zip(found, by_autograd(of, arguments), strict=True):
-        assert true.any()
-        # Sums over cells have another order in kernels than in operators of torch.
-        torch.testing.assert_close(own, true, rtol=0, atol=1e-6 * true.abs().max().item())
-
-
-@OF
 @pytest.mark.parametrize("mapped", [(0,), (3,), (0, 1), (2, 3)])
 def test_func_grad_of_each(of, mapped):
     """`vmap` of `grad` over images, directions, and two arguments at once."""
     arguments = arguments_of(of)
     for i in mapped:
-        arguments[i] = torch.stack(
-            [arguments[i], arguments[i] * 1.5, arguments[i].flip(-1) + 0.1]
-            if arguments[i].dim()
-            else list(arguments[i] + torch.arange(3))
-        )
+        last = arguments[i].flip(-1) if arguments[i].dim() else arguments[i]
+        arguments[i] = torch.stack([arguments[i], arguments[i] * 1.5, last + 0.1])
     dims = tuple(0 if i in mapped else None for i in range(len(arguments)))
     every = tuple(range(len(arguments)))
     found = torch.func.vmap(torch.func.grad(of, argnums=every), in_dims=dims)(*arguments)
@@ -173,6 +155,7 @@ def test_narrow_images_are_summed_in_float32(dtype):
 
 def test_strided_and_expanded_images():
     whole = draw(12, 14).requires_grad_()
+    before = whole.detach().clone()
     for view in (
         lambda x: x[1::2, ::3],
         lambda x: x.T,
@@ -181,32 +164,11 @@ def test_strided_and_expanded_images():
         lambda x: x[0].expand(5, 14),
     ):
         results = []
-        for copy in (False, True):
-            image = view(whole)
-            curve = soft_euler_curve(
-                image.clone(memory_format=torch.contiguous_format) if copy else image,
-                THRESHOLDS,
-                sharpness=7.0,
-            )
+        for image in (view(whole), view(whole).clone(memory_format=torch.contiguous_format)):
+            curve = soft_euler_curve(image, THRESHOLDS, sharpness=7.0)
             results.append((curve, *torch.autograd.grad(curve.sum(), whole)))
-        for one, two in zip(*results, strict=True):
-            torch.testing.assert_close(one, two)
-    before = whole.detach().clone()
-    soft_euler_curve(whole, THRESHOLDS, sharpness=7.0).sum().backward()
+        torch.testing.assert_close(*results)
     assert torch.equal(whole, before)
-
-
-def test_only_what_is_asked_for_is_differentiated():
-    sharpness = scalar(4.0)
-    curve = soft_euler_curve(draw(6, 6), THRESHOLDS, sharpness=sharpness)
-    (slope,) = torch.autograd.grad(curve.sum(), sharpness)
-    step = 1e-2
-    with torch.no_grad():
-        up, down = (
-            soft_euler_curve(draw(6, 6), THRESHOLDS, sharpness=4.0 + sign * step).sum()
-            for sign in (1, -1)
-        )
-    torch.testing.assert_close(slope, (up - down) / (2 * step), rtol=1e-3, atol=1e-4)
 
 
 def test_graphs_hold_no_cycles():
@@ -224,30 +186,3 @@ def test_graphs_hold_no_cycles():
         assert gc.collect() == 0
     finally:
         gc.enable()
-
-
-def made() -> EulerCurveLayer:
-    start = {"sharpness": 5.0, "directions": 2, "direction_scale": 0.1}
-    return EulerCurveLayer(THRESHOLDS, learn_direction_scale=True, **start)
-
-
-def train(rank: int, store: str, out: str) -> None:
-    torch.distributed.init_process_group(
-        "gloo", f"file://{store}", timedelta(minutes=1), rank=rank, world_size=2
-    )
-    model = torch.nn.parallel.DistributedDataParallel(made())
-    model(draw(2, 8, 8)[rank]).sum().backward()
-    torch.save([p.grad for p in model.parameters()], f"{out}{rank}")
-    torch.distributed.barrier()  # gloo may abort a process whose peer has gone
-    torch.distributed.destroy_process_group()
-
-
-def test_distributed_gradients_are_averages(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo" if sys.platform == "linux" else "lo0")
-    torch.multiprocessing.spawn(train, (str(tmp_path / "store"), str(tmp_path / "out")), nprocs=2)
-    found = [torch.load(tmp_path / f"out{rank}") for rank in range(2)]
-    model = made()
-    (model(draw(2, 8, 8)).sum() / 2).backward()
-    for rank in range(2):
-        for own, parameter in zip(found[rank], model.parameters(), strict=True):
-            torch.testing.assert_close(own, parameter.grad)
