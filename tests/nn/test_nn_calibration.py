@@ -33,16 +33,12 @@ def test_the_first_batch_calibrates():
 
 def test_directions_see_a_smooth_image():
     ramp = torch.linspace(-1, 1, 64)
-    image = torch.exp(-3 * (ramp[:, None] ** 2 + ramp**2)).requires_grad_()
-    for bounds in (None, (-0.5, 1.5)):
+    image = torch.exp(-3 * (ramp[:, None] ** 2 + ramp**2))
+    low, high = torch.quantile(image, torch.tensor([0.01, 0.99])).tolist()
+    for bounds, width in ((None, high - low), ((-0.5, 1.5), 2)):
         layer = EulerCurveLayer(16, range=bounds, directions=4)
-        curves = layer(image)
-        assert curves.std(-1).min() > 0.1
-        curves.square().sum().backward()
-        assert layer.free_directions.grad.abs().sum() > 0.1
-        scales = layer.direction_scale.tolist()
-        assert scales == pytest.approx([scales[0]] * 4)
-    assert scales[0] == pytest.approx(2 / 64)
+        assert layer(image).std(-1).min() > 0.1
+        assert layer.direction_scale.tolist() == pytest.approx([width / 64] * 4)
 
 
 def test_what_is_given_stays():
@@ -107,11 +103,6 @@ def test_parameter_groups():
     assert [id(p) for p in others["params"]] == [id(p) for p in model[0].parameters()]
     assert len(own["params"]) == 5
     assert (others["weight_decay"], own["weight_decay"], own["lr"]) == (0.5, 0.0, 0.1)
-    thresholds = model[1].thresholds.detach()
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    torch.optim.AdamW([others, own]).step()
-    assert torch.equal(model[1].thresholds, thresholds)
 
 
 @pytest.mark.parametrize("options", [{}, {"learn_thresholds": False}, {"directions": 2}])

@@ -1,22 +1,11 @@
-"""Layers: gradients, what they lead to, and exact curves with soft gradients."""
+"""Layers: gradients, and exact curves with soft gradients."""
 
 import numpy as np
 import pytest
+from nn_helpers import LAYERS, SHAPES, curve_layer, noise, take_a_wild_step, torch, transform_layer
 
 import ecc_core as ecc
-
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import (  # noqa: E402
-    LAYERS,
-    SHAPES,
-    curve_layer,
-    noise,
-    take_a_wild_step,
-    transform_layer,
-)
-
-from ecc_core.nn import EulerCurveLayer, EulerCurveMap  # noqa: E402
-from ecc_core.nn import _exact as exact_ops  # noqa: E402
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap
 
 
 def curve_map():
@@ -110,12 +99,3 @@ class TestHard:
         for image, found in zip(weights[0].detach(), hard(weights[0]), strict=True):
             expected = ecc.euler_transform(image.numpy(), directions, heights, weighted=True).values
             np.testing.assert_array_equal(found.detach(), expected.astype(np.float32))
-
-    def test_operators(self):
-        image, levels = noise(2, 6, 7), torch.linspace(0, 1, 4)
-        direction = torch.tensor([0.6, 0.8]), torch.tensor(0.1)
-        for given in [(None, None, None), (image > 0.2, *direction), (image[:1] > 0.2, None, None)]:
-            arguments = image, levels, *given, [1.0, 1.0], 2, False
-            torch.library.opcheck(exact_ops.exact_curve, arguments)
-        arguments = image, torch.eye(2), levels, [1.0, 1.0], 2
-        torch.library.opcheck(exact_ops.exact_transform, arguments)

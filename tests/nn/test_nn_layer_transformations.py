@@ -5,20 +5,10 @@ import io
 import pickle
 
 import pytest
+from nn_helpers import HARD, LAYERS, curve_layer, noise, take_a_wild_step, torch, transform_layer
 
 import ecc_core as ecc
-
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import (  # noqa: E402
-    HARD,
-    LAYERS,
-    curve_layer,
-    noise,
-    take_a_wild_step,
-    transform_layer,
-)
-
-from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap  # noqa: E402
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap
 
 WIDE = {"dtype": torch.float64}
 
@@ -79,11 +69,17 @@ class TestTransformations:
         parameters, buffers = torch.func.stack_module_state(layers)
         image = noise(2, 6, 7)
 
-        def call(parameters, buffers):
-            return torch.func.functional_call(layers[0], (parameters, buffers), (image,))
+        def loss(parameters, buffers):
+            state = parameters, buffers
+            return torch.func.functional_call(layers[0], state, (image,)).square().sum()
 
-        found = torch.vmap(call)(parameters, buffers)
-        torch.testing.assert_close(found, torch.stack([layer(image) for layer in layers]))
+        found, values = torch.vmap(torch.func.grad_and_value(loss))(parameters, buffers)
+        for k, layer in enumerate(layers):
+            value = layer(image).square().sum()
+            torch.testing.assert_close(values[k], value)
+            gradients = torch.autograd.grad(value, [*layer.parameters()])
+            for own, gradient in zip(found.values(), gradients, strict=True):
+                torch.testing.assert_close(own[k], gradient)
 
     @LAYERS
     def test_mixed_precision(self, make):

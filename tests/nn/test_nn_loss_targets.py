@@ -3,12 +3,11 @@
 import math
 
 import pytest
+from nn_helpers import SHAPES, noise, torch
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import SHAPES, noise  # noqa: E402
+from ecc_core.nn import EulerCurveLoss
 
-from ecc_core.nn import EulerCurveLoss  # noqa: E402
-
+RANGE = "`input` must be between 0 and 1"
 IMAGE, CHANNELS = torch.ones(6, 7), torch.ones(2, 3, 6, 7)
 
 
@@ -110,16 +109,6 @@ class TestWeights:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("prediction", "got"), [(-noise(6, 7) - 3, "-3"), (noise(6, 7) * 0 + 1.5, "1.5")]
-    )
-    def test_logits_without_from_logits(self, prediction, got):
-        target = noise(6, 7) > 0.5
-        message = rf"`input` must be between 0 and 1 \(pass from_logits=True .* got {got}"
-        with pytest.raises(ValueError, match=message):
-            EulerCurveLoss()(prediction, target)
-        assert EulerCurveLoss(from_logits=True)(prediction, target).isfinite()
-
     def test_rounded_probabilities(self):
         prediction = torch.tensor([[1 + 1e-6, -1e-6], [0.5, 1]])
         assert EulerCurveLoss()(prediction, prediction > 0.2).isfinite()
@@ -168,6 +157,10 @@ class TestErrors:
                 r"`target` must be integers .* torch\.float32",
             ),
             (IMAGE * math.nan, IMAGE, ValueError, "must not contain NaN"),
+            (-3 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got -3"),
+            (1.5 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got 1.5"),
+            (IMAGE, 255 * IMAGE, ValueError, "`target` must be between 0 and 1 .*got 255"),
+            (CHANNELS[None], CHANNELS[None], ValueError, "at most 4 axes.*n_spatial=3 for volumes"),
         ],
     )
     def test_calls(self, prediction, target, error, message):
@@ -179,21 +172,3 @@ class TestErrors:
         assert EulerCurveLoss(reduction="none")(empty, empty).shape == (0, 2)
         assert EulerCurveLoss(reduction="sum")(empty, empty) == 0
         assert EulerCurveLoss(window=4)(empty, empty).isnan()
-
-
-def test_refuses_float_targets_that_are_no_probabilities():
-    mask = torch.zeros(1, 1, 8, 8)
-    mask[..., 2:5, 2:5] = 255
-    with pytest.raises(ValueError, match=r"`target` must be between 0 and 1 .*got 255"):
-        EulerCurveLoss()(mask / 255, mask)
-    assert EulerCurveLoss()(mask / 255, mask.to(torch.uint8)) == 0
-
-
-def test_volumes_need_three_spatial_axes():
-    """As images, their slices would be compared."""
-    volumes = torch.rand(2, 1, 5, 6, 7)
-    with pytest.raises(ValueError, match=r"at most 4 axes.*n_spatial=3 for volumes"):
-        EulerCurveLoss()(volumes, volumes > 0.5)
-    EulerCurveLoss(n_spatial=3)(volumes, volumes > 0.5)
-    with pytest.raises(ValueError, match=r"at most 3 axes.*n_spatial=1"):
-        EulerCurveLoss(n_spatial=1)(volumes[0], volumes[0] > 0.5)

@@ -38,16 +38,11 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype, boun
     ndim = len(shape) - 1
     image = draw(shape, dtype)
     image[0, ..., 3], image[1, ..., 4] = torch.inf, -torch.inf
-    numbers = [
-        image,
-        torch.linspace(-0.4, 1.3, 9, dtype=dtype),
-        torch.tensor(9.0, dtype=dtype),
-        torch.tensor([0.3, -1.0, 0.8][:ndim], dtype=dtype),
-        torch.tensor(0.11, dtype=dtype),
-    ]
+    thresholds = torch.linspace(-0.4, 1.3, 9, dtype=dtype)
+    numbers = [torch.tensor(x, dtype=dtype) for x in (9.0, [0.3, -1.0, 0.8][:ndim], 0.11)]
     options = {"spacing": 0.5, "connectivity": connectivity, "superlevel": superlevel}
     options["mask"] = draw(shape, seed=1) < 0.85
-    found, wanted = leaves(numbers)
+    found, wanted = leaves([image, thresholds, *numbers])
     vector = {"direction": found[3], "direction_scale": found[4], "n_spatial": ndim}
     curve = soft_euler_curve(*found[:2], sharpness=found[2], **vector, **options)
     plain = plain_curve(*wanted, **options)

@@ -37,6 +37,15 @@ def test_checkpointing_changes_nothing(module):
     assert torch.equal(found.grad, wanted.grad)
 
 
+@EACH
+def test_second_derivatives_of_modules_are_refused(module):
+    image = draw(2, 6, 7).requires_grad_()
+    (gradient,) = torch.autograd.grad(module(image).square().sum(), image, create_graph=True)
+    assert gradient.isfinite().all()
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        gradient.square().sum().backward()
+
+
 class Annotated(Tensor):
     """An image with metadata, whose methods are Python's."""
 
@@ -116,6 +125,27 @@ def test_forward_mode_agrees_with_backward(of):
         torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
         torch.testing.assert_close(torch.tensordot(upstream, forward, upstream.dim()), gradient)
         assert forward.any()
+
+
+@OF
+@pytest.mark.parametrize("mapped", [(0,), (3,), (0, 1), (2, 3)])
+def test_func_grad_of_each(of, mapped):
+    """`vmap` of `grad` over images, directions, and two arguments at once."""
+
+    def total(*given: Tensor) -> Tensor:
+        return of(*given).square().sum()
+
+    given = list(arguments())
+    for i in mapped:
+        last = given[i].flip(-1) if given[i].dim() else given[i]
+        given[i] = torch.stack([given[i], given[i] * 1.5, last + 0.1])
+    dims = tuple(0 if i in mapped else None for i in range(4))
+    found = torch.func.vmap(torch.func.grad(total, argnums=(0, 1, 2, 3)), in_dims=dims)(*given)
+    for k in range(3):
+        one = [x[k] if i in mapped else x for i, x in enumerate(given)]
+        one = [x.clone().requires_grad_() for x in one]
+        for own, true in zip(found, torch.autograd.grad(total(*one), one), strict=True):
+            torch.testing.assert_close(own[k], true)
 
 
 @OF
