@@ -24,14 +24,13 @@ def distance(a, b):
 def scipys(first, second, kind):
     """The exact test of SciPy, of the rows of two groups."""
     rows, middle = np.concatenate([first, second]), len(first)
-    return stats.permutation_test(
-        (np.arange(middle), np.arange(middle, len(rows))),
-        lambda i, j: distance(rows[i.astype(int)], rows[j.astype(int)]),
-        permutation_type=kind,
-        alternative="greater",
-        vectorized=False,
-        n_resamples=np.inf,
-    )
+    samples = np.arange(middle), np.arange(middle, len(rows))
+    options = {"alternative": "greater", "vectorized": False, "n_resamples": np.inf}
+
+    def statistic(i, j):
+        return distance(rows[i.astype(int)], rows[j.astype(int)])
+
+    return stats.permutation_test(samples, statistic, permutation_type=kind, **options)
 
 
 def agree(found, expected):
