@@ -163,6 +163,10 @@ def test_booleans_of_any_byte_in_many_blocks(shape):
         for thresholds in ([0, 1], [-1, 0.5, 2], np.array([False, True]), 3, "exact"):
             known = ecc.euler_curve(mask, thresholds, **options)
             assert ecc.euler_curve(odd_bytes(mask), thresholds, **options) == known
+        known = ecc.euler_curve(mask, [0, 1], superlevel=True, **options)
+        levels = odd_bytes(np.array([False, True]))
+        found = ecc.euler_curve(mask, levels, superlevel=True, **options)
+        assert_array_equal(found.values, known.values)
         options["mask"] = shown
         known = ecc.euler_curve(mask, [0, 1], **options)
         coefficients = ecc.euler_coefficients(mask, **options)
