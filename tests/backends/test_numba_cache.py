@@ -47,17 +47,13 @@ DTYPES = ["f4", "f8", "i4"]
 
 
 def test_processes_share_an_empty_cache(environment, tmp_path):
+    piped = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     for count in (3, 1):  # the last one reads what the others have left
+        orders = [[*DTYPES[i:], *DTYPES[:i]] for i in range(count)]
+        command = [sys.executable, "-W", "error", "-c", CALLS]
         processes = [
-            subprocess.Popen(
-                [sys.executable, "-W", "error", "-c", CALLS, *DTYPES[i:], *DTYPES[:i]],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for i in range(count)
+            subprocess.Popen([*command, *order], env=environment, text=True, **piped)
+            for order in orders
         ]
         for process in processes:
             assert process.stdout.readline() == "ready\n"

@@ -104,11 +104,8 @@ def test_data_loaders(method, tmp_path):
         pytest.skip("needs os.fork")
     script = tmp_path / "loader.py"  # that spawned processes can import
     script.write_text(LOADER)
-    run(
-        f"import runpy, sys; sys.argv[0] = {str(script)!r}; "
-        f"runpy.run_path({str(script)!r}, run_name='__main__')",
-        method,
-    )
+    code = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+    run(code, str(script), method)
 
 
 FORK_AFTER_CALLS = """

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -49,42 +50,26 @@ def test_workers_share_masks_and_nan():
 
 
 def test_calls_from_several_threads():
-    images = [noise((40, 61, 67), dtype, seed) for seed in range(3) for dtype in ("u1", "f4")]
-    images += [noise((400, 467), dtype, seed) for seed in range(3) for dtype in ("u1", "f4")]
-    jobs = list(itertools.product(range(len(images)), (1, None), (1, 2, None)))
-    thresholds = np.arange(0, 200, 3)
-    expected = {
-        (i, connectivity): reference.euler_curve(images[i], thresholds, connectivity=connectivity)
-        for i in range(len(images))
-        for connectivity in (1, None)
-    }
-
-    def job(i, connectivity, workers):
-        return ecc.euler_curve(
-            images[i], thresholds, connectivity=connectivity, workers=workers
-        ).values
-
-    with ThreadPoolExecutor(6) as pool:
-        for _ in range(3):
-            found = pool.map(job, *zip(*jobs, strict=True))
-            for (i, connectivity, _), values in zip(jobs, found, strict=True):
-                np.testing.assert_array_equal(values, expected[i, connectivity])
-
-
-def test_other_functions_from_several_threads():
+    thresholds, jobs = np.arange(0, 200, 3), []
+    shapes, seeds, dtypes = ((40, 61, 67), (400, 467)), range(3), ("u1", "f4")
+    for shape, seed, dtype in itertools.product(shapes, seeds, dtypes):
+        image = noise(shape, dtype, seed)
+        for connectivity in (1, None):
+            expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
+            options = {"connectivity": connectivity}
+            for options["workers"] in (1, 2, None):
+                jobs.append((partial(ecc.euler_curve, image, thresholds, **options), expected))
     image = noise((50, 60, 67))
     labels = noise(image.shape, "int32", 1) // 40
-    coefficients = reference.euler_coefficients(image)
     _, curves = reference.region_curves(image, labels, [50, 100])
-
-    def job(which):
-        if which:
-            return ecc.region_curves(image, labels, [50, 100]).values
-        return ecc.euler_coefficients(image)
-
-    with ThreadPoolExecutor(4) as pool:
-        for which, found in enumerate(pool.map(job, [0, 1] * 6)):
-            np.testing.assert_array_equal(found, curves if which % 2 else coefficients)
+    jobs += [(partial(ecc.region_curves, image, labels, [50, 100]), curves)] * 6
+    coefficients = reference.euler_coefficients(image)
+    jobs += [(partial(ecc.euler_coefficients, image), coefficients)] * 6
+    calls, expected = zip(*jobs, strict=True)
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(3):
+            for found, values in zip(pool.map(lambda call: call(), calls), expected, strict=True):
+                np.testing.assert_array_equal(getattr(found, "values", found), values)
 
 
 def test_an_interrupt_ends_a_call_and_harms_nothing():

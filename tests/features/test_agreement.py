@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import ecc_core as ecc
 from ecc_core.features import (
     align_curves,
+    curve_descriptors,
     curve_distance,
     descriptor_table,
     distance_matrix,
@@ -39,23 +40,19 @@ TOGETHER = {
 }
 OF_CURVES = {
     **TOGETHER,
-    "align_curves": lambda a, b: align_curves([a, b]),
-    "descriptor_table": lambda a, b: descriptor_table({"a": a, "b": b}),
+    "align_curves": lambda a, b, **options: align_curves([a, b], **options),
+    "descriptor_table": lambda a, b, **options: descriptor_table({"a": a, "b": b}, **options),
 }
+ALONG = curve(direction=(0, 1))
 EULER = {
     "connectivity": (curve(), curve(connectivity=1), "2 in .* and 1 in"),
     "boundary": (curve(), curve(boundary="periodic"), "'closed' in .* and 'periodic' in"),
-    "direction": (curve(), curve(direction=(0, 1)), r"None in .* and \(0.0, 1.0\) in"),
-    "direction_scale": (
-        curve(direction=(0, 1)),
-        curve(direction=(0, 1), direction_scale=2),
-        "1.0 in .* and 2.0 in",
-    ),
+    "direction": (curve(), ALONG, r"None in .* and \(0.0, 1.0\) in"),
+    "direction_scale": (ALONG, curve(direction=(0, 1), direction_scale=2), "1.0 in .* and 2.0 in"),
     "ndim": (curve(connectivity=1), ecc.euler_curve(IMAGES, T, connectivity=1), "2 in .* and 3 in"),
     "units": (replace(curve(), units="HU"), replace(curve(), units="keV"), "'HU' in .* and 'keV'"),
     "spacing_units": (
-        replace(curve(direction=(0, 1)), spacing_units="millimeter"),
-        replace(curve(direction=(0, 1)), spacing_units="micrometer"),
+        *(replace(ALONG, spacing_units=unit) for unit in ("millimeter", "micrometer")),
         "'millimeter' in .* and 'micrometer' in",
     ),
 }
@@ -67,6 +64,22 @@ def test_curves_that_differ_in_a_fact_are_not_compared(fact, function):
     a, b, message = EULER[fact]
     with pytest.raises(ValueError, match=f"curves must agree in `{fact}`.* got {message}"):
         OF_CURVES[function](a, b)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves_know_their_side(superlevel):
+    own, other = curve(superlevel=superlevel), curve(superlevel=not superlevel)
+    regions = ecc.region_curves(IMAGES[0], np.ones((12, 14), int), T, superlevel=superlevel)
+    wrong, message = {"superlevel": not superlevel}, f"`superlevel` must be {superlevel} or left"
+    for single in (curve_descriptors, descriptor_table, mean_band):
+        with pytest.raises(ValueError, match=message):
+            single(regions, **wrong)
+    for name, function in OF_CURVES.items():
+        with pytest.raises(ValueError, match=message):
+            function(own, own, **wrong)
+        if name != "descriptor_table":  # which compares nothing
+            with pytest.raises(ValueError, match="all be of sublevel or all of superlevel"):
+                function(own, other)
 
 
 @pytest.mark.parametrize("function", OF_CURVES)
@@ -81,10 +94,9 @@ def test_regions_and_batches_are_compared_with_curves_of_their_kind():
     batch = ecc.euler_curve(IMAGES, T, axis=(1, 2))
     assert distance_matrix(regions, batch).shape == (1, 5)
     assert distance_matrix(regions, batch)[0, 0] == 0
-    with pytest.raises(
-        ValueError, match=r"agree in `boundary`.* 'closed' in `a` and 'half-open' in"
-    ):
-        distance_matrix(regions, ecc.euler_curve(IMAGES, T, axis=(1, 2), boundary="half-open"))
+    other = ecc.euler_curve(IMAGES, T, axis=(1, 2), boundary="half-open")
+    with pytest.raises(ValueError, match=r"agree in `boundary`.* 'closed' in `a` and 'half-open'"):
+        distance_matrix(regions, other)
 
 
 @pytest.mark.parametrize("function", TOGETHER)
@@ -106,6 +118,7 @@ def test_lengths_need_one_unit_and_numbers_none():
     with pytest.raises(ValueError, match=message):
         curve_distance(a, b, functional="area")
     assert curve_distance(a, b, functional="euler") == 0
+    assert curve_distance(a, curve(), functional="euler") == 0
     with pytest.raises(ValueError, match=message):
         curve_distance(a.densities(), b.densities(), functional="euler")
     with pytest.raises(ValueError, match=r"`density`.* got False in `a` and True in `b`"):
@@ -139,30 +152,19 @@ def test_betti_numbers_are_compared_one_at_a_time():
         distance_matrix(single)
 
 
-def test_the_euler_characteristic_of_both_kinds_of_results():
-    assert curve_distance(minkowski(), curve(), functional="euler") == 0
-
-
 @pytest.mark.parametrize("function", TOGETHER)
 def test_functionals_are_named(function):
     call = TOGETHER[function]
-    with pytest.raises(ValueError, match=r"be 'area' or 'perimeter' or 'euler' for `.*`, got None"):
+    message = r"be 'area' or 'perimeter' or 'euler' for `.*`, got None"
+    with pytest.raises(ValueError, match=message) as refused:
         call(minkowski(), minkowski())
+    assert "distance_matrix" not in str(refused.value)  # which compares functionals no better
     with pytest.raises(ValueError, match=r"'euler' for `.*`, got 'surface'"):
         call(minkowski(), minkowski(), functional="surface")
     with pytest.raises(ValueError, match=r"`functional` must be 'euler' for `.*`, got 'perimeter'"):
         call(curve(), minkowski(), functional="perimeter")
-    with pytest.raises(
-        ValueError, match="`functional` must be None for a pair of arrays, got 'b0'"
-    ):
+    with pytest.raises(ValueError, match=r"`functional` must be None for a pair of .*, got 'b0'"):
         call(tuple(curve()), tuple(curve()), functional="b0")
-
-
-def test_an_error_does_not_suggest_to_compare_functionals_with_each_other():
-    a = minkowski()
-    with pytest.raises(ValueError, match="`functional` must be") as refused:
-        curve_distance(a, a)
-    assert "distance_matrix" not in str(refused.value)
 
 
 def expected(**options):

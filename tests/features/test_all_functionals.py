@@ -52,17 +52,15 @@ def test_rows_of_other_results():
     rows = feature_matrix(euler)
     assert_allclose(np.linalg.norm(rows[:, None] - rows, axis=-1), expected, atol=1e-12)
     shapes = [ecc.euler_transform(image > 4, 6, 9) for image in IMAGES]
-    distances = [[ecc.transform_distance(a, b) for b in shapes] for a in shapes]
     rows = feature_matrix(shapes)
-    assert_allclose(np.linalg.norm(rows[:, None] - rows, axis=-1), distances, atol=1e-12)
+    distances = np.linalg.norm(rows[:, None] - rows, axis=-1)
+    assert_allclose(distances, distance_matrix(shapes), atol=1e-12)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_groups(superlevel):
     found = curves(superlevel=superlevel)
-    first, second = (
-        replace(found, values=found.values[part]) for part in ([0, 1, 2], [3, 4, 5, 6])
-    )
+    first, second = (replace(found, values=part) for part in (found.values[:3], found.values[3:]))
     values = scaled(found)
     gap = values[:3].mean(axis=0) - values[3:].mean(axis=0)
     test = permutation_test(first, second, functional="all")

@@ -39,9 +39,8 @@ def test_columns_say_where_their_values_are():
     assert list(table.var.columns) == ["direction", "direction_0", "direction_1", "height"]
     for place, row in enumerate(table.var.itertuples()):
         assert (row.direction_0, row.direction_1) == tuple(directions[row.direction])
-        assert_array_equal(
-            table.X[:, place], values[:, row.direction, list(heights).index(row.height)]
-        )
+        at = list(heights).index(row.height)
+        assert_array_equal(table.X[:, place], values[:, row.direction, at])
     assert list(to_anndata(RESULTS["curves"]).var.columns) == ["threshold"]
     assert list(to_anndata(RESULTS["betti"]).var.columns) == ["dimension", "threshold"]
     assert list(to_anndata(RESULTS["minkowski"]).var.columns) == ["measure", "threshold"]
@@ -51,25 +50,21 @@ def test_centroids():
     table = to_anndata(RESULTS["curves"], LABELS, spacing=(2, 0.5))
     known = regionprops_table(LABELS, spacing=(2, 0.5), properties=("label", "centroid"))
     assert_array_equal(table.obs["label"], known["label"])
-    np.testing.assert_allclose(table.obsm["spatial"][:, 0], known["centroid-1"], rtol=1e-12)
-    np.testing.assert_allclose(table.obsm["spatial"][:, 1], known["centroid-0"], rtol=1e-12)
+    expected = np.stack([known["centroid-1"], known["centroid-0"]], axis=1)
+    np.testing.assert_allclose(table.obsm["spatial"], expected, rtol=1e-12)
     with pytest.raises(ValueError, match="`label_image` must contain all labels, 3 is missing"):
         to_anndata(RESULTS["curves"], np.where(LABELS == 3, 0, LABELS))
     with pytest.raises(ValueError, match="`spacing` must be one number or 2 of them"):
         to_anndata(RESULTS["curves"], LABELS, spacing=(1, 1, 1))
 
 
-def test_link_to_the_labels_of_a_spatialdata_object():
-    table = to_anndata(RESULTS["curves"], element="cells")
+@pytest.mark.parametrize("regions", RESULTS.values(), ids=RESULTS)
+def test_files_and_the_link_to_labels_of_a_spatialdata_object(regions, tmp_path):
+    table = to_anndata(regions, LABELS, element="cells")
     link = {"region": "cells", "region_key": "region", "instance_key": "label"}
     assert table.uns["spatialdata_attrs"] == link
     assert table.obs["region"].tolist() == ["cells"] * 3
     assert table.obs["region"].dtype == "category"
-
-
-@pytest.mark.parametrize("regions", RESULTS.values(), ids=RESULTS)
-def test_files(regions, tmp_path):
-    table = to_anndata(regions, LABELS, element="cells")
     table.write_h5ad(tmp_path / "table.h5ad")
     found = anndata.read_h5ad(tmp_path / "table.h5ad")
     assert_array_equal(found.X, table.X)

@@ -1,24 +1,39 @@
-"""Expected curves of Gaussian fields: elementary cases, other formulas, and simulated fields."""
+"""Gaussian fields: expected curves and thresholds, by other formulas and simulated fields."""
+
+import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles.euler import cell_counts
+from scipy.ndimage import gaussian_filter
+from scipy.optimize import brentq
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal
+from scipy.stats import binom, multivariate_normal, norm
 
 import ecc_core as ecc
-from ecc_core.features import expected_gaussian_curve
+from ecc_core.features import expected_gaussian_curve, gaussian_threshold
 
 T = np.linspace(-3, 3, 13)
+RESEL = 4 * np.log(2)
+SHOWN = np.ones((6, 7), bool)
 
 
 def white(lags):
     return (lags == 0).all(axis=-1).astype(float)
 
 
-def bell(lags):
-    """Covariance of white noise smoothed by a Gaussian of width 1; its moment is 1/2."""
-    return np.exp(-(lags**2).sum(axis=-1) / 4)
+def bell(sigma):
+    """Covariance of white noise smoothed by a Gaussian; its moment is 1 / 2 for the width 1."""
+    return lambda lags: np.exp(-(lags**2).sum(axis=-1) / (4 * sigma**2))
+
+
+BELL = bell(1)
+
+
+def slow(lags):
+    return np.cos(lags[..., 0] / 9)
 
 
 def torus(shape, width=1.5):
@@ -54,8 +69,7 @@ def test_white_noise_is_elementary(connectivity):
     assert_array_equal(found.thresholds, T)
     assert (found.error < 0.05).all()
     assert_allclose(found.mean, expected, rtol=0, atol=0.15)
-    assert found.lower is None
-    assert found.upper is None
+    assert (found.lower, found.upper) == (None, None)
 
 
 def test_pairs_have_bivariate_normal_probabilities():
@@ -74,15 +88,10 @@ def test_simulated_fields(shape, connectivity, boundary):
     count, superlevel = 150, boundary == "periodic"
     at = 2 * T[2:-2] + 0.5
     options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
-    expected = expected_gaussian_curve(
-        shape, at, covariance=4 * covariance, mean=0.5, rng=1, **options
-    )
-    curves = np.array(
-        [
-            ecc.euler_curve(2 * field + 0.5, at, **options).values
-            for field in fields(covariance, count, seed=2)
-        ]
-    )
+    field = {"covariance": 4 * covariance, "mean": 0.5}
+    expected = expected_gaussian_curve(shape, at, rng=1, **field, **options)
+    images = (2 * field + 0.5 for field in fields(covariance, count, seed=2))
+    curves = np.array([ecc.euler_curve(image, at, **options).values for image in images])
     error = np.hypot(curves.std(axis=0, ddof=1) / np.sqrt(count), expected.error)
     z = (curves.mean(axis=0) - expected.mean) / error
     assert np.abs(z).max() < 4.5
@@ -95,7 +104,7 @@ def test_the_grid_tends_to_the_continuum():
         shape = (round(32 / spacing), round(24 / spacing))
         both = [
             expected_gaussian_curve(shape, T, spacing=spacing, **{name: given}, rng=rng).mean
-            for name, given, rng in (("covariance", bell, 0), ("spectral_moments", 0.5, None))
+            for name, given, rng in (("covariance", BELL, 0), ("spectral_moments", 0.5, None))
         ]
         gaps.append(np.abs(both[0] - both[1]).max() / np.abs(both[0]).max())
     assert gaps[0] > 1.7 * gaps[1] > 3 * gaps[2]
@@ -104,44 +113,41 @@ def test_the_grid_tends_to_the_continuum():
 
 def test_spectral_moments_of_a_stretched_field():
     """Stretching axes and scaling moments are the same, and moments are per variance."""
-    options = {"superlevel": True, "boundary": "closed"}
-    isotropic = expected_gaussian_curve((31, 21, 11), T, spectral_moments=0.5, **options)
-    moments = np.diag([0.5 / 4, 0.5, 0.5 * 4])
-    for given in (moments, np.diag(moments)):
-        found = expected_gaussian_curve(
-            (31, 21, 11), T, spectral_moments=given, spacing=(2, 1, 0.5), **options
-        )
+    shape, options = (31, 21, 11), {"superlevel": True, "boundary": "closed"}
+    isotropic = expected_gaussian_curve(shape, T, spectral_moments=0.5, **options)
+    moments, scaled = np.diag([0.5 / 4, 0.5, 0.5 * 4]), {"mean": 1, "variance": 9}
+    for at, given in (
+        (T, {"spectral_moments": moments, "spacing": (2, 1, 0.5)}),
+        (T, {"spectral_moments": np.diag(moments), "spacing": (2, 1, 0.5)}),
+        (3 * T + 1, {"spectral_moments": 4.5, **scaled}),
+    ):
+        found = expected_gaussian_curve(shape, at, **given, **options)
         assert_allclose(found.mean, isotropic.mean, rtol=1e-12)
-    found = expected_gaussian_curve(
-        (31, 21, 11), 3 * T + 1, spectral_moments=4.5, mean=1, variance=9, **options
-    )
-    assert_allclose(found.mean, isotropic.mean, rtol=1e-12)
 
 
 def test_window_of_the_kinematic_formula():
     """A torus has no boundary terms; in 1-D these formulas are Rice's."""
     crossings = 100 * np.sqrt(0.5) / (2 * np.pi) * np.exp(-(T**2) / 2)
-    periodic = expected_gaussian_curve((100,), T, spectral_moments=0.5, boundary="periodic")
-    assert_allclose(periodic.mean, crossings)
-    closed = expected_gaussian_curve((101,), T, spectral_moments=0.5)
-    assert_allclose(closed.mean, crossings + ndtr(T))
-    half_open = expected_gaussian_curve((101,), T, spectral_moments=0.5, boundary="half-open")
-    assert_allclose(half_open.mean, crossings)
+    cases = ((100, "periodic", 0), (101, "closed", ndtr(T)), (101, "half-open", 0))
+    for count, boundary, ends in cases:
+        options = {"spectral_moments": 0.5, "boundary": boundary}
+        found = expected_gaussian_curve((count,), T, **options)
+        assert_allclose(found.mean, crossings + ends)
 
 
 @pytest.mark.parametrize("given", ["torus", "function"])
 def test_band_covers_measured_curves(given):
     shape, covariance = (24, 30), torus((24, 30), 1.0)
-    options = {"covariance": covariance if given == "torus" else bell, "superlevel": True}
-    band = expected_gaussian_curve(shape, T[4:9], replicas=200, level=0.9, rng=3, **options)
+    options = {"covariance": covariance if given == "torus" else BELL, "superlevel": True}
+    options |= {"replicas": 200, "level": 0.9, "rng": 3}
+    band, again = (expected_gaussian_curve(shape, T[4:9], **options) for _ in range(2))
     images = fields(covariance, 300, seed=4)
     if given == "function":
-        wide = bell(np.stack(np.meshgrid(*[np.fft.fftfreq(64) * 64] * 2, indexing="ij"), axis=-1))
+        wide = BELL(np.stack(np.meshgrid(*[np.fft.fftfreq(64) * 64] * 2, indexing="ij"), axis=-1))
         images = (image[:24, :30] for image in fields(wide, 300, seed=4))
     curves = np.array([ecc.euler_curve(i, T[4:9], superlevel=True).values for i in images])
     covered = ((band.lower <= curves) & (curves <= band.upper)).mean(axis=0)
     assert_allclose(covered, 0.9, atol=0.06)
-    again = expected_gaussian_curve(shape, T[4:9], replicas=200, level=0.9, rng=3, **options)
     assert_array_equal(again.lower, band.lower)
     (line,) = band.plot(color="k").lines
     assert_array_equal(line.get_ydata(), band.mean)
@@ -151,30 +157,18 @@ def test_band_covers_measured_curves(given):
     ("options", "error", "message"),
     [
         ({}, ValueError, "one of `covariance` and `spectral_moments` must be given"),
-        ({"covariance": bell, "spectral_moments": 1}, ValueError, "one of `covariance` and"),
-        ({"covariance": bell, "variance": 2}, ValueError, "`variance` must be None with"),
-        ({"covariance": bell, "level": 0.9}, ValueError, "`level` must be None without `replicas`"),
-        ({"covariance": bell, "replicas": 1}, ValueError, "`replicas` must be at least 2, got 1"),
-        ({"covariance": bell, "replicas": 2.5}, TypeError, "`replicas` must be an int, got 2.5"),
-        ({"covariance": bell, "boundary": "open"}, ValueError, "`boundary` must be"),
+        ({"covariance": BELL, "spectral_moments": 1}, ValueError, "one of `covariance` and"),
+        ({"covariance": BELL, "variance": 2}, ValueError, "`variance` must be None with"),
+        ({"covariance": BELL, "level": 0.9}, ValueError, "`level` must be None without `replicas`"),
+        ({"covariance": BELL, "replicas": 1}, ValueError, "`replicas` must be at least 2, got 1"),
+        ({"covariance": BELL, "replicas": 2.5}, TypeError, "`replicas` must be an int, got 2.5"),
+        ({"covariance": BELL, "boundary": "open"}, ValueError, "`boundary` must be"),
         ({"covariance": np.ones((5, 6))}, ValueError, r"`covariance` must have at least the shape"),
         ({"covariance": np.eye(8), "spacing": 2}, ValueError, "`spacing` must be None with an"),
-        (
-            {"covariance": torus((9, 8)), "boundary": "periodic"},
-            ValueError,
-            r"`covariance` must have the shape \(8, 8\), got \(9, 8\)",
-        ),
+        ({"covariance": torus((9, 8)), "boundary": "periodic"}, ValueError, r"shape \(8, 8\), got"),
         ({"covariance": lambda lags: lags}, ValueError, "`covariance` must return shape"),
-        (
-            {"covariance": lambda lags: 1 - 3 * (lags[..., 0] != 0)},
-            ValueError,
-            "`covariance` must be positive semi-definite",
-        ),
-        (
-            {"covariance": lambda lags: np.cos(lags[..., 0] / 9), "replicas": 2},
-            ValueError,
-            "it should decay within the image",
-        ),
+        ({"covariance": lambda lags: 1 - 3 * (lags[..., 0] != 0)}, ValueError, "semi-definite"),
+        ({"covariance": slow, "replicas": 2}, ValueError, "it should decay within the image"),
         ({"spectral_moments": 1, "connectivity": 1}, ValueError, "`connectivity` must be None"),
         ({"spectral_moments": [[1, 2], [2, 1]]}, ValueError, "positive semi-definite"),
         ({"spectral_moments": [1, 2, 3]}, ValueError, r"`spectral_moments` must be a number, or"),
@@ -191,3 +185,157 @@ def test_wrong_shapes():
     for shape, error in (((4, 4, 4, 4), ValueError), ((0,), ValueError), ((2.5,), TypeError)):
         with pytest.raises(error, match="`shape` must be 1 to 3"):
             expected_gaussian_curve(shape, T, spectral_moments=1)
+
+
+# Thresholds of statistical maps
+
+
+def noise(shape, sigma, count, seed):
+    """Maps of smoothed white noise of variance 1, without the border of the filter."""
+    cut = int(4 * sigma + 1)
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        field = gaussian_filter(rng.standard_normal([n + 2 * cut for n in shape]), sigma)
+        inner = field[(slice(cut, -cut),) * len(shape)]
+        yield inner * (2 * np.sqrt(np.pi) * sigma) ** (len(shape) / 2)
+
+
+def ball(shape):
+    """A ball without one quarter, and with a hole."""
+    along = (np.linspace(-1, 1, n) for n in shape)
+    grid = np.stack(np.meshgrid(*along, indexing="ij"))
+    far = np.linalg.norm(grid, axis=0)
+    return (far < 0.95) & (far > 0.3) & ~((grid[0] > 0) & (grid[-1] > 0))
+
+
+def resels(mask, sides):
+    """Worsley's resel counts: points, edges, faces and cubes of the mask, by their sides."""
+    counts = np.zeros(mask.ndim + 1)
+    cells = cell_counts(mask, [True], connectivity=1, superlevel=True)
+    for extent, number in cells.items():
+        spans = [side for side, along in zip(sides, extent, strict=True) if along]
+        for k in range(len(spans) + 1):
+            symmetric = sum(map(math.prod, combinations(spans, k)))
+            counts[k] += (-1) ** (len(spans) - k) * symmetric * number[0]
+    return counts
+
+
+def by_resels(counts, alpha):
+    """The level at which Worsley's formula is alpha."""
+
+    def excess(u):
+        bell_u = np.exp(-(u**2) / 2)
+        densities = (
+            norm.sf(u),
+            RESEL**0.5 / (2 * np.pi) * bell_u,
+            RESEL / (2 * np.pi) ** 1.5 * u * bell_u,
+            RESEL**1.5 / (2 * np.pi) ** 2 * (u**2 - 1) * bell_u,
+        )
+        return np.dot(counts, densities[: len(counts)]) - alpha
+
+    return brentq(excess, 1.8, 9)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("shape", [(60,), (30, 40), (12, 14, 16)])
+def test_smooth_maps_follow_resel_counts(shape, masked):
+    ndim = len(shape)
+    fwhm, spacing = np.array([5.0, 4.0, 7.0])[:ndim], np.array([1.0, 0.5, 2.0])[:ndim]
+    mask = ball(shape) if masked else np.ones(shape, bool)
+    counts = resels(mask, spacing / fwhm)
+    if not masked:
+        sides = (np.array(shape) - 1) * spacing / fwhm
+        assert_allclose(counts[-1], np.prod(sides))
+        assert_allclose(counts[1], sides.sum())
+    for alpha in (0.05, 0.001):
+        options = {"spectral_moments": RESEL / fwhm**2, "spacing": spacing}
+        found = gaussian_threshold(shape, alpha, mask=mask if masked else None, **options)
+        assert_allclose(found.threshold, by_resels(counts, alpha), atol=2e-4)
+        assert found.error == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "sigma"), [((400,), 2.0), ((48, 48), 1.0), ((48, 48), 3.0), ((16, 18, 20), 1.0)]
+)
+def test_true_rates_are_alpha(shape, sigma):
+    count, alpha, masked = 1500, 0.1, sigma == 1
+    mask = ball(shape) if masked else np.ones(shape, bool)
+    peaks = np.array([image[mask].max() for image in noise(shape, sigma, count, seed=1)])
+    chosen = {"mask": mask} if masked else {}
+    found = gaussian_threshold(shape, alpha, covariance=bell(sigma), rng=0, **chosen)
+    assert found.error < 0.003
+    low, high = binom.ppf([0.001, 0.999], count, alpha)
+    assert low <= (peaks > found.threshold).sum() <= high
+    if masked:  # too rough for the formula of smooth maps
+        smooth = gaussian_threshold(shape, alpha, spectral_moments=0.5, **chosen)
+        assert (peaks > smooth.threshold).sum() < low
+
+
+def test_independent_points_are_corrected_by_their_number():
+    white = {"covariance": lambda lags: (lags == 0).all(axis=-1).astype(float), "rng": 0}
+    for shape in [(500,), (30, 40), (9, 10, 11)]:
+        n = np.prod(shape)
+        found, error = gaussian_threshold(shape, **white)
+        assert error < 0.02
+        assert abs(found - norm.isf(0.05 / n)) < 3 * error + 1e-3
+    torus = gaussian_threshold((1,), boundary="periodic", **white).threshold
+    assert norm.isf(0.05) > torus > norm.isf(0.06)
+
+
+@pytest.mark.parametrize("maps", [1, 12])
+def test_estimated_covariance(maps):
+    """The errors are those of repeated estimates, around the level of the known covariance."""
+    shape, sigma, repeats = (40, 56), 1.5, 12
+    mask = ball(shape)
+    truth = gaussian_threshold(shape, covariance=bell(sigma), mask=mask, rng=0).threshold
+    images = np.array(list(noise(shape, sigma, maps * repeats, seed=2)))
+    found = [
+        gaussian_threshold(shape, residuals=3 * some, mask=mask, rng=0)
+        for some in images.reshape(repeats, maps, *shape)
+    ]
+    levels, errors = np.array(found).T
+    spread = levels.std(ddof=1)
+    assert 0.5 < errors.mean() / spread < 2
+    assert abs(levels.mean() - truth) < max(4 * spread / np.sqrt(repeats), 0.01)
+    assert spread < 0.05
+
+
+@pytest.mark.parametrize("shape", [(30, 34), (11, 12, 13)])
+def test_expected_curve_within_a_mask(shape):
+    mask, at = ball(shape), np.linspace(-2, 2, 9)
+    options = {"mask": mask, "connectivity": 1}
+    images = noise(shape, 1.0, 300, seed=3)
+    curves = np.array([ecc.euler_curve(image, at, **options).values for image in images])
+    options |= {"covariance": bell(1.0), "replicas": 50}
+    expected = expected_gaussian_curve(shape, at, rng=0, **options)
+    error = np.hypot(curves.std(axis=0, ddof=1) / np.sqrt(300), expected.error)
+    assert (np.abs(curves.mean(axis=0) - expected.mean) < 4.5 * error).all()
+    inside = (expected.lower <= curves) & (curves <= expected.upper)
+    assert 0.9 < inside.mean() < 0.99
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of `covariance`, `spectral_moments` and `residuals`"),
+        ({"spectral_moments": 1, "covariance": bell(1)}, "one of `covariance`"),
+        ({"spectral_moments": 1, "alpha": 0.5}, "`alpha` must be between 0 and 0.5, got 0.5"),
+        ({"spectral_moments": 1, "rng": 0}, "`rng` must be None with `spectral_moments`"),
+        ({"spectral_moments": 1, "boundary": "half-open"}, "`boundary` must be"),
+        ({"spectral_moments": 1, "mask": ~SHOWN}, "`mask` must leave"),
+        ({"spectral_moments": 1, "mask": SHOWN[:, :6]}, "`mask` must have"),
+        ({"spectral_moments": 1, "mask": SHOWN, "boundary": "periodic"}, '"closed" with `mask`'),
+        ({"residuals": np.ones((6, 7)), "spacing": 2}, "`spacing` must be None"),
+        ({"residuals": np.ones((6, 6))}, "`residuals` must have shape"),
+        ({"residuals": np.full((6, 7), np.nan)}, "`residuals` must be finite"),
+        ({"residuals": np.zeros((3, 6, 7))}, "`residuals` must be finite"),
+    ],
+)
+def test_invalid_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        gaussian_threshold((6, 7), **options)
+
+
+def test_masked_curves_on_the_grid_need_connectivity_1():
+    with pytest.raises(ValueError, match="`connectivity` must be 1 with `covariance` and `mask`"):
+        expected_gaussian_curve((6, 7), [0.0], covariance=bell(1), mask=SHOWN)

@@ -24,14 +24,13 @@ def distance(a, b):
 def scipys(first, second, kind):
     """The exact test of SciPy, of the rows of two groups."""
     rows, middle = np.concatenate([first, second]), len(first)
-    return stats.permutation_test(
-        (np.arange(middle), np.arange(middle, len(rows))),
-        lambda i, j: distance(rows[i.astype(int)], rows[j.astype(int)]),
-        permutation_type=kind,
-        alternative="greater",
-        vectorized=False,
-        n_resamples=np.inf,
-    )
+    samples = np.arange(middle), np.arange(middle, len(rows))
+    options = {"alternative": "greater", "vectorized": False, "n_resamples": np.inf}
+
+    def statistic(i, j):
+        return distance(rows[i.astype(int)], rows[j.astype(int)])
+
+    return stats.permutation_test(samples, statistic, permutation_type=kind, **options)
 
 
 def agree(found, expected):
@@ -56,29 +55,26 @@ def test_all_sign_flips_are_scipys(count):
     agree(found, scipys(first, second, "samples"))
 
 
+def unit_means(values, ids):
+    """Mean curves of the units, in the order of their ids."""
+    return np.stack([values[np.array(ids) == unit].mean(axis=0) for unit in sorted(set(ids))])
+
+
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical])
-def test_units_are_averaged_and_permuted(kind):
+@pytest.mark.parametrize(
+    ("first_ids", "second_ids", "paired"),
+    [
+        (list("bababacba"), list("xyzzzxyy"), False),
+        ([7, 3, 7, 4, 9, 9, 3, 7, 4], [9, 4, 7, 9, 3, 3, 4, 4], True),
+    ],
+)
+def test_units_are_averaged_and_permuted(kind, first_ids, second_ids, paired):
     rng = np.random.default_rng(2)
     first, second = noise(rng, 9), noise(rng, 8) + 1
-    ids = list("bababacba"), list("xyzzzxyy")
-    found = permutation_test((T, first), (T, second), units=tuple(map(kind, ids)))
-    means = [
-        np.stack([group[np.array(names) == unit].mean(axis=0) for unit in sorted(set(names))])
-        for group, names in zip((first, second), ids, strict=True)
-    ]
-    agree(found, scipys(*means, "independent"))
-
-
-def test_pairs_of_units_go_by_their_ids():
-    rng = np.random.default_rng(3)
-    first, second = noise(rng, 9), noise(rng, 8) + 1
-    ids = [7, 3, 7, 4, 9, 9, 3, 7, 4], [9, 4, 7, 9, 3, 3, 4, 4]
-    found = permutation_test((T, first), (T, second), units=ids, paired=True)
-    means = [
-        np.stack([group[np.array(names) == unit].mean(axis=0) for unit in (3, 4, 7, 9)])
-        for group, names in zip((first, second), ids, strict=True)
-    ]
-    agree(found, scipys(*means, "samples"))
+    units = kind(first_ids), kind(second_ids)
+    found = permutation_test((T, first), (T, second), units=units, paired=paired)
+    means = unit_means(first, first_ids), unit_means(second, second_ids)
+    agree(found, scipys(*means, "samples" if paired else "independent"))
 
 
 @pytest.mark.parametrize("paired", [False, True])

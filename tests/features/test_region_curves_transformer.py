@@ -60,13 +60,8 @@ def test_given_ids_keep_their_order_and_missing_regions_can_be_zero():
     expected = [curves(*pair, ids, LEVELS, connectivity=2, missing=0) for pair in PLANES]
     assert_array_equal(features, expected)
     assert features.dtype == np.int64
-    names = transformer.get_feature_names_out()
-    assert names[[0, 6, 7, -1]].tolist() == [
-        "region9_ecc0",
-        "region9_ecc6",
-        "region30_ecc0",
-        "region5_ecc6",
-    ]
+    names = transformer.get_feature_names_out()[[0, 6, 7, -1]].tolist()
+    assert names == ["region9_ecc0", "region9_ecc6", "region30_ecc0", "region5_ecc6"]
 
 
 def test_regions_and_range_are_those_of_fit():
@@ -87,18 +82,12 @@ def test_regions_and_range_are_those_of_fit():
 def test_masks_and_whole_images_are_region_1():
     images = np.stack([image for image, _ in PLANES[::2]])
     masks = np.stack([labels > 0 for _, labels in PLANES[::2]])
-    features = RegionCurvesTransformer(LEVELS).fit_transform(list(zip(images, masks, strict=True)))
-    expected = [
-        curves(image, mask, [1], LEVELS, connectivity=2)
-        for image, mask in zip(images, masks, strict=True)
-    ]
-    assert_array_equal(features, expected)
-    whole = RegionCurvesTransformer(LEVELS).fit(images)
-    assert_array_equal(whole.ids_, [1])
-    sets = [[image <= t for t in LEVELS] for image in images]
-    assert_array_equal(
-        whole.transform(images), [[euler_number(each, 2) for each in row] for row in sets]
-    )
+    for shown, given in ((masks, list(zip(images, masks, strict=True))), (masks | True, images)):
+        transformer = RegionCurvesTransformer(LEVELS).fit(given)
+        assert_array_equal(transformer.ids_, [1])
+        pairs = zip(images, shown, strict=True)
+        expected = [curves(*pair, [1], LEVELS, connectivity=2) for pair in pairs]
+        assert_array_equal(transformer.transform(given), expected)
 
 
 @pytest.fixture
@@ -119,15 +108,13 @@ def test_a_table_of_paths(table):
     features = transformer.fit_transform(table)
     assert list(features.index) == ["sub-01", "sub-02"]
     assert features.columns[0] == "region2_ecc0"
+    assert transformer.feature_names_in_.tolist() == ["image", "labels"]
     expected = [curves(*pair, [2, 5, 9], LEVELS, connectivity=3) for pair in VOLUMES]
     assert_array_equal(features, expected)
-    assert transformer.feature_names_in_.tolist() == ["image", "labels"]
-    transformer = RegionCurvesTransformer(LEVELS)
-    assert_array_equal(transformer.fit_transform(table.to_numpy()), expected)
     tuples = list(table.itertuples(index=False, name=None))
-    assert_array_equal(transformer.fit_transform(tuples), expected)
     mixed = [(path, labels) for (path, _), (_, labels) in zip(tuples, VOLUMES, strict=True)]
-    assert_array_equal(transformer.fit_transform(mixed), expected)
+    for given in (table.to_numpy(), tuples, mixed):
+        assert_array_equal(RegionCurvesTransformer(LEVELS).fit_transform(given), expected)
 
 
 def test_labels_that_lie_elsewhere(table, tmp_path):

@@ -1,4 +1,4 @@
-"""P-values of thresholds by the maximum statistic, against plain loops, SciPy and simulation."""
+"""P-values of thresholds by the maximum statistic, and of transforms, against plain loops."""
 
 import itertools
 from dataclasses import replace
@@ -8,36 +8,42 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ecc_core as ecc
-from ecc_core.features import mean_band, permutation_test
+from ecc_core.features import distance_matrix, mean_band, permutation_test
 
 T = np.array([0.0, 1, 3, 4, 8])
+
+
+def regroupings(count, own):
+    """Which of `count` rows are in the first group, in all divisions."""
+    members = itertools.combinations(range(count), own)
+    return [np.isin(np.arange(count), chosen) for chosen in members]
 
 
 def maximum_statistic(first, second):
     """Corrected p-values over all regroupings, one at a time."""
     both = np.concatenate([first, second])
     scale = both.std(axis=0)
-    members = itertools.combinations(range(len(both)), len(first))
-    groups = [np.isin(np.arange(len(both)), chosen) for chosen in members]
+    groups = regroupings(len(both), len(first))
     moved = [np.abs(both[own].mean(axis=0) - both[~own].mean(axis=0)) / scale for own in groups]
     observed = np.abs(first.mean(axis=0) - second.mean(axis=0)) / scale
     largest = np.max(moved, axis=1)
     return np.array([np.mean(largest >= one - 1e-9) for one in observed])
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize(("k", "n"), [(3, 3), (4, 4), (3, 5)])
-def test_equal_to_loops(k, n):
+def test_equal_to_loops(k, n, superlevel):
+    """Thresholds at which all curves agree tell nothing apart."""
     rng = np.random.default_rng(k + n)
     first, second = rng.normal(size=(k, 5)), rng.normal([0, 0, 1, 3, 0], size=(n, 5))
-    found = permutation_test((T, first), (T, second))
+    first[:, 0] = second[:, 0] = 7
+    found = permutation_test((T, first), (T, second), superlevel=superlevel)
     assert found.exact
     assert found.units == (k, n)
-    assert_allclose(found.pvalues, maximum_statistic(first, second))
+    assert_allclose(found.pvalues, [1, *maximum_statistic(first[:, 1:], second[:, 1:])])
     assert_allclose(found.difference, first.mean(axis=0) - second.mean(axis=0))
-    pooled = ((k - 1) * first.var(axis=0, ddof=1) + (n - 1) * second.var(axis=0, ddof=1)) / (
-        k + n - 2
-    )
-    assert_allclose(found.effect_size, found.difference / np.sqrt(pooled))
+    pooled = (k * first.var(axis=0) + n * second.var(axis=0)) / (k + n - 2)
+    assert_allclose(found.effect_size, found.difference / np.sqrt(np.where(pooled, pooled, 1)))
     assert_array_equal(found.thresholds, T)
 
 
@@ -66,9 +72,8 @@ def test_several_groups(sizes):
     def spread(parts):
         """Standard deviation of the means, and the statistic."""
         gaps = [np.sqrt(len(own) / total) * (own.mean(axis=0) - grand) for own in parts]
-        return np.sqrt(np.sum(np.square(gaps), axis=0)), np.sqrt(
-            sum((gap[:-1] ** 2 * np.diff(T)).sum() for gap in gaps)
-        )
+        squares = np.sum(np.square(gaps), axis=0)
+        return np.sqrt(squares), np.sqrt(squares[:-1] @ np.diff(T))
 
     each = [spread([both[own] for own in way]) for way in partitions(sizes, range(total))]
     difference, statistic = spread(groups)
@@ -116,22 +121,6 @@ def test_pairs():
     assert_allclose(found.effect_size, gaps.mean(axis=0) / gaps.std(axis=0, ddof=1))
 
 
-def test_superlevel_curves_keep_their_order():
-    rng = np.random.default_rng(2)
-    images = rng.integers(0, 50, (8, 9, 10)) + np.array([0] * 4 + [9] * 4)[:, None, None]
-    at = np.arange(0, 60, 5)
-    curves = ecc.euler_curve(images, at, axis=(1, 2), superlevel=True)
-    first, second = ((at, curves.values[rows]) for rows in (slice(0, 4), slice(4, 8)))
-    found = permutation_test(first, second, superlevel=True)
-    assert_array_equal(found.thresholds, at)
-    assert_allclose(found.difference, first[1].mean(axis=0) - second[1].mean(axis=0))
-    scale = curves.values.std(axis=0) > 0
-    expected = maximum_statistic(first[1][:, scale], second[1][:, scale])
-    assert_allclose(found.pvalues[scale], expected)
-    assert (found.pvalues[~scale] == 1).all()
-    assert (found.effect_size[~scale] == 0).all()
-
-
 def test_plots():
     rng = np.random.default_rng(4)
     first, second = rng.normal(size=(6, 5)), rng.normal([0, 0, 9, 9, 0], size=(6, 5))
@@ -159,10 +148,8 @@ def test_axes_of_plots_have_units():
     band = mean_band(first, functional="area", n_resamples=9).plot()
     assert (band.get_xlabel(), band.get_ylabel()) == ("threshold (HU)", "mean area\n(mm^2)")
     test = permutation_test(first, second, functional="euler").plot()
-    assert (test.get_xlabel(), test.get_ylabel()) == (
-        "threshold (HU)",
-        "difference of means\nEuler characteristic",
-    )
+    assert test.get_xlabel() == "threshold (HU)"
+    assert test.get_ylabel() == "difference of means\nEuler characteristic"
     transforms = ecc.region_transforms(np.eye(4, dtype=int) * [1, 1, 2, 2], 4, 5)
     ax = mean_band(replace(transforms, units="mm"), n_resamples=9).plot()
     assert ax.get_xlabel() == "height (mm)"
@@ -191,3 +178,85 @@ def test_ranges_of_thresholds_that_differ():
     assert test.differing() == []
     with pytest.raises(ValueError, match="`level`"):
         test.differing(1.5)
+
+
+def transforms(seed, count=4, thick=0):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        shape = rng.random((9, 8)) < 0.4
+        shape[2 : 4 + thick, 2:6] = True
+        found.append(ecc.euler_transform(shape, 6, 10))
+    return found
+
+
+@pytest.mark.parametrize("metric", ["L1", "L2"])
+def test_distances_of_transforms_are_those_of_pairs(metric):
+    first, second = transforms(0), transforms(1, 3)
+
+    def each(given):
+        return [[ecc.transform_distance(a, b, metric=metric) for b in given] for a in first]
+
+    assert_allclose(distance_matrix(first, second, metric=metric), each(second))
+    assert_allclose(distance_matrix(first, metric=metric), each(first))
+
+
+def test_regions_are_transforms():
+    labels = np.zeros((12, 13), int)
+    labels[1:5, 1:9], labels[6:11, 2:6], labels[7:9, 8:12] = 1, 4, 6
+    regions = ecc.region_transforms(labels, 5, 8)
+    singles = [regions.select(label) for label in (1, 4, 6)]
+    expected = [[ecc.transform_distance(a, b) for b in singles] for a in singles]
+    assert_allclose(distance_matrix(regions), expected)
+
+
+def test_permutation_test_of_transforms():
+    first, second = transforms(2), transforms(3, thick=5)
+    found = permutation_test(first, second)
+    first_values, second_values = (
+        np.array([one.values for one in group], float) for group in (first, second)
+    )
+    widths = np.gradient(first[0].heights)
+    widths[[0, -1]] /= 2
+
+    def distance(a, b):
+        return np.sqrt(((a.mean(axis=0) - b.mean(axis=0)) ** 2 @ widths).mean())
+
+    both = np.concatenate([first_values, second_values])
+    statistic = distance(first_values, second_values)
+    null = np.array([distance(both[own], both[~own]) for own in regroupings(8, 4)])
+    assert found.statistic == pytest.approx(statistic)
+    assert found.pvalue == np.mean(null >= statistic - 1e-9)
+    difference = first_values.mean(axis=0) - second_values.mean(axis=0)
+    assert_allclose(found.difference, difference, atol=1e-12)
+    assert found.pvalues.shape == found.effect_size.shape == (6, 10)
+    varies = both.std(axis=0) > 0
+    expected = maximum_statistic(first_values[:, varies], second_values[:, varies])
+    assert_allclose(found.pvalues[varies], expected)
+    assert_array_equal(found.thresholds, first[0].heights)
+    assert len(found.plot().lines) == 1 + 6
+
+
+def test_mean_band_of_transforms():
+    group = transforms(4, 9)
+    band = mean_band(group, rng=0)
+    mean = np.mean([one.values for one in group], axis=0)
+    assert_allclose(band.mean, mean)
+    assert ((band.lower <= mean) & (mean <= band.upper)).all()
+    assert len(band.plot().collections) == 6
+
+
+def test_transforms_that_are_refused():
+    group = transforms(5, 3)
+    other = ecc.euler_transform(np.eye(9, 8, dtype=bool), 7, 10)
+    with pytest.raises(ValueError, match=r"same directions and heights, not `second\[0\]`"):
+        permutation_test(group, [other])
+    connected = ecc.euler_transform(np.eye(9, 8, dtype=bool), 6, 10, connectivity=1)
+    with pytest.raises(ValueError, match="`connectivity`"):
+        distance_matrix(group, [connected])
+    with pytest.raises(ValueError, match='"L1" or "L2" for transforms'):
+        distance_matrix(group, metric="W1")
+    with pytest.raises(ValueError, match="`functional` must be left out"):
+        mean_band(group, functional="b0")
+    with pytest.raises(TypeError, match="`second` must be transforms"):
+        permutation_test(group, (np.arange(3), np.ones((2, 3))))

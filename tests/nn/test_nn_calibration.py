@@ -33,27 +33,19 @@ def test_the_first_batch_calibrates():
 
 def test_directions_see_a_smooth_image():
     ramp = torch.linspace(-1, 1, 64)
-    image = torch.exp(-3 * (ramp[:, None] ** 2 + ramp**2)).requires_grad_()
-    for layer in (
-        EulerCurveLayer(16, directions=4),
-        EulerCurveLayer(16, range=(-0.5, 1.5), directions=4),
-    ):
-        curves = layer(image)
-        assert curves.std(-1).min() > 0.1
-        curves.square().sum().backward()
-        assert layer.free_directions.grad.abs().sum() > 0.1
-        assert layer.direction_scale.tolist() == pytest.approx(
-            [(layer.direction_scale[0].item())] * 4
-        )
-    assert layer.direction_scale[0].item() == pytest.approx(2 / 64)
+    image = torch.exp(-3 * (ramp[:, None] ** 2 + ramp**2))
+    low, high = torch.quantile(image, torch.tensor([0.01, 0.99])).tolist()
+    for bounds, width in ((None, high - low), ((-0.5, 1.5), 2)):
+        layer = EulerCurveLayer(16, range=bounds, directions=4)
+        assert layer(image).std(-1).min() > 0.1
+        assert layer.direction_scale.tolist() == pytest.approx([width / 64] * 4)
 
 
 def test_what_is_given_stays():
     layer = EulerCurveLayer(5, range=(0, 1), sharpness=7.0, directions=2, direction_scale=0.3)
     state = copy.deepcopy(layer.state_dict())
     layer.calibrate(40 * draw(2, 9, 9))
-    for name, value in layer.state_dict().items():
-        assert torch.equal(value, state[name])
+    torch.testing.assert_close(layer.state_dict(), state, rtol=0, atol=0)
     layer = EulerCurveLayer(5, sharpness=7.0, learn_thresholds=False)
     layer.calibrate(draw(99, 99), quantiles=(0.25, 0.75))
     assert layer.sharpness.item() == pytest.approx(7)
@@ -111,11 +103,6 @@ def test_parameter_groups():
     assert [id(p) for p in others["params"]] == [id(p) for p in model[0].parameters()]
     assert len(own["params"]) == 5
     assert (others["weight_decay"], own["weight_decay"], own["lr"]) == (0.5, 0.0, 0.1)
-    thresholds = model[1].thresholds.detach()
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    torch.optim.AdamW([others, own]).step()
-    assert torch.equal(model[1].thresholds, thresholds)
 
 
 @pytest.mark.parametrize("options", [{}, {"learn_thresholds": False}, {"directions": 2}])

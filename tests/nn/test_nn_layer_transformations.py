@@ -5,20 +5,12 @@ import io
 import pickle
 
 import pytest
+from nn_helpers import HARD, LAYERS, curve_layer, noise, take_a_wild_step, torch, transform_layer
 
 import ecc_core as ecc
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import (  # noqa: E402
-    HARD,
-    LAYERS,
-    curve_layer,
-    noise,
-    take_a_wild_step,
-    transform_layer,
-)
-
-from ecc_core.nn import EulerCurveLayer  # noqa: E402
+WIDE = {"dtype": torch.float64}
 
 
 class TestTransformations:
@@ -51,12 +43,18 @@ class TestTransformations:
             assert torch.equal(other(image), expected)
         assert not torch.equal(layer(image), expected)
 
-    @HARD
-    @LAYERS
-    def test_vmap_over_images(self, make, hard):
-        layer = make(hard=hard, dtype=torch.float64)
-        images = [noise(4, 6, 7, dtype=torch.float64).requires_grad_() for _ in range(2)]
-        curves = torch.vmap(layer)(images[0]), layer(images[1])
+    @pytest.mark.parametrize(
+        "module",
+        [
+            *(make(**WIDE) for make in (curve_layer, transform_layer)),
+            *(make(hard="forward", **WIDE) for make in (curve_layer, transform_layer)),
+            EulerCurveMap([0.2, 0.6], window=4, stride=2, **WIDE),
+            lambda image: EulerCurveLoss(window=3)(image, image.detach() > 0.5),
+        ],
+    )
+    def test_vmap_over_images(self, module):
+        images = [noise(4, 1, 6, 7, **WIDE).requires_grad_() for _ in range(2)]
+        curves = torch.vmap(module)(images[0]), torch.stack([module(image) for image in images[1]])
         torch.testing.assert_close(*curves)
         for values in curves:
             values.square().sum().backward()
@@ -71,11 +69,17 @@ class TestTransformations:
         parameters, buffers = torch.func.stack_module_state(layers)
         image = noise(2, 6, 7)
 
-        def call(parameters, buffers):
-            return torch.func.functional_call(layers[0], (parameters, buffers), (image,))
+        def loss(parameters, buffers):
+            state = parameters, buffers
+            return torch.func.functional_call(layers[0], state, (image,)).square().sum()
 
-        found = torch.vmap(call)(parameters, buffers)
-        torch.testing.assert_close(found, torch.stack([layer(image) for layer in layers]))
+        found, values = torch.vmap(torch.func.grad_and_value(loss))(parameters, buffers)
+        for k, layer in enumerate(layers):
+            value = layer(image).square().sum()
+            torch.testing.assert_close(values[k], value)
+            gradients = torch.autograd.grad(value, [*layer.parameters()])
+            for own, gradient in zip(found.values(), gradients, strict=True):
+                torch.testing.assert_close(own[k], gradient)
 
     @LAYERS
     def test_mixed_precision(self, make):

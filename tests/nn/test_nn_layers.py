@@ -4,14 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from nn_helpers import ALL_CURVE, HARD, SHAPES, curve_layer, noise, torch, transform_layer
 
 import ecc_core as ecc
-
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import ALL_CURVE, HARD, SHAPES, curve_layer, noise, transform_layer  # noqa: E402
-
-from ecc_core.nn import EulerCurveLayer, EulerTransformLayer  # noqa: E402
-from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform  # noqa: E402
+from ecc_core.nn import EulerCurveLayer, EulerTransformLayer
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 
 class TestStart:
@@ -44,11 +41,8 @@ class TestStart:
         assert names == set(expected)
         fixed = dict.fromkeys(["learn_thresholds", *ALL_CURVE], False)
         assert list(curve_layer(**fixed).parameters()) == []
-        assert set(curve_layer(**fixed).state_dict()) == {
-            "fixed_thresholds",
-            *expected[1:],
-            "calibrated",
-        }
+        state = set(curve_layer(**fixed).state_dict())
+        assert state == {"fixed_thresholds", *expected[1:], "calibrated"}
 
     def test_device_and_dtype(self):
         layer = curve_layer(dtype=torch.float64)
@@ -59,10 +53,8 @@ class TestStart:
         assert layer.to(torch.float32).directions.dtype == torch.float32
 
     def test_repr(self):
-        layer = EulerCurveLayer(
-            9, range=(0, 1), directions=4, superlevel=True, connectivity=1, spacing=(2, 1)
-        )
-        assert repr(layer) == (
+        options = {"directions": 4, "superlevel": True, "connectivity": 1, "spacing": (2, 1)}
+        assert repr(EulerCurveLayer(9, range=(0, 1), **options)) == (
             "EulerCurveLayer(thresholds=9, directions=4, superlevel=True, n_spatial=2, "
             "connectivity=1, spacing=[2.0, 1.0], learned=[thresholds, directions])"
         )
@@ -77,40 +69,25 @@ class TestValues:
     @pytest.mark.parametrize("n_spatial", [1, 2, 3])
     @pytest.mark.parametrize("superlevel", [False, True])
     def test_curves(self, n_spatial, superlevel):
-        shape = SHAPES[n_spatial]
-        layer = curve_layer(n_spatial, superlevel=superlevel, connectivity=1, spacing=2.0)
-        image, mask = noise(2, 3, *shape), noise(*shape, seed=1) > 0.2
-        options = {
-            "sharpness": layer.sharpness,
-            "superlevel": superlevel,
-            "connectivity": 1,
-            "n_spatial": n_spatial,
-        }
-        found = layer(image, mask)
+        options = {"superlevel": superlevel, "connectivity": 1}
+        image, mask = noise(2, 3, *SHAPES[n_spatial]), noise(*SHAPES[n_spatial], seed=1) > 0.2
+        layer = curve_layer(n_spatial, spacing=2.0, **options)
+        plain = curve_layer(n_spatial, directions=None, **options)
+        found, rows = layer(image, mask), plain(image)
         assert found.shape == (2, 3, 2, 5)
-        for k in range(2):
-            direction = {"direction": layer.directions[k], "direction_scale": 0.1, "spacing": 2.0}
-            row = soft_euler_curve(image, layer.thresholds, mask=mask, **options, **direction)
+        options |= {"sharpness": layer.sharpness, "n_spatial": n_spatial}
+        torch.testing.assert_close(rows, soft_euler_curve(image, plain.thresholds, **options))
+        options |= {"mask": mask, "direction_scale": 0.1, "spacing": 2.0}
+        for k, direction in enumerate(layer.directions):
+            row = soft_euler_curve(image, layer.thresholds, direction=direction, **options)
             torch.testing.assert_close(found[:, :, k], row)
-        plain = curve_layer(n_spatial, superlevel=superlevel, connectivity=1, directions=None)
-        torch.testing.assert_close(
-            plain(image), soft_euler_curve(image, plain.thresholds, **options)
-        )
 
     @pytest.mark.parametrize("n_spatial", [1, 2, 3])
     def test_transforms(self, n_spatial):
-        layer = transform_layer(n_spatial, connectivity=1, spacing=0.5, extension="min")
-        image = noise(2, *SHAPES[n_spatial])
-        expected = soft_euler_transform(
-            image,
-            layer.directions,
-            layer.heights,
-            sharpness=layer.sharpness,
-            connectivity=1,
-            spacing=0.5,
-            n_spatial=n_spatial,
-            extension="min",
-        )
+        options = {"connectivity": 1, "spacing": 0.5, "extension": "min", "n_spatial": n_spatial}
+        layer, image = transform_layer(**options), noise(2, *SHAPES[n_spatial])
+        given = image, layer.directions, layer.heights
+        expected = soft_euler_transform(*given, sharpness=layer.sharpness, **options)
         assert expected.shape == (2, 3, 6)
         torch.testing.assert_close(layer(image), expected)
 
@@ -127,37 +104,32 @@ class TestValues:
 
 class TestErrors:
     @pytest.mark.parametrize(
-        ("arguments", "options", "message"),
+        ("options", "error", "message"),
         [
-            ((4,), {"normalize": "mean"}, '`normalize` must be None, "side" or "batch"'),
-            (([1.0, 2],), {"range": (0, 1)}, "`range` must be None where `thresholds` is an array"),
-            ((-1,), {"range": (0, 1)}, "`thresholds` must not be negative, got -1"),
-            ((4,), {"range": (1, 0)}, "`range` must be finite with low <= high"),
-            (([2.0, 1.0],), {}, "`thresholds` must be increasing, got 2.0 before 1.0"),
-            (([1.0, 1.0, 2.0],), {}, "`thresholds` must be finite and distinct"),
-            (([1.0, math.inf],), {}, "`thresholds` must be finite and distinct"),
-            (
-                ([1.0],),
-                {},
-                "`sharpness` must be given for levels without a positive finite spacing",
-            ),
-            (([1.0],), {"sharpness": -2}, "`sharpness` must be positive and finite, got -2"),
-            ((4,), {"range": (0, 1), "n_spatial": 4}, "`n_spatial` must be 1, 2 or 3, got 4"),
-            ((4,), {"range": (0, 1), "connectivity": 3}, "`connectivity` must be 1 or 2"),
-            ((4,), {"range": (0, 1), "hard": True}, '`hard` must be None or "forward", got True'),
-            ((4,), {"range": (0, 1), "spacing": 0}, "`spacing` must be positive and finite"),
-            ((4,), {"range": (0, 1), "directions": [[1, 2, 3]]}, r"must have shape \(k, 2\)"),
-            ((4,), {"range": (0, 1), "directions": 0}, "`directions` must be None or at least one"),
-            (
-                (4,),
-                {"range": (0, 1), "directions": 1, "direction_scale": 0},
-                "`direction_scale` must be positive and finite, got 0",
-            ),
+            ({"normalize": "mean"}, ValueError, '`normalize` must be None, "side" or "batch"'),
+            ({"thresholds": [1.0, 2], "range": (0, 1)}, ValueError, "`range` must be None where"),
+            ({"thresholds": -1}, ValueError, "`thresholds` must not be negative, got -1"),
+            ({"range": (1, 0)}, ValueError, "`range` must be finite with low <= high"),
+            ({"thresholds": [2.0, 1.0]}, ValueError, "must be increasing, got 2.0 before 1.0"),
+            ({"thresholds": [1.0, 1.0, 2.0]}, ValueError, "`thresholds` must be finite and dist"),
+            ({"thresholds": [1.0, math.inf]}, ValueError, "`thresholds` must be finite and distin"),
+            ({"thresholds": [1.0]}, ValueError, "`sharpness` must be given for levels without a"),
+            ({"sharpness": -2}, ValueError, "`sharpness` must be positive and finite, got -2"),
+            ({"n_spatial": 4}, ValueError, "`n_spatial` must be 1, 2 or 3, got 4"),
+            ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
+            ({"hard": True}, ValueError, '`hard` must be None or "forward", got True'),
+            ({"spacing": 0}, ValueError, "`spacing` must be positive and finite"),
+            ({"directions": [[1, 2, 3]]}, ValueError, r"must have shape \(k, 2\)"),
+            ({"directions": 0}, ValueError, "`directions` must be None or at least one"),
+            ({"directions": 1, "direction_scale": 0}, ValueError, "`direction_scale` must be posi"),
+            ({"thresholds": 1.5}, TypeError, "`thresholds` must be an int or an array, got 1.5"),
+            ({"thresholds": ["a"]}, TypeError, "`thresholds` must be real numbers"),
+            ({"sharpness": "4"}, TypeError, "`sharpness` must be a real number, got '4'"),
         ],
     )
-    def test_values_of_curves(self, arguments, options, message):
-        with pytest.raises(ValueError, match=message):
-            EulerCurveLayer(*arguments, **options)
+    def test_options_of_curves(self, options, error, message):
+        with pytest.raises(error, match=message):
+            EulerCurveLayer(**{"thresholds": 4, **options})
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -168,21 +140,9 @@ class TestErrors:
             ({"range": (0, 1), "directions": [[0, 0]]}, "`directions` must be finite and not zero"),
         ],
     )
-    def test_values_of_transforms(self, options, message):
+    def test_options_of_transforms(self, options, message):
         with pytest.raises(ValueError, match=message):
             EulerTransformLayer(**options)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"thresholds": 1.5}, "`thresholds` must be an int or an array, got 1.5"),
-            ({"thresholds": ["a"]}, "`thresholds` must be real numbers"),
-            ({"sharpness": "4"}, "`sharpness` must be a real number, got '4'"),
-        ],
-    )
-    def test_types(self, options, message):
-        with pytest.raises(TypeError, match=message):
-            EulerCurveLayer(**{"range": None if "thresholds" in options else (0, 1), **options})
 
     @HARD
     def test_calls(self, hard):

@@ -1,25 +1,15 @@
 """The loss: its values, windows and gradients, and what training with it does."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
+from nn_helpers import SHAPES, noise, torch
 
-import ecc_core as ecc
-
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from nn_helpers import SHAPES, noise  # noqa: E402
-
-from ecc_core.nn import EulerCurveLoss  # noqa: E402
-from ecc_core.nn.functional import soft_euler_curve  # noqa: E402
-
-
-def ring(side=9):
-    """A closed ring of probability 1."""
-    image = torch.zeros(1, 1, side, side)
-    image[..., 1:-1, 1:-1] = 1
-    image[..., 3:-3, 3:-3] = 0
-    return image
+from ecc_core.nn import EulerCurveLoss
+from ecc_core.nn.functional import soft_euler_curve
 
 
 def curves(image, n=8, sharpness=32.0, **options):
@@ -30,26 +20,22 @@ def curves(image, n=8, sharpness=32.0, **options):
 class TestValues:
     @pytest.mark.parametrize("n_spatial", [1, 2, 3])
     @pytest.mark.parametrize("p", [1, 2, 3.5, math.inf])
-    def test_definition(self, n_spatial, p):
+    @pytest.mark.parametrize("connectivity", [1, None])
+    def test_definition(self, n_spatial, p, connectivity):
         shape = SHAPES[n_spatial]
         prediction, target = noise(2, 3, *shape), noise(2, 3, *shape, seed=1) > 0.5
-        options = {"connectivity": 1, "n_spatial": n_spatial}
+        options = {"connectivity": connectivity, "n_spatial": n_spatial}
         gap = curves(prediction, **options) - curves(target.float(), **options)
         gap = gap.numpy().astype(np.float64) / math.prod(shape)
         largest = np.abs(gap).max(-1)
         expected = largest if p == math.inf else (np.abs(gap) ** p).mean(-1) ** (1 / p)
-        for reduction, wanted in {
-            "none": expected,
-            "mean": expected.mean(),
-            "sum": expected.sum(),
-        }.items():
-            loss = EulerCurveLoss(p=p, reduction=reduction, **options)
-            found = loss(prediction, target)
-            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        wanted = {"none": expected, "mean": expected.mean(), "sum": expected.sum()}
+        for reduction, error in wanted.items():
+            found = EulerCurveLoss(p=p, reduction=reduction, **options)(prediction, target)
+            np.testing.assert_allclose(found, error, rtol=1e-5)
         absolute = EulerCurveLoss(p=p, reduction="none", normalize=False, **options)
-        np.testing.assert_allclose(
-            absolute(prediction, target), expected * math.prod(shape), rtol=1e-5
-        )
+        found = absolute(prediction, target) / math.prod(shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     def test_thresholds_and_sharpness(self):
         prediction, target = noise(6, 7), noise(6, 7, seed=1) > 0.5
@@ -57,39 +43,6 @@ class TestValues:
         assert loss.thresholds.tolist() == pytest.approx([1 / 6, 1 / 2, 5 / 6])
         gap = curves(prediction, 3, 5.0) - curves(target.float(), 3, 5.0)
         torch.testing.assert_close(loss(prediction, target), gap.abs().mean())
-
-    def test_counts_holes_and_fragments(self):
-        """A sharp loss is the error of the Euler characteristic."""
-        loss = EulerCurveLoss(sharpness=1000, normalize=False)
-        target = ring() == 1
-        assert loss(ring(), target).item() == pytest.approx(0, abs=1e-6)
-        torn = ring()
-        torn[..., 4, :4] = 0
-        assert loss(torn, target).item() == pytest.approx(1, abs=1e-4)
-        scattered = ring()
-        scattered[..., 0, ::2] = scattered[..., -1, ::2] = 0
-        scattered[..., 4, 4] = 1
-        assert loss(scattered, target).item() == pytest.approx(1, abs=1e-4)
-
-    @pytest.mark.parametrize("connectivity", [1, 2])
-    def test_connectivity_is_that_of_the_object(self, connectivity):
-        diagonal = torch.eye(5)[None]
-        loss = EulerCurveLoss(sharpness=1000, normalize=False, connectivity=connectivity)
-        count = ecc.euler_number(np.eye(5), connectivity)
-        assert count == {1: 5, 2: 1}[connectivity]
-        assert loss(diagonal, torch.zeros_like(diagonal)).item() == pytest.approx(count, abs=1e-4)
-
-    def test_does_not_depend_on_the_size_of_the_image(self):
-        """Four copies of an image have the loss of one, with windows and without."""
-        prediction, target = noise(1, 1, 32, 32), noise(1, 1, 32, 32, seed=1) > 0.6
-        prediction[..., 0], target[..., 0] = 0, False  # copies that do not touch
-        prediction[..., 0, :], target[..., 0, :] = 0, False
-        for window in (None, 16):
-            loss = EulerCurveLoss(window=window, connectivity=1)
-            one = loss(prediction, target)
-            four = loss(prediction.tile(2, 2), target.tile(2, 2))
-            torch.testing.assert_close(one, four, rtol=1e-3, atol=0)
-            assert one > 1e-3
 
 
 class TestWindows:
@@ -108,17 +61,6 @@ class TestWindows:
         pieces = [whole(*(array[window] for array in padded)) for window in windows]
         found = EulerCurveLoss(window=side, **options)(prediction, target)
         torch.testing.assert_close(found, torch.stack(pieces).mean(0))
-
-    def test_a_hole_here_does_not_make_up_for_a_fragment_there(self):
-        target = torch.zeros(1, 16, 16)
-        target[:, 1:7, 1:7] = 1
-        prediction = target.clone()
-        prediction[:, 3:5, 3:5] = 0
-        prediction[:, 12, 12] = 1
-        options = {"sharpness": 1000, "normalize": False}
-        assert EulerCurveLoss(**options)(prediction, target).item() == pytest.approx(0, abs=1e-4)
-        windows = EulerCurveLoss(window=8, **options)
-        assert windows(prediction, target).item() == pytest.approx(2 / 4, abs=1e-4)
 
 
 class TestGradients:
@@ -142,25 +84,26 @@ class TestGradients:
         assert list(loss.parameters()) == []
         assert loss.state_dict() == {}
 
-    def test_closes_a_gap(self):
-        """Descent on the loss alone gives a torn ring the topology of a closed one."""
-        target = ring() == 1
-        torn = ring() * 0.8 + 0.1
-        torn[..., 4, :4] = 0.3
-        logits = torn.logit().requires_grad_()
-        loss = EulerCurveLoss(normalize=False)
-        optimizer = torch.optim.Adam([logits], lr=0.1)
-        values = []
-        for _ in range(60):
-            value = loss(logits.sigmoid(), target)
-            values.append(value.item())
-            optimizer.zero_grad()
-            value.backward()
-            optimizer.step()
-        assert values[-1] < 0.1 * values[0]
-        before, after = (
-            [ecc.euler_number(np.asarray(p[0, 0] > t)) for t in (0.3, 0.5, 0.7)]
-            for p in (torn, logits.detach().sigmoid())
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    def test_low_precision(self, dtype):
+        """As good as the rounded probabilities are."""
+        prediction = noise(2, 2, 6, 7).to(dtype).requires_grad_()
+        target = noise(2, 2, 6, 7, seed=1) > 0.5
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = EulerCurveLoss()(prediction, target)
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, EulerCurveLoss()(prediction.float(), target))
+        found.backward()
+        assert prediction.grad.dtype == dtype
+        assert prediction.grad.abs().max() > 0
+
+
+def test_copies():
+    loss = EulerCurveLoss(5, p=2, window=4)
+    prediction, target = noise(2, 6, 7), noise(2, 6, 7, seed=1) > 0.5
+    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert other(prediction, target) == loss(prediction, target)
+        assert repr(other) == (
+            "EulerCurveLoss(thresholds=5, p=2.0, window=4, normalize=True, connectivity=2, "
+            "n_spatial=2, reduction='mean')"
         )
-        assert before == [1, 1, 1]
-        assert after == [0, 0, 0]

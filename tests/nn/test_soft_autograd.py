@@ -37,6 +37,15 @@ def test_checkpointing_changes_nothing(module):
     assert torch.equal(found.grad, wanted.grad)
 
 
+@EACH
+def test_second_derivatives_of_modules_are_refused(module):
+    image = draw(2, 6, 7).requires_grad_()
+    (gradient,) = torch.autograd.grad(module(image).square().sum(), image, create_graph=True)
+    assert gradient.isfinite().all()
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        gradient.square().sum().backward()
+
+
 class Annotated(Tensor):
     """An image with metadata, whose methods are Python's."""
 
@@ -75,22 +84,14 @@ def test_tensor_subclasses(module, kind):
 
 
 def curve(image: Tensor, thresholds: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
-    return soft_euler_curve(
-        image, thresholds, sharpness=sharpness, direction=direction, direction_scale=0.13
-    )
+    options = {"sharpness": sharpness, "direction": direction, "direction_scale": 0.13}
+    return soft_euler_curve(image, thresholds, **options)
 
 
 def superlevel(image: Tensor, thresholds: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
-    return soft_euler_curve(
-        image,
-        thresholds,
-        sharpness=sharpness,
-        direction=direction,
-        superlevel=True,
-        mask=MASK,
-        connectivity=1,
-        ties="split",
-    )
+    options = {"superlevel": True, "mask": MASK, "connectivity": 1, "ties": "split"}
+    numbers = {"sharpness": sharpness, "direction": direction}
+    return soft_euler_curve(image, thresholds, **numbers, **options)
 
 
 def transform(image: Tensor, heights: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
@@ -107,39 +108,44 @@ def arguments() -> tuple[Tensor, ...]:
 
 
 @OF
-@pytest.mark.parametrize("which", [(0,), (1,), (2,), (3,), (0, 1, 2, 3)])
-def test_forward_mode_agrees_with_backward(of, which):
+def test_forward_mode_agrees_with_backward(of):
     given = arguments()
     tangents = [draw(*x.shape, 3).double()[..., 0] for x in given]
     inputs = [x.clone().requires_grad_() for x in given]
     result = of(*inputs)
     upstream = draw(*result.shape).double()
     gradients = torch.autograd.grad(result, inputs, upstream)
-    wanted = sum((gradients[i] * tangents[i]).sum() for i in which)
+    wanted = sum((g * tangent).sum() for g, tangent in zip(gradients, tangents, strict=True))
     with forward_ad.dual_level():
-        duals = [
-            forward_ad.make_dual(x, tangents[i]) if i in which else x for i, x in enumerate(given)
-        ]
-        primal, tangent = forward_ad.unpack_dual(of(*duals))
+        primal, tangent = forward_ad.unpack_dual(of(*map(forward_ad.make_dual, given, tangents)))
     torch.testing.assert_close(primal, result, rtol=0, atol=1e-13)
     torch.testing.assert_close((tangent * upstream).sum(), wanted)
-
-    def some(*changed: Tensor) -> Tensor:
-        return of(*(changed[which.index(i)] if i in which else x for i, x in enumerate(given)))
-
-    _, pushed = torch.func.jvp(
-        some, tuple(given[i] for i in which), tuple(tangents[i] for i in which)
-    )
-    torch.testing.assert_close(pushed, tangent)
+    jacobians = torch.func.jacfwd(of, (0, 1, 2, 3))(*given)
+    for argument, (forward, gradient) in enumerate(zip(jacobians, gradients, strict=True)):
+        torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
+        torch.testing.assert_close(torch.tensordot(upstream, forward, upstream.dim()), gradient)
+        assert forward.any()
 
 
 @OF
-def test_jacobians_of_both_modes(of):
-    given = arguments()
-    for argument in range(4):
-        forward = torch.func.jacfwd(of, argument)(*given)
-        torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
-        assert forward.any()
+@pytest.mark.parametrize("mapped", [(0,), (3,), (0, 1), (2, 3)])
+def test_func_grad_of_each(of, mapped):
+    """`vmap` of `grad` over images, directions, and two arguments at once."""
+
+    def total(*given: Tensor) -> Tensor:
+        return of(*given).square().sum()
+
+    given = list(arguments())
+    for i in mapped:
+        last = given[i].flip(-1) if given[i].dim() else given[i]
+        given[i] = torch.stack([given[i], given[i] * 1.5, last + 0.1])
+    dims = tuple(0 if i in mapped else None for i in range(4))
+    found = torch.func.vmap(torch.func.grad(total, argnums=(0, 1, 2, 3)), in_dims=dims)(*given)
+    for k in range(3):
+        one = [x[k] if i in mapped else x for i, x in enumerate(given)]
+        one = [x.clone().requires_grad_() for x in one]
+        for own, true in zip(found, torch.autograd.grad(total(*one), one), strict=True):
+            torch.testing.assert_close(own[k], true)
 
 
 @OF
@@ -161,36 +167,6 @@ def test_second_derivatives_in_any_order_are_refused(of):
             second(first)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("below", [True, False])
-def test_infinite_thresholds_and_points_have_no_gradient(dtype, below):
-    image = draw(2, 6, 7, dtype=dtype)
-    image[0, 0, 0], image[0, 3, 4], image[1, 2, 2] = torch.inf, -torch.inf, torch.nan
-    mask = ~image.isnan()
-    inputs = [image, torch.tensor([0.3, torch.inf, -torch.inf]), torch.tensor(4.0)]
-    inputs = [x.to(dtype).requires_grad_() for x in inputs]
-    result = soft_euler_curve(*inputs[:2], sharpness=inputs[2], mask=mask, superlevel=not below)
-    by_image, by_threshold, by_sharpness = torch.autograd.grad(result.sum(), inputs)
-    assert by_image.isfinite().all()
-    assert torch.equal(by_threshold != 0, torch.tensor([True, False, False]))
-    assert not by_image[~image.isfinite()].any()
-    one = soft_euler_curve(
-        inputs[0], inputs[1][:1], sharpness=inputs[2], mask=mask, superlevel=not below
-    )
-    torch.testing.assert_close(by_sharpness, torch.autograd.grad(one.sum(), inputs[2])[0])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_infinite_heights_have_no_gradient(dtype):
-    inputs = [draw(6, 7), torch.tensor([0.3, torch.inf, -torch.inf]), torch.tensor(4.0)]
-    inputs = [x.to(dtype).requires_grad_() for x in inputs]
-    result = soft_euler_transform(inputs[0], [[1.0, 0.5]], inputs[1], sharpness=inputs[2])
-    _, by_height, by_sharpness = torch.autograd.grad(result.sum(), inputs)
-    assert torch.equal(by_height != 0, torch.tensor([True, False, False]))
-    one = soft_euler_transform(inputs[0], [[1.0, 0.5]], inputs[1][:1], sharpness=inputs[2])
-    torch.testing.assert_close(by_sharpness, torch.autograd.grad(one.sum(), inputs[2])[0])
-
-
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, torch.inf])
 def test_the_loss_of_a_perfect_prediction_has_no_gradient(p):
     prediction = (draw(2, 1, 8, 8) > 0.5).float().requires_grad_()
@@ -199,41 +175,3 @@ def test_the_loss_of_a_perfect_prediction_has_no_gradient(p):
         (gradient,) = torch.autograd.grad(loss, prediction)
         assert loss == 0
         assert gradient.isfinite().all()
-
-
-@pytest.mark.parametrize("shape", [(1, 7), (7, 1), (1, 1), (1, 1, 7), (7, 1, 5), (4, 5, 1)])
-@pytest.mark.parametrize("extension", ["max", "min"])
-def test_transforms_of_thin_images_are_those_of_fewer_axes(shape, extension):
-    thick = [n for n in shape if n > 1] or [1]
-    axes = [i for i, n in enumerate(shape) if n > 1] or [0]
-    weights = draw(*shape)
-    generator = torch.Generator().manual_seed(0)
-    directions = torch.nn.functional.normalize(torch.randn(4, len(shape), generator=generator))
-    flat = directions[:, axes]
-    heights = torch.linspace(-3, 3, 5)
-    found = weights.clone().requires_grad_()
-    result = soft_euler_transform(
-        found,
-        directions,
-        heights,
-        sharpness=2.0,
-        connectivity=1,
-        n_spatial=len(shape),
-        extension=extension,
-    )
-    wanted = weights.reshape(thick).clone().requires_grad_()
-    for k in range(len(flat)):
-        # A unit vector of which only a part lies along the axes that are there.
-        length = flat[k].norm()
-        expected = soft_euler_transform(
-            wanted,
-            flat[k : k + 1],
-            heights / length,
-            sharpness=2.0 * length,
-            connectivity=1,
-            n_spatial=len(thick),
-            extension=extension,
-        )
-        torch.testing.assert_close(result[k], expected[0], rtol=1e-4, atol=1e-5)
-    result.sum().backward()
-    assert found.grad.isfinite().all()

@@ -41,9 +41,8 @@ def test_sizes_that_change_share_one_graph(module):
             image = draw(*shape).requires_grad_()
             given = (image, draw(*shape) > 0.5) if isinstance(module, EulerCurveLoss) else (image,)
             result = call(*given)
-            results.append(
-                (result, *torch.autograd.grad(result.square().sum(), [image, *module.parameters()]))
-            )
+            inputs = image, *module.parameters()
+            results.append((result, *torch.autograd.grad(result.square().sum(), inputs)))
         for found, wanted in zip(*results, strict=True):
             # Gradients of single points are differences of large numbers.
             largest = wanted.abs().max().item()
@@ -53,9 +52,8 @@ def test_sizes_that_change_share_one_graph(module):
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_sharpness_may_change_as_a_float(dynamic):
     def both(image: Tensor, sharpness: float, scale: float) -> tuple[Tensor, Tensor]:
-        curve = soft_euler_curve(
-            image, THRESHOLDS, sharpness=sharpness, direction=[1.0, 2.0], direction_scale=scale
-        )
+        options = {"direction": [1.0, 2.0], "direction_scale": scale}
+        curve = soft_euler_curve(image, THRESHOLDS, sharpness=sharpness, **options)
         return curve, soft_euler_transform(image, [[1.0, 2.0]], THRESHOLDS, sharpness=sharpness)
 
     compiled = torch.compile(both, dynamic=dynamic, **COMPILE)

@@ -22,16 +22,8 @@ NAN = torch.full((5, 6), torch.nan)
         ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
         ({"ties": "first"}, ValueError, '`ties` must be "raster" or "split", got \'first\''),
         ({"thresholds": LEVELS[None]}, ValueError, r"`thresholds` must have shape \(n,\), got"),
-        (
-            {"thresholds": LEVELS.cfloat()},
-            TypeError,
-            "`thresholds` must be a tensor of booleans, integers or",
-        ),
-        (
-            {"thresholds": LEVELS.to("meta")},
-            ValueError,
-            "`thresholds` must be on the image's device, cpu",
-        ),
+        ({"thresholds": LEVELS.cfloat()}, TypeError, "`thresholds` must be a tensor of booleans"),
+        ({"thresholds": LEVELS.to("meta")}, ValueError, "`thresholds` must be on the image's dev"),
         ({"thresholds": LEVELS * torch.nan}, ValueError, "`thresholds` must not contain NaN"),
         ({"sharpness": 0.0}, ValueError, "`sharpness` must be positive, got 0.0"),
         ({"sharpness": torch.tensor(-1.0)}, ValueError, "`sharpness` must be positive and finite"),
@@ -46,11 +38,7 @@ NAN = torch.full((5, 6), torch.nan)
         ({"mask": IMAGE}, TypeError, "`mask` must be a tensor of booleans"),
         ({"mask": torch.ones(6, 5, dtype=torch.bool)}, ValueError, "`mask` must have the image's"),
         ({"image": NAN}, ValueError, "`image` must not contain NaN"),
-        (
-            {"image": IMAGE.to_sparse()},
-            TypeError,
-            "`image` must be a dense tensor, got torch.spars",
-        ),
+        ({"image": IMAGE.to_sparse()}, TypeError, "`image` must be a dense tensor, got torch.spar"),
         ({"image": IMAGE.to(torch.float8_e5m2)}, TypeError, "`image` must be a tensor of booleans"),
         ({"mask": (IMAGE > 0).to_sparse()}, TypeError, "`mask` must be a dense tensor, got torch."),
         ({"thresholds": LEVELS.to_sparse()}, TypeError, "`thresholds` must be a dense tensor"),
@@ -74,9 +62,9 @@ NAN = torch.full((5, 6), torch.nan)
     ],
 )
 def test_refused_curves(change, error, words):
-    arguments = {"image": IMAGE, "thresholds": LEVELS, "sharpness": 5.0, **change}
+    given = {"image": IMAGE, "thresholds": LEVELS, "sharpness": 5.0}
     with pytest.raises(error, match=words):
-        soft_euler_curve(arguments.pop("image"), arguments.pop("thresholds"), **arguments)
+        soft_euler_curve(**{**given, **change})
 
 
 @pytest.mark.parametrize(
@@ -96,16 +84,9 @@ def test_refused_curves(change, error, words):
     ],
 )
 def test_refused_transforms(change, error, words):
-    arguments = {
-        "weights": IMAGE,
-        "directions": [[1.0, 0.0]],
-        "heights": LEVELS,
-        "sharpness": 5.0,
-        **change,
-    }
-    positional = [arguments.pop(name) for name in ("weights", "directions", "heights")]
+    given = {"weights": IMAGE, "directions": [[1.0, 0.0]], "heights": LEVELS, "sharpness": 5.0}
     with pytest.raises(error, match=words):
-        soft_euler_transform(*positional, **arguments)
+        soft_euler_transform(**{**given, **change})
 
 
 @pytest.mark.parametrize("ties", ["raster", "split"])
@@ -140,11 +121,8 @@ def test_no_thresholds_give_empty_curves():
 @pytest.mark.parametrize(
     ("dtype", "result"),
     [
-        (torch.bool, torch.float32),
-        (torch.uint8, torch.float32),
-        (torch.int16, torch.float32),
-        (torch.int32, torch.float64),
-        (torch.int64, torch.float64),
+        *((dtype, torch.float32) for dtype in (torch.bool, torch.uint8, torch.int16)),
+        *((dtype, torch.float64) for dtype in (torch.int32, torch.int64)),
     ],
 )
 def test_integers_are_converted_without_loss(dtype, result):
@@ -162,20 +140,11 @@ def test_masked_points_may_be_nan():
     mask[2, 3] = False
     results = []
     for hidden in (torch.nan, 7.0):
-        image = IMAGE.clone()
-        image[2, 3] = hidden
-        image.requires_grad_()
+        image = IMAGE.masked_fill(~mask, hidden).requires_grad_()
         curve = soft_euler_curve(image, LEVELS, sharpness=5.0, mask=mask)
         results.append((curve, *torch.autograd.grad(curve.sum(), image)))
-    assert torch.equal(results[0][0], results[1][0])
-    assert torch.equal(results[0][1], results[1][1])
+    torch.testing.assert_close(*results, rtol=0, atol=0)
     assert results[0][1][2, 3] == 0
-
-
-def test_thresholds_come_in_any_order():
-    order = torch.tensor([2, 0, 3, 1])
-    curve = soft_euler_curve(IMAGE, LEVELS, sharpness=50.0)
-    assert torch.equal(soft_euler_curve(IMAGE, LEVELS[order], sharpness=50.0), curve[order])
 
 
 def test_one_mask_for_a_batch():
@@ -186,21 +155,15 @@ def test_one_mask_for_a_batch():
 
 
 def test_numbers_of_numpy_and_torch():
-    options = {"direction": [1.0, 2.0], "connectivity": 1}
-    expected = soft_euler_curve(
-        IMAGE, LEVELS, sharpness=5.0, spacing=(1.0, 0.5), direction_scale=0.5, **options
-    )
+    def curve(levels, number, spacing):
+        numbers = {"sharpness": number(5.0), "direction_scale": number(0.5)}
+        options = {"direction": [1.0, 2.0], "connectivity": 1, "spacing": spacing}
+        return soft_euler_curve(IMAGE, levels, **numbers, **options)
+
+    expected = curve(LEVELS, float, (1.0, 0.5))
     for spacing in (np.array([1.0, 0.5]), torch.tensor([1.0, 0.5]), [np.float32(1), 0.5]):
         for number in (np.float64, np.float32, np.array, torch.tensor):
-            found = soft_euler_curve(
-                IMAGE,
-                LEVELS.numpy(),
-                sharpness=number(5.0),
-                spacing=spacing,
-                direction_scale=number(0.5),
-                **options,
-            )
-            assert torch.equal(found, expected)
+            assert torch.equal(curve(LEVELS.numpy(), number, spacing), expected)
 
 
 def test_negated_views():

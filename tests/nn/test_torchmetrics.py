@@ -75,16 +75,10 @@ def test_lightning_of_the_guide(tmp_path):
         def on_train_epoch_end(self, trainer, module):
             weights.append(module.topology_weight)
 
-    trainer = lightning.Trainer(
-        max_epochs=4,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=tmp_path,
-        callbacks=[names["AddTopology"](100, first=1, last=3), Watch()],
-    )
+    quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    options = {**dict.fromkeys(quiet, False), "default_root_dir": tmp_path, "accelerator": "cpu"}
+    steps = [names["AddTopology"](100, first=1, last=3), Watch()]
+    trainer = lightning.Trainer(max_epochs=4, callbacks=steps, **options)
     loader = torch.utils.data.DataLoader(data, batch_size=None)
     trainer.fit(model, loader, loader)
     assert weights == [0, 0, 50, 100]

@@ -17,36 +17,34 @@ TURNED = MASK[:, :8], np.rot90(MASK[:, :8])
 TRANSFORMS = [ecc.euler_transform(mask, 8, 16, range=(-9, 9)) for mask in TURNED]
 
 
-def needed(function):
-    """The positional arguments that a function needs."""
-    image = {"image": IMAGE}
-    return {
-        "euler_number": image,
-        "euler_curve": image,
-        "betti_curves": image,
-        "betti_numbers": image,
-        "persistence_pairs": {**image, "dimension": 0},
-        "persistent_regions": {**image, "min_persistence": 1},
-        "component_curves": image,
-        "euler_coefficients": image,
-        "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
-        "region_curves": {**image, "labels": LABELS},
-        "minkowski_curves": image,
-        "region_minkowski": {**image, "labels": LABELS},
-        "region_betti_curves": {**image, "labels": LABELS},
-        "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
-        "euler_transform": {"image": MASK},
-        "region_transforms": {"labels": LABELS},
-        "sample_directions": {"n": 4, "ndim": 2},
-        "smooth_transform": {"transform": TRANSFORMS[0]},
-        "transform_distance": dict(zip("ab", TRANSFORMS, strict=True)),
-        "warmup": {},
-        "euler_curve_blocks": {"image": IMAGE, "thresholds": [1, 4]},
-        "dask.region_curves": {"image": IMAGE, "labels": LABELS, "thresholds": [1, 4]},
-        "local_curves": {"image": IMAGE, "window": 4, "thresholds": [1, 4]},
-    }[function]
-
-
+# The positional arguments that each function needs.
+NEEDED = {
+    "euler_number": {"image": IMAGE},
+    "euler_curve": {"image": IMAGE},
+    "betti_curves": {"image": IMAGE},
+    "betti_numbers": {"image": IMAGE},
+    "persistence_pairs": {"image": IMAGE, "dimension": 0},
+    "persistent_regions": {"image": IMAGE, "min_persistence": 1},
+    "component_curves": {"image": IMAGE},
+    "euler_coefficients": {"image": IMAGE},
+    "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
+    "region_curves": {"image": IMAGE, "labels": LABELS},
+    "minkowski_curves": {"image": IMAGE},
+    "region_minkowski": {"image": IMAGE, "labels": LABELS},
+    "region_betti_curves": {"image": IMAGE, "labels": LABELS},
+    "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
+    "euler_transform": {"image": MASK},
+    "region_transforms": {"labels": LABELS},
+    "sample_directions": {"n": 4, "ndim": 2},
+    "smooth_transform": {"transform": TRANSFORMS[0]},
+    "transform_distance": dict(zip("ab", TRANSFORMS, strict=True)),
+    "warmup": {},
+    "euler_curve_blocks": {"image": IMAGE, "thresholds": [1, 4]},
+    "dask.region_curves": {"image": IMAGE, "labels": LABELS, "thresholds": [1, 4]},
+    "local_curves": {"image": IMAGE, "window": 4, "thresholds": [1, 4]},
+}
+BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
+NAMES = [name for name in NEEDED if name not in BLOCKS]
 DIRECTION = {"direction": (1, 2)}
 COUNT = {"thresholds": 7}
 CHANGES = {
@@ -77,38 +75,26 @@ CHANGES = {
     "threshold": ({"threshold": 4}, {}),
     "min_persistence": ({"min_persistence": 5}, {}),
 }
+TRANSFORMED = "euler_transform", "region_transforms"
 SPECIAL = {
-    ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
-    ("region_transforms", "range"): ({"range": (-2, 2)}, {}),
-    ("minkowski_curves", "spacing"): ({"spacing": (2, 1)}, {}),
-    ("component_curves", "spacing"): ({"spacing": (2, 1)}, {}),
-    ("region_minkowski", "spacing"): ({"spacing": (2, 1)}, {}),
-    ("euler_transform", "spacing"): ({"spacing": (2, 1)}, {}),
-    ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
+    **{
+        (name, "spacing"): ({"spacing": (2, 1)}, {})
+        for name in ("minkowski_curves", "component_curves", "region_minkowski", *TRANSFORMED)
+    },
+    **{(name, "range"): ({"range": (-2, 2)}, {}) for name in TRANSFORMED},
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
     ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
     ("persistent_regions", "axis"): ({"axis": (1, 0)}, {}),
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
-    ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
 # Values of arguments that must not change a result, and values that are refused.
 SAME = {"workers": (3, 0), "block": (True, None), "progress": (print, 5), "devices": (None, [])}
-CLOSED = ("component_curves", "euler_transform", "region_transforms")
-SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
+SAME |= {(n, "boundary"): ("closed", "periodic") for n in ("component_curves", *TRANSFORMED)}
 SAME |= {
     (name, "axis"): ((1, 0), 1)
     for name in ("region_curves", "region_betti_curves", "region_minkowski")
 }
-
-NAMES = [
-    *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
-    *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
-    *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
-    *("persistent_regions", "component_curves"),
-    *("region_betti_curves", "euler_surface", "minkowski_curves", "region_minkowski"),
-]
-BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
 
 
 def function_of(name):
@@ -122,7 +108,7 @@ def function_of(name):
 
 def call(name, **options):
     """The arrays of a result, of dask arrays where the function takes no others."""
-    given = {**needed(name), **options}
+    given = {**NEEDED[name], **options}
     if name in BLOCKS:
         import dask.array as da
 

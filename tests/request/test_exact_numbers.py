@@ -7,23 +7,25 @@ import ecc_core as ecc
 
 BIG = 2**63 + 1
 HALF = 2**53 + 1
+POINTS = [BIG - 1, 2**64 - 1, BIG, 2**64 - 1, BIG + 1]
 
 
-def test_python_integers_of_64_bits():
-    image = np.array([0, BIG - 1, BIG, BIG + 1], np.uint64)
-    found = ecc.euler_curve(image, [0, BIG])
-    assert found.thresholds.dtype == np.uint64
-    assert found.thresholds.tolist() == [0, BIG]
-    assert found.values.tolist() == [1, 1]
-    assert ecc.euler_curve(np.array([BIG, 5, BIG + 1], np.uint64), [6, BIG]).values.tolist() == [
-        1,
-        1,
-    ]
-    points = np.array([BIG - 1, 2**64 - 1, BIG, 2**64 - 1, BIG + 1], np.uint64)
-    assert ecc.euler_curve(points, [BIG - 1, BIG, BIG + 1]).values.tolist() == [1, 2, 3]
-    assert ecc.euler_curve(points, (np.uint64(BIG), BIG + 1)).values.tolist() == [2, 3]
-    small = np.array([HALF - 1, 2**60, HALF, 2**60, HALF + 1])
-    assert ecc.euler_curve(small, [-5, HALF - 1, HALF]).values.tolist() == [0, 1, 2]
+@pytest.mark.parametrize(
+    ("image", "thresholds", "values"),
+    [
+        ([0, BIG - 1, BIG, BIG + 1], [0, BIG], [1, 1]),
+        ([BIG, 5, BIG + 1], [6, BIG], [1, 1]),
+        (POINTS, [BIG - 1, BIG, BIG + 1], [1, 2, 3]),
+        (POINTS, (np.uint64(BIG), BIG + 1), [2, 3]),
+        (np.array([HALF - 1, 2**60, HALF, 2**60, HALF + 1]), [-5, HALF - 1, HALF], [0, 1, 2]),
+    ],
+)
+def test_python_integers_of_64_bits(image, thresholds, values):
+    image = image if isinstance(image, np.ndarray) else np.array(image, np.uint64)
+    found = ecc.euler_curve(image, thresholds)
+    assert found.thresholds.dtype == image.dtype
+    assert found.thresholds.tolist() == list(map(int, thresholds))
+    assert found.values.tolist() == values
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from oracles import euler as reference
 from oracles import transform as transform_reference
-from stored_arrays import WAYS
+from stored_arrays import WAYS, odd_bytes
 
 import ecc_core as ecc
 from ecc_core.testing import strategies
 
+RNG = np.random.default_rng(5)
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 DTYPES = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 
@@ -152,3 +153,38 @@ def test_stored_arrays(check, data):
     options = data.draw(any_side(plain.ndim))
     check(data, plain, image, options)
     assert_array_equal(np.asarray(image), before)
+
+
+@pytest.mark.parametrize("shape", [(140_000,), (9, 70_000), (5, 9, 46_000)])
+def test_booleans_of_any_byte_in_many_blocks(shape):
+    mask, shown = RNG.random((2, *shape)) < 0.5
+    for connectivity in {1, len(shape)}:
+        options = {"connectivity": connectivity}
+        for thresholds in ([0, 1], [-1, 0.5, 2], np.array([False, True]), 3, "exact"):
+            known = ecc.euler_curve(mask, thresholds, **options)
+            assert ecc.euler_curve(odd_bytes(mask), thresholds, **options) == known
+        known = ecc.euler_curve(mask, [0, 1], superlevel=True, **options)
+        levels = odd_bytes(np.array([False, True]))
+        found = ecc.euler_curve(mask, levels, superlevel=True, **options)
+        assert_array_equal(found.values, known.values)
+        options["mask"] = shown
+        known = ecc.euler_curve(mask, [0, 1], **options)
+        coefficients = ecc.euler_coefficients(mask, **options)
+        options["mask"] = odd_bytes(shown)
+        assert ecc.euler_curve(odd_bytes(mask), [0, 1], **options) == known
+        assert_array_equal(ecc.euler_coefficients(odd_bytes(mask), **options), coefficients)
+
+
+def test_booleans_of_any_byte_as_weights_tensors_and_tiles():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("dask", reason="dask is not installed")
+    from ecc_core.dask import local_curves
+
+    mask, hidden = RNG.random((2, 9, 11)) < 0.5
+    odd, at = odd_bytes(mask), [0, 1]
+    known = ecc.euler_transform(mask, 4, 9, weighted=True)
+    assert ecc.euler_transform(odd, 4, 9, weighted=True) == known
+    found = ecc.euler_curve(torch.from_numpy(odd), at).values
+    assert_array_equal(found.numpy(), ecc.euler_curve(mask, at).values)
+    tiles = local_curves(odd, 3, at, mask=odd_bytes(hidden))
+    assert_array_equal(tiles.values, local_curves(mask, 3, at, mask=hidden).values)

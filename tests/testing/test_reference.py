@@ -1,6 +1,9 @@
 """The reference against scikit-image, GUDHI, shapes known by hand and the plainest Python."""
 
 import itertools
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ from skimage.measure import euler_number
 from topology_helpers import alive, intervals
 
 from ecc_core.testing import known_shapes, strategies
+
+ROOT = Path(__file__).parents[2]
 
 
 def every_cell(shape, cubes, boundary):
@@ -45,9 +50,8 @@ def test_curve_equals_scikit_image(data, ndim):
     for connectivity, superlevel in itertools.product((1, ndim), (False, True)):
         compare = np.greater_equal if superlevel else np.less_equal
         expected = [euler_number(compare(image, t) & kept, connectivity) for t in thresholds]
-        found = reference.euler_curve(
-            image, thresholds, connectivity=connectivity, superlevel=superlevel, mask=mask
-        )
+        options = {"connectivity": connectivity, "superlevel": superlevel, "mask": mask}
+        found = reference.euler_curve(image, thresholds, **options)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, expected)
 
@@ -102,9 +106,8 @@ def test_coefficients_add_up_to_the_curve(data):
         np.testing.assert_array_equal(reference.euler_curve(image, levels, **options), summed)
         assert not coefficients[~mask | np.isnan(image)].any()
         jumps = np.diff([0, *summed]) if not superlevel else np.diff([*summed, 0])
-        np.testing.assert_array_equal(
-            reference.changing_levels(image, **options), levels[jumps != 0]
-        )
+        changing = reference.changing_levels(image, **options)
+        np.testing.assert_array_equal(changing, levels[jumps != 0])
 
 
 def test_large_integers_are_not_rounded():
@@ -119,3 +122,17 @@ def test_large_integers_are_not_rounded():
     np.testing.assert_array_equal(
         reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])), [1, 2, 1]
     )
+
+
+def imports_of(path):
+    """Names of the packages that a file imports."""
+    return set(re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
+
+
+def test_oracles_share_no_code_with_what_they_judge():
+    for name in ("euler", "transform"):
+        others = imports_of(ROOT / f"tests/oracles/{name}.py") - sys.stdlib_module_names
+        assert others <= {"numpy", "oracles"}
+    files = [*ROOT.glob("ecc_core/**/*.py"), *ROOT.glob("napari_ecc/**/*.py")]
+    assert len(files) > 100
+    assert not [path for path in files if {"oracles", "tests"} & imports_of(path)]

@@ -143,13 +143,12 @@ def test_interesting_images_are_drawn(interesting):
 
 
 def test_nan_only_on_demand():
-    find(strategies.images(dtypes=["float32"], nan=True), lambda image: np.isnan(image).any())
+    def has_nan(image):
+        return np.isnan(image).any()
+
+    find(strategies.images(dtypes=["float32"], nan=True), has_nan)
     with pytest.raises(NoSuchExample):
-        find(
-            strategies.images(dtypes=["float32"]),
-            lambda image: np.isnan(image).any(),
-            settings=settings(max_examples=300),
-        )
+        find(strategies.images(dtypes=["float32"]), has_nan, settings=settings(max_examples=300))
 
 
 def test_hypothesis_is_not_imported():

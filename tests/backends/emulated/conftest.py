@@ -143,7 +143,7 @@ class _Kernel:
 
 
 @pytest.fixture(scope="session")
-def emulator(tmp_path_factory) -> Emulator:
+def compiled(tmp_path_factory) -> Emulator:
     if importlib.util.find_spec("cupy"):
         pytest.skip("CuPy is installed: tests/gpu runs the kernels")
     if sys.platform != "linux":
@@ -151,3 +151,9 @@ def emulator(tmp_path_factory) -> Emulator:
     if not (compiler := shutil.which("g++")):
         pytest.skip("g++ is not installed: sh tools/ensure_system.sh")
     return Emulator(compiler, tmp_path_factory.mktemp("emulated"))
+
+
+@pytest.fixture
+def emulator(compiled) -> Emulator:
+    compiled.clear()
+    return compiled

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fake_cupy import ndarray
+from filtrations import sides
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch, regions
@@ -79,17 +80,12 @@ def test_pairs_equal_those_of_the_cpu(emulator, monkeypatch, shape, passes):
         image = rng.integers(0, levels, shape).astype(np.float32)
         image[rng.random(shape) < 0.1] = np.nan
         shown = rng.random(shape) < 0.9
-        for connectivity in {1, len(shape)}:
-            for superlevel in (False, True):
-                filtration = Filtration(len(shape), connectivity, superlevel, "omit")
-                given = image[None].view(ndarray), dimensions, filtration
-                found = emulator.backend.betti.persistence_pairs(
-                    *given, mask=shown[None].view(ndarray)
-                )
-                known = launch.persistence_pairs(
-                    image[None], dimensions, filtration, mask=shown[None]
-                )
-                np.testing.assert_equal(found, known)
+        for side in sides(len(shape)):
+            filtration = Filtration(len(shape), nan="omit", **side)
+            given = image[None].view(ndarray), dimensions, filtration
+            found = emulator.backend.betti.persistence_pairs(*given, mask=shown[None].view(ndarray))
+            known = launch.persistence_pairs(image[None], dimensions, filtration, mask=shown[None])
+            np.testing.assert_equal(found, known)
 
 
 @pytest.mark.parametrize("sheet", [(4096, 4096), (8, 16)])
@@ -105,11 +101,10 @@ def test_regions_equal_those_of_the_cpu(emulator, monkeypatch, shape, sheet):
     at = np.array([0.5, 3, 8, 30])
     for dtype in (np.uint8, np.float32):
         image = rng.integers(0, 20, shape).astype(dtype)
-        for connectivity in {1, len(shape)}:
-            for superlevel in (False, True):
-                emulator.clear()
-                filtration = Filtration(len(shape), connectivity, superlevel, "raise")
-                given = image.view(ndarray), labels.view(ndarray), at, filtration
-                found = emulator.backend.betti.region_betti_curves(*given)
-                known = regions.region_betti_curves(image, labels, at, filtration)
-                np.testing.assert_equal(found, known)
+        for side in sides(len(shape)):
+            emulator.clear()
+            filtration = Filtration(len(shape), **side)
+            given = image.view(ndarray), labels.view(ndarray), at, filtration
+            found = emulator.backend.betti.region_betti_curves(*given)
+            known = regions.region_betti_curves(image, labels, at, filtration)
+            np.testing.assert_equal(found, known)

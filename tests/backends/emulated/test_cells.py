@@ -19,6 +19,7 @@ CASES = {
     "volumes": ("float64", (1, 9, 6, 20), np.linspace(0, 7, 300), False),
     "many": ("float32", (2, 5, 4, 6), np.linspace(-1, 8, 20_000), False),
 }
+BOUNDARIES = "closed", "periodic", "half-open"
 NAMES = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 
 
@@ -41,7 +42,7 @@ def test_counts(emulator, case):
     image, mask, thresholds = drawn(case)
     ndim, superlevel = image.ndim - 1, CASES[case][-1]
     some = {1} if case == "many" else {1, ndim}
-    for connectivity, boundary in itertools.product(some, ("closed", "periodic", "half-open")):
+    for connectivity, boundary in itertools.product(some, BOUNDARIES):
         filtration = filtration_of(ndim, connectivity, superlevel, "omit", None, boundary)
         for cells in cells_of(filtration)[: 1 if case == "many" else None]:
             emulator.clear()
@@ -60,9 +61,7 @@ def test_counts(emulator, case):
 def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
     image = np.random.default_rng(3).integers(0, 256, shape).astype(np.uint8).view(dtype)
     thresholds = np.array([-200, -128, -3, 2.5, 2.5, 127, 200, 255, 300])
-    for connectivity, boundary in itertools.product(
-        (1, len(shape) - 1), ("closed", "periodic", "half-open")
-    ):
+    for connectivity, boundary in itertools.product((1, len(shape) - 1), BOUNDARIES):
         filtration = filtration_of(len(shape) - 1, connectivity, superlevel, boundary=boundary)
         (cells,) = cells_of(filtration)[:1]
         emulator.clear()

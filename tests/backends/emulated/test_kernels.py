@@ -28,6 +28,7 @@ CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
 DENSE_ON_ONE_SIDE, FAR_FROM_ZERO = np.geomspace(1e-3, 1, 100), 1000 + CROWDED[:100]
 INFINITE = np.array([-np.inf, -1, 0.3, np.inf])
 CROWDED_AND_INFINITE = np.array([-np.inf, *CROWDED[:200], np.inf])
+MANY_SINGLE = 0.9 * np.linspace(-2, 2, 4096, dtype=np.float32)
 SUBNORMAL = np.arange(-9, 10) * 1.1e-39
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
@@ -59,15 +60,13 @@ CASES = {
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
     "batch of float64": ("pairs2d", (20, 40, 128), "float64", EVEN),
     "2-D shorts": ("coefficients2d counts", (1, 330, 1030), "uint16", SHORTS),
+    "one slice": ("pairs2d", (1, 1, 40, 260), "float32", EVEN),
+    "one row": ("pairs2d", (1, 40, 1, 260), "float32", EVEN),
+    "one column": ("pairs2d", (1, 40, 260, 1), "float32", EVEN),
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
     "3-D percentiles": ("pairs3d", (1, 5, 37, 272), "float32", PERCENTILES),
     "3-D many": ("pairs3d", (1, 5, 37, 272), "float32", np.linspace(-2, 2, 1500)),
-    "3-D many float32": (
-        "pairs3d",
-        (1, 5, 37, 272),
-        "float32",
-        0.9 * np.linspace(-2, 2, 4096, dtype=np.float32),
-    ),
+    "3-D many float32": ("pairs3d", (1, 5, 37, 272), "float32", MANY_SINGLE),
     "3-D many percentiles": ("pairs3d", (1, 5, 20, 133), "float32", CROWDED_MANY),
     "3-D random": ("pairs3d", (1, 5, 37, 272), "float32", CROWDED),
     "3-D odd": ("pairs3d", (1, 5, 20, 133), "float32", EVEN),
@@ -185,25 +184,9 @@ def test_repeated_tables(emulator, monkeypatch, case):
         check(emulator, images, levels, SIDES[1], kernel)
 
 
-@pytest.mark.parametrize(
-    ("shape", "side"),
-    [((1, 1, 40, 260), SIDES[0]), ((1, 40, 1, 260), SIDES[1]), ((1, 40, 260, 1), SIDES[0])],
-)
-def test_axes_of_length_one_do_not_count(emulator, shape, side):
-    image = np.random.default_rng(12).normal(size=shape).astype(np.float32)
-    check(emulator, image, EVEN, side, "pairs2d")
-
-
-@pytest.mark.parametrize(
-    ("shape", "dtype"),
-    [
-        ((2, 40, 260), "float32"),
-        ((2, 5, 20, 142), "float32"),
-        ((1, 5, 37, 272), "uint16"),
-        ((1, 40_000), "float32"),
-    ],
-)
-def test_samples_that_are_apart(emulator, shape, dtype):
+@pytest.mark.parametrize("shape", [(2, 40, 260), (2, 5, 20, 142), (1, 5, 37, 272), (1, 40_000)])
+def test_samples_that_are_apart(emulator, shape):
+    dtype = "uint16" if shape == (1, 5, 37, 272) else "float32"
     levels = EVEN if dtype == "float32" else np.linspace(0, 65535, 300)
     images = next(fields(shape, dtype))
     for view in (images[..., ::2], images[..., 1::2], images[..., ::-3]):
@@ -278,7 +261,6 @@ def test_one_level_of_bytes(emulator, shape, side):
 )
 def test_numbers(emulator, shape):
     """One and several warps and chunks, with and without a lane beyond the last points."""
-    emulator.clear()
     rng = np.random.default_rng(12)
     for cubes, share in ((False, 0.7), (True, 0.2)):
         images = rng.random((3, *shape)) < share
@@ -419,27 +401,6 @@ def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape, side):
         assert (low, high) == (kept.min(), kept.max())
 
 
-@pytest.mark.parametrize("shape", [(37, 300), (9, 23, 128)])
-def test_coefficients_look_for_nan(emulator, shape):
-    image = np.random.default_rng(6).random(shape, np.float32)
-    filtration = Filtration(len(shape), 1)
-    emulator.clear()
-
-    def coefficients():
-        return emulator.launch.coefficients(guarded(image[None]), filtration)[0]
-
-    for value in (0.5, np.inf, -np.inf):
-        image[..., 7] = value
-        known = ecc_core.euler_coefficients(image, connectivity=1)
-        np.testing.assert_array_equal(coefficients(), known)
-    for place in ((0,) * len(shape), (7,) * len(shape), (-1,) * len(shape)):
-        before, image[place] = image[place], np.nan
-        with pytest.raises(ValueError, match="NaN"):
-            coefficients()
-        image[place] = before
-    np.testing.assert_array_equal(coefficients(), known)
-
-
 @pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
 def test_regions(emulator, monkeypatch, shape, dtype):
     rng = np.random.default_rng(7)
@@ -476,7 +437,6 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
 
     monkeypatch.setattr(emulator.backend.regions, "rank_labels", rank_and_change)
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 1 << 17)
-    emulator.clear()
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
     assert ids.shape == (0,)  # no label of those that were ranked is left
     assert values.shape == (0, 1)
@@ -489,7 +449,6 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
     monkeypatch.setattr(emulator.backend.regions, "FIRST", 2)
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 4 * 4 * 3000)
     levels = np.linspace(-1, 1, 3)
-    emulator.clear()
     check_regions(emulator, image, np.ones(shape, np.int32), levels, SIDES[0])
     # The largest label, the step from label to label, and how often they are counted.
     cases = (2, 1, 1), (150, 1, 2), (170, 1, 1), (200, 1, 2), (90, 30, 1), (9000, 1, 2), (9, 1, 1)
@@ -509,7 +468,6 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
 def test_thresholds_that_change_in_place(emulator):
     levels, filtration = np.linspace(0, 1, 17), filtration_of(2, SIDES[0], nan="omit")
     images = np.random.default_rng(3).random((2, 1, 40, 260), np.float32)
-    emulator.clear()
     for _ in range(2):
         for image in images:
             found = emulator.launch.curve(guarded(image), levels, filtration)
@@ -517,33 +475,34 @@ def test_thresholds_that_change_in_place(emulator):
         levels *= 0.5
 
 
-@pytest.mark.parametrize("levels", [EVEN, np.linspace(-2, 2, 5000)], ids=len)
-@pytest.mark.parametrize("shape", [(1, 40, 260), (1, 9, 40, 260)])
-def test_curves_look_for_nan(emulator, shape, levels):
-    """A single image, whose kernel reports values that are not finite to the host."""
-    emulator.clear()
-    image = np.random.default_rng(3).random(shape, np.float32)[0]
+@pytest.mark.parametrize("levels", [EVEN, np.linspace(-2, 2, 5000), None])
+@pytest.mark.parametrize("shape", [(40, 260), (9, 40, 260)])
+def test_single_images_are_searched_for_nan(emulator, shape, levels):
+    """Kernels of curves, and of coefficients (None), report to the host what is not finite."""
+    image = np.random.default_rng(3).random(shape, np.float32)
     filtration = filtration_of(image.ndim, SIDES[0])
 
-    def curve(mask=None):
+    def check_single(mask=None):
         shown = None if mask is None else guarded(mask[None])
-        return emulator.launch.curve(guarded(image[None]), levels, filtration, mask=shown)[0]
+        if levels is None:
+            found = emulator.launch.coefficients(guarded(image[None]), filtration, mask=shown)
+            known = ecc_core.euler_coefficients(image, connectivity=1, mask=mask, nan="omit")
+        else:
+            found = emulator.launch.curve(guarded(image[None]), levels, filtration, mask=shown)
+            known = known_curve(image, levels, SIDES[0], mask=mask)
+        np.testing.assert_array_equal(found[0], known)
 
     for value in (1.5, np.inf, -np.inf, 3e38):
         image[..., 7] = value
-        known = known_curve(image, levels, SIDES[0])
-        np.testing.assert_array_equal(curve(), known)
-    mask = np.ones(image.shape, bool)
+        check_single()
     for place in ((0,) * image.ndim, (3,) * image.ndim, (-1,) * image.ndim):
         before, image[place] = image[place], np.nan
-        for shown in (None, mask):
+        for shown in (None, np.ones(shape, bool)):
             with pytest.raises(ValueError, match="NaN"):
-                curve(shown)
-        hidden = np.isfinite(image)
-        known_masked = known_curve(image, levels, SIDES[0], mask=hidden)
-        np.testing.assert_array_equal(curve(hidden), known_masked)
+                check_single(shown)
+        check_single(np.isfinite(image))
         image[place] = before
-    np.testing.assert_array_equal(curve(), known)
+    check_single()
 
 
 # Places of NaN: corners, borders of warps and of sixteen rows, and inside.
@@ -570,7 +529,6 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
     for i in np.flatnonzero(with_nan):
         places.append(tuple(rng.integers(0, shape[1:])))
         images[i][places.pop(0)] = np.nan
-    emulator.clear()
     adopted = emulator.backend.arrays.ArrayView(guarded(images), dtype, None)
     filtration = filtration_of(images.ndim - 1, SIDES[0])
     _, flags = emulator.launch.enqueue(adopted, levels, filtration)
@@ -580,7 +538,6 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
 
 @pytest.mark.parametrize(("shape", "superlevel"), [((1, 40, 260), False), ((1, 9, 40, 260), True)])
 def test_even_thresholds_over_the_range(emulator, shape, superlevel):
-    emulator.clear()
     rng = np.random.default_rng(13)
     filtration = Filtration(len(shape) - 1, len(shape) - 1, superlevel)
     images = rng.normal(size=shape).astype(np.float32)

@@ -1,6 +1,7 @@
 """Soft curves by the CUDA kernels, with memory of the CPU, against the CPU backend."""
 
 import importlib
+import itertools
 import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -31,7 +32,6 @@ def soft(emulator):
     modules.soft.launching = lambda _: nullcontext((0, 0))
     for name in ("values", "coefficients", "scan", "gather", "increasing"):
         getattr(modules.soft_plans, name).cache_clear()
-    emulator.clear()
     modules.launched = emulator.launched
     return modules
 
@@ -73,14 +73,9 @@ def test_equals_the_cpu(soft, case, small, monkeypatch):
     inputs = [image, thresholds, torch.tensor(sharpness)]
     wanted = [x.double().requires_grad_() for x in inputs]
     found = [x.clone().requires_grad_() for x in inputs]
-    exact = soft_euler_curve(
-        *wanted[:2],
-        sharpness=wanted[2],
-        connectivity=connectivity,
-        superlevel=superlevel,
-        mask=mask,
-        n_spatial=len(shape) - 1,
-    )
+    options = {"connectivity": connectivity, "superlevel": superlevel, "mask": mask}
+    options |= {"sharpness": wanted[2], "n_spatial": len(shape) - 1}
+    exact = soft_euler_curve(*wanted[:2], **options)
     options = None, mask, connectivity, superlevel, "raster", True
     curve = soft.cuda.fused_curve(*found, *options, len(shape) - 1)
     forward = ["soft_small"] if small else ["soft_levels", "soft_scan", "soft_levels"]
@@ -107,27 +102,20 @@ def test_other_layouts_are_written_anew(soft, shape):
     mask = torch.rand(shape[1:], generator=torch.Generator().manual_seed(1)) < 0.9
     thresholds = torch.linspace(0, 1, 5)
     terms = torch.cat([torch.linspace(-0.2, 0.3, n) for n in shape[1:]])
-    for given, along, ties in (
-        (image, terms, "raster"),
-        (image.flip(1), None, "raster"),
-        (image.transpose(1, ndim), None, "split"),
-    ):
-        for superlevel in (False, True):
-            found, wanted = (given.clone().requires_grad_() for _ in range(2))
-            options = mask if given.shape == shape else mask.transpose(0, ndim - 1), 1, superlevel
-            numbers = thresholds, torch.tensor(9.0), along
-            images = soft.cuda.SoftImages(found.detach(), *numbers, options[0][None], *options[1:])
-            curve, _, _, kept = soft.cuda.curves(images, True)
-            split = ties == "split"
-            slope = soft.cuda.gradient(
-                torch.ones_like(curve), kept, images, split, torch.float32, False
-            )
-            exact = torch.ops.ecc.soft_curve(
-                wanted, *numbers, options[0][None], *options[1:], ties, True
-            )[0]
-            (true,) = torch.autograd.grad(exact.sum(), wanted)
-            torch.testing.assert_close(curve, exact, rtol=1e-5, atol=1e-4)
-            torch.testing.assert_close(slope, true, rtol=1e-4, atol=1e-3)
+    cases = [(image, terms, "raster"), (image.flip(1), None, "raster")]
+    cases.append((image.transpose(1, ndim), None, "split"))
+    for (given, along, ties), superlevel in itertools.product(cases, (False, True)):
+        found, wanted = (given.clone().requires_grad_() for _ in range(2))
+        shown = (mask if given.shape == shape else mask.transpose(0, ndim - 1))[None]
+        options = thresholds, torch.tensor(9.0), along, shown, 1, superlevel
+        images = soft.cuda.SoftImages(found.detach(), *options)
+        curve, _, _, kept = soft.cuda.curves(images, True)
+        given = torch.ones_like(curve), kept, images, ties == "split", torch.float32, False
+        slope = soft.cuda.gradient(*given)
+        exact, *_ = torch.ops.ecc.soft_curve(wanted, *options, ties, True)
+        (true,) = torch.autograd.grad(exact.sum(), wanted)
+        torch.testing.assert_close(curve, exact, rtol=1e-5, atol=1e-4)
+        torch.testing.assert_close(slope, true, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 2, 32, 33, 100])

@@ -32,7 +32,6 @@ def test_surfaces(emulator, case, connectivity, superlevel):
         first[rng.random(shape) < 0.05] = np.nan
         second[rng.random(shape) < 0.05] = np.inf
     filtrations = filtrations_of(len(shape) - 1, connectivity, superlevel, "omit")
-    emulator.clear()
     arrays = [guarded(array) for array in (first, second, mask)]
     found = emulator.backend.surface.surface(*arrays[:2], thresholds, filtrations, mask=arrays[2])
     expected = surface(first, second, thresholds, filtrations, mask=mask)
@@ -66,7 +65,6 @@ def test_values_at_both_ends_of_a_dtype(emulator, dtype, ends, superlevel):
     second.flat[:28] = np.resize(np.array(values, dtype), 28)
     thresholds = np.arange(3), np.array(at[ends])
     filtrations = filtrations_of(2, None, superlevel, "raise")
-    emulator.clear()
     surface = emulator.backend.surface.surface
     found = np.asarray(surface(guarded(first), guarded(second), thresholds, filtrations))
     for i, j in np.ndindex(*found.shape[1:]):
