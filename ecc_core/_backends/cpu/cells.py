@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.llvm import ONE, part_of
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
@@ -33,7 +33,7 @@ WORD = 64  # elements that loaders may write behind a row
 PLACES = 1 << 12  # that are compared at once
 TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
 POINTS_A_BIN = 16  # from which on four histograms pay
-ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+TWO, THREE = np.uint64(2), np.uint64(3)
 
 
 @subroutine()

@@ -22,6 +22,7 @@ from ecc_core._backends.cpu.encoders.order import (
     unsigned,
     values_of,
 )
+from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
@@ -33,7 +34,6 @@ Array = NDArray[Any]
 COEFFICIENT_BITS = 8  # of a word, below the bits of a key
 SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
-DIGIT_BITS = 11  # of a sort
 
 BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
@@ -60,22 +60,6 @@ def _list_changes(
             else:
                 words[found] = key << SHIFT | np.uint64(count + ZERO)
             found += np.uint64(count != 0)  # no branch, which would often be mispredicted
-
-
-@kernel()
-def _sort_digit(source: Any, target: Any, base: Any, shift: Any) -> None:
-    """Sort words by one digit of their distance from `base`, keeping the order of equal ones."""
-    last = np.uint64((1 << DIGIT_BITS) - 1)
-    ends = np.zeros(1 << DIGIT_BITS, np.int64)
-    for i in range(source.size):
-        ends[((source[i] - base) >> shift) & last] += 1
-    start = 0
-    for digit in range(ends.size):
-        start, ends[digit] = start + ends[digit], start
-    for i in range(source.size):
-        digit = ((source[i] - base) >> shift) & last
-        target[np.uint64(ends[digit])] = source[i]
-        ends[digit] += 1
 
 
 @kernel()
@@ -112,10 +96,8 @@ def _sum_words(
         found = np.flatnonzero(sums)
         return found.astype(np.uint64) + np.uint64(low), sums[found]
     spare, base = np.empty_like(words), np.uint64(low << COEFFICIENT_BITS)
-    bits = (high - low).bit_length()
-    for shift in range(COEFFICIENT_BITS, COEFFICIENT_BITS + bits, DIGIT_BITS):
-        _sort_digit(words, spare, base, np.uint64(shift))
-        words, spare = spare, words
+    last = COEFFICIENT_BITS + (high - low).bit_length()
+    words, spare = sort_words(words, spare, base, COEFFICIENT_BITS, last)
     sums = spare.view(np.int64)
     count = _sum_runs(words, sums)
     return words[:count], sums[:count]

@@ -21,8 +21,8 @@ from ecc_core._backends.cpu.betti.basins import (
 )
 from ecc_core._backends.cpu.betti.forest import Forest, Part, Words, join
 from ecc_core._backends.cpu.betti.links import LINKS, MOST, scan_links
-from ecc_core._backends.cpu.betti.order import sort_keys
 from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE

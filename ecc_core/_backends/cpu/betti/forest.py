@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, join_basins
-from ecc_core._backends.cpu.betti.links import ALL, NONE
+from ecc_core._backends.cpu.llvm import ALL, NONE
 from ecc_core._backends.cpu.sources import Block
 
 Array = NDArray[Any]

@@ -21,10 +21,10 @@ from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
 from ecc_core._backends.cpu.betti.forest import section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import ONE, bare, neighbours
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block

@@ -13,11 +13,11 @@ from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Staged, add_block
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
-from ecc_core._backends.cpu.betti.order import distinct, entry_values, sort_keys, stable_order
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.betti.torus import never_of, torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
+from ecc_core._backends.cpu.order import distinct, entry_values, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch

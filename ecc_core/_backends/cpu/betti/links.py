@@ -13,19 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import pointer
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trailing_zeros
 
-LANES = 64
 MOST = 32  # members of a link, and room between two sets of planes
 ROUNDS = 3
-ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-ONE, NONE = np.uint64(1), np.uint64(0)
 ORIGIN = (0, 0, 0)
 Offset = tuple[int, int, int]
 
@@ -72,12 +68,6 @@ def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray
     ends = sorted(link.ends, key=lambda i: sum(map(abs, link.members[i])))
     apart = [sum((~link.near[i] >> j & 1) << k for k, j in enumerate(ends)) for i in ends]
     return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
-
-
-@subroutine()
-def bare(array: Any) -> Any:
-    """Return an array without an owner: numba counts references to other arrays at every call."""
-    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: Offset) -> Any:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import Edges
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
-from ecc_core._backends.cpu.betti.links import ALL, NONE, ONE, bare
-from ecc_core._backends.cpu.betti.order import sort_keys
 from ecc_core._backends.cpu.betti.rings import scan_rings, tables_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import coefficient_plan
+from ecc_core._backends.cpu.llvm import ALL, NONE, ONE, bare
+from ecc_core._backends.cpu.order import sort_keys
 from ecc_core._backends.cpu.sources import Block, scratch
 from ecc_core._request.filtration import Filtration
 

@@ -16,9 +16,21 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.links import ALL, LANES, NONE, ONE, bare, neighbour_keys
+from ecc_core._backends.cpu.betti.links import neighbour_keys
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import I1, I8, I64, count_trailing_zeros, operation, splat
+from ecc_core._backends.cpu.llvm import (
+    ALL,
+    I1,
+    I8,
+    I64,
+    LANES,
+    NONE,
+    ONE,
+    bare,
+    count_trailing_zeros,
+    operation,
+    splat,
+)
 
 Array = NDArray[Any]
 

@@ -35,8 +35,8 @@ from ecc_core._backends.cpu.betti.growth import (
     with_room,
 )
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import bare
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]

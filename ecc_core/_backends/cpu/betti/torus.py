@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.links import ALL, ONE, bare, neighbours
-from ecc_core._backends.cpu.betti.order import entry_order
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import entry_order
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]

@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, types
-from numba.core import cgutils
+from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_key
@@ -23,28 +22,13 @@ from ecc_core._backends.cpu.encoders.vector_even import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.llvm import fused_multiply_add, operation, prefetch
+from ecc_core._backends.cpu.llvm import fused_multiply_add, part_of, pointer, prefetch
 
 AHEAD = 4096  # bytes
 CHUNK = 1024  # values whose cells and keys stay in the first-level cache
 GROUP = 64  # values that are searched together if one of them needs it
 SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
-
-
-@operation(types.voidptr)
-def pointer(builder: Any, address: Any) -> Any:
-    """The address of an array's data as a pointer."""
-    return builder.inttoptr(address, cgutils.voidptr_t)
-
-
-@subroutine()
-def part_of(array: Any, at: Any, count: Any) -> Any:
-    """Return some elements as a view of an address, since slices count references.
-
-    They may lie before the first one, where there is memory.
-    """
-    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
 
 
 @kernel(inline="always")

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import hide_points, part_of
+from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import Filtration
