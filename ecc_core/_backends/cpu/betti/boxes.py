@@ -27,22 +27,9 @@ def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> 
     return faces
 
 
-def edges_across(*faces: Array, wide: bool) -> tuple[Array, Array]:
-    """Return the edges between two faces that touch, as pairs of nodes, and their keys.
-
-    Faces are given by the nodes and keys of the points of one, then of the other.
-    """
-    room = faces[0].size * (9 if wide else 1)  # pages that are not touched take no memory
-    edges, keys = np.empty((room, 2), faces[0].dtype), np.empty(room, np.uint64)
-    count = _list_edges(*faces, wide, edges, keys)
-    return edges[:count], keys[:count]
-
-
 @kernel()
-def _list_edges(
-    nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any, edges: Any, edge_keys: Any
-) -> Any:
-    """List the edges between two faces that touch; return their number.
+def edges_across(nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any) -> Any:
+    """Return the edges between two faces that touch, as pairs of nodes, and their keys.
 
     If `wide`, points are neighbours along diagonals too. A diagonal is left out where a point
     opposite to one of its ends has entered before: the edges within the faces and the straight ones
@@ -50,9 +37,13 @@ def _list_edges(
     """
     rows, columns = nodes.shape
     reach = 1 if wide else 0
-    count = 0
+    count, more = 0, columns * (9 if wide else 1)  # that a row may add
+    edges, edge_keys = np.empty((more, 2), nodes.dtype), np.empty(more, np.uint64)
     last_near, last_far, last_key = np.int64(-1), np.int64(-1), np.uint64(0)
     for y in range(rows):
+        if count + more > edge_keys.size:
+            edges = np.concatenate((edges[:count], np.empty((count + more, 2), edges.dtype)))
+            edge_keys = np.concatenate((edge_keys[:count], np.empty(count + more, np.uint64)))
         for x in range(columns):
             own, straight = np.uint64(keys[y, x]), np.uint64(far_keys[y, x])
             for v in range(max(y - reach, 0), min(y + reach + 1, rows)):
@@ -69,7 +60,7 @@ def _list_edges(
                     last_near, last_far, last_key = near, far, key
                     edges[count, 0], edges[count, 1], edge_keys[count] = near, far, key
                     count += 1
-    return count
+    return edges[:count], edge_keys[:count]
 
 
 def pack(arrays: Iterable[Array]) -> NDArray[np.int64]:

@@ -238,7 +238,7 @@ def join_pieces(
         moved = {side: face + count for side, face in second.faces.items()}
         own, far = (counting.ordered(face, kind) for face in touching)
         touch = first.faces[axis, 1], own, moved[axis, 0], far
-        edges, keys = edges_across(*touch, wide=kind.connectivity > 1)
+        edges, keys = edges_across(*touch, kind.connectivity > 1)
         graph = Graph(
             first.histogram + second.histogram,
             np.concatenate([first.births, second.births]),

@@ -76,7 +76,7 @@ def join_pieces(
     moved = {side: ends + count * (ends >= 0) for side, ends in high.ends.items()}
     touch = low.ends[axis, 1], low.faces[axis, 1], moved[axis, 0], high.faces[axis, 0]
     wide = kind_of(filtration, complement=False).connectivity > 1
-    edges, entered = edges_across(*touch, wide=wide)
+    edges, entered = edges_across(*touch, wide)
     meetings = np.column_stack([4 * (entered.astype(np.int64) + 1) + MEET, edges])
     faces = joined_faces(low.faces, high.faces, axis)
     ends = joined_faces(low.ends, moved, axis)
