@@ -35,17 +35,6 @@ def _size(element: Any) -> int:
     return widths.get(type(element)) or element.width // 8
 
 
-def load(builder: Any, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
-    vector = ir.VectorType(element, lanes).as_pointer()
-    address = builder.bitcast(builder.gep(pointer, [offset]), vector)
-    return builder.load(address, align=_size(element))
-
-
-def store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
-    address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
-    builder.store(value, address, align=_size(value.type.element))
-
-
 def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
     function = builder.module.globals.get(name) or ir.Function(
         builder.module, ir.FunctionType(result, [a.type for a in arguments]), name
@@ -72,11 +61,14 @@ class Elements:
 
     def load(self, at: Any, lanes: int) -> Any:
         """Return a vector of elements."""
-        return load(self.builder, self.pointer, at, self.element, lanes)
+        vector = ir.VectorType(self.element, lanes).as_pointer()
+        address = self.builder.bitcast(self.one(at), vector)
+        return self.builder.load(address, align=_size(self.element))
 
     def store(self, value: Any, at: Any) -> None:
         """Write a vector of elements."""
-        store(self.builder, value, self.pointer, at)
+        address = self.builder.bitcast(self.one(at), value.type.as_pointer())
+        self.builder.store(value, address, align=_size(self.element))
 
     def one(self, at: Any) -> Any:
         """Return the pointer to an element."""

@@ -56,6 +56,17 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return ordered[first], numbers
 
 
+def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
+    """Return values of the same order for which there is a wider dtype, if points are masked.
+
+    Masked points need a value beyond all others.
+    """
+    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
+        values = distinct(native)[1].reshape(values.shape)
+    return values, shown
+
+
 def sort_keys(keys: Array, bits: int | None = None) -> Array:
     """Return the order of unsigned integers of so many bits; equal ones keep theirs."""
     bits, count = bits or 8 * keys.itemsize, keys.size

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
-from ecc_core._backends.cpu.betti.blocks import SPARE, Field
 from ecc_core._backends.cpu.betti.boxes import (
     edges_across,
     joined_faces,
@@ -30,7 +29,7 @@ from ecc_core._backends.cpu.betti.boxes import (
     unpack,
     unpack_sides,
 )
-from ecc_core._backends.cpu.betti.forest import join, section, unjoined
+from ecc_core._backends.cpu.betti.forest import SPARE, Field, join, section, unjoined
 from ecc_core._backends.cpu.betti.launch import cumulate, entered, grow, laid_out, rank_plans
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan

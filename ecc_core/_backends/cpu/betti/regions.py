@@ -101,11 +101,11 @@ def _widen(numbers: Any, boxes: Any) -> None:
 
 def _boxes_of(labels: Array) -> Values:
     """Return the bounding box of each region, half open: (ids, 2, 3)."""
-    shape, numbering = labels.shape, Numbering(labels.dtype.newbyteorder("="))
-    place = 0, (shape[1] * shape[2], shape[2])
-    empty = functools.partial(np.empty, labels.size)
     source = Source(labels, "labels")
-    numbers, _ = numbering.stage(source, Block((0, 0, 0), source.shape), empty, *place)
+    _, rows, columns = shape = source.shape
+    numbering, empty = Numbering(source.token.dtype), functools.partial(np.empty, labels.size)
+    place = 0, (rows * columns, columns)
+    numbers, _ = numbering.stage(source, Block((0, 0, 0), shape), empty, *place)
     boxes = np.tile([[np.iinfo(np.int64).max] * 3, [0] * 3], (numbering.count, 1, 1))
     _widen(numbers.reshape(shape), boxes)
     return boxes[np.argsort(numbering.ids)]
