@@ -25,7 +25,8 @@ from ecc_core._backends.cpu.encoders.order import (
 from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
-from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
+from ecc_core._backends.cpu.scans.stacks import parts_of, spatial_order
+from ecc_core._backends.cpu.sources import Block, Source, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -34,6 +35,7 @@ Array = NDArray[Any]
 COEFFICIENT_BITS = 8  # of a word, below the bits of a key
 SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
+KEY_SIZE = 4  # bytes of a value, for which blocks are cut
 
 BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
@@ -224,22 +226,14 @@ def _boxes(
     image: Array, filtration: Filtration, mask: Array | None
 ) -> list[tuple[Source, Source | None, Block]]:
     """Return boxes that cover all images of a batch."""
-    arrays = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
     direction = filtration.direction
-    if direction is not None:
-        shape = (len(image), *(1,) * (4 - image.ndim), *image.shape[1:])
-    else:
-        arrays = [array.squeeze() for array in arrays]  # axes of one point may have any strides
-        if not arrays[0].flags.c_contiguous:
-            order, flips = memory_order(arrays[0])
-            arrays = [array.transpose(order)[flips] for array in arrays]
-        flat = all(array.flags.c_contiguous for array in arrays)
-        shape = (1, 1, image.size) if flat else (1,) * (3 - arrays[0].ndim) + arrays[0].shape
-    views = [array.reshape(shape) for array in arrays]
-    boxes = []
-    for at in np.ndindex(shape[:-3]):
-        part, *hidden = (view[at] for view in views)
-        source = Source(part) if direction is None else DirectionalSource(part, direction)
-        shown = Source(hidden[0], "mask") if hidden else None
-        boxes += [(source, shown, block) for block in cut(source.shape, 4, 3)]
-    return boxes
+    given = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
+    if direction is None and all(array.flags.c_contiguous for array in given):
+        given = [array.reshape(1, -1) for array in given]
+    order, flips = ([], []) if direction else spatial_order(given[0][0])
+    image, mask = given[0], given[1] if len(given) > 1 else None
+    return [
+        (source, shown, block)
+        for _, source, shown in parts_of(image, mask, order, flips, KEY_SIZE, direction)
+        for block in cut(source.shape, KEY_SIZE, 3)
+    ]

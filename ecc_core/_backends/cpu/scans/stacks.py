@@ -14,7 +14,8 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
-from ecc_core._backends.cpu.sources import Block, Source, memory_order
+from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
+from ecc_core._request.filtration import Direction
 
 Values = NDArray[np.int64]
 
@@ -25,9 +26,14 @@ NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
 def parts_of(
-    image: Array, mask: Array | None, order: list[int], flips: Sequence[slice], key_size: int
-) -> Iterator[tuple[slice, Array, Source | None]]:
-    """Views of (slices, rows, columns) to compute at once, their place in the batch, and masks.
+    image: Array,
+    mask: Array | None,
+    order: list[int],
+    flips: Sequence[slice],
+    key_size: int,
+    direction: Direction | None = None,
+) -> Iterator[tuple[slice, Source, Source | None]]:
+    """Images of (slices, rows, columns) to compute at once, their place in the batch, and masks.
 
     Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
     axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
@@ -41,15 +47,15 @@ def parts_of(
 
     view = lay(image)
     shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
-    if spatial == 3:
-        for i in range(count):
-            yield slice(i, i + 1), view[i], None if shown is None else Source(shown[i], "mask")
-        return
-    whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
-    step = count if whole or Source(view).interleaved else 1
+    step = 1
+    if spatial < 3:
+        whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
+        step = count if whole or Source(view).interleaved else 1
     for i in range(0, count, step):
-        part = slice(i, i + step)
-        yield part, view[part], None if shown is None else Source(shown[part], "mask")
+        part: Any = i if spatial == 3 else slice(i, i + step)
+        own = view[part]
+        source = DirectionalSource(own, direction) if direction else Source(own)
+        yield slice(i, i + step), source, None if shown is None else Source(shown[part], "mask")
 
 
 def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
