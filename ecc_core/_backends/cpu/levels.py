@@ -26,7 +26,7 @@ from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.scans.stacks import parts_of, spatial_order
-from ecc_core._backends.cpu.sources import Block, Source, token_of
+from ecc_core._backends.cpu.sources import token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -183,17 +183,26 @@ def value_range(
     """Return the smallest and largest finite value that is not masked, or (None, None)."""
     if image.size == 0:
         return None, None
-    boxes = _boxes(image, filtration, mask)
-    directional = filtration.direction is not None
-    dtype = np.dtype(np.float64) if directional else image.dtype.newbyteorder("=")
+    direction = filtration.direction
+    dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
+    shown = None if mask is None else np.broadcast_to(mask, image.shape)
+    flat = image.flags.c_contiguous and (shown is None or shown.flags.c_contiguous)
+    if flat and direction is None:  # whatever the lengths of rows
+        image, shown = image.reshape(1, -1), None if shown is None else shown.reshape(1, -1)
+    axes = ([], []) if direction else spatial_order(image[0])
+    boxes = [
+        (source, hidden, block)
+        for _, source, hidden in parts_of(image, shown, *axes, KEY_SIZE, direction)
+        for block in cut(source.shape, KEY_SIZE, 3)
+    ]
     order, ends = _order_of(dtype)
     token = token_of(ends[0].dtype)
 
-    def widen(queue: Iterator[tuple[Source, Source | None, Block]]) -> tuple[Any, Any]:
+    def widen(queue: Iterator[Any]) -> tuple[Any, Any]:
         lowest, highest = ends[1], ends[0]
-        for source, shown, block in queue:
+        for source, hidden, block in queue:
             box, _values = source.box(block)  # which live until they are read
-            there, _shown = (NO_BOX, None) if shown is None else shown.box(block)
+            there, _hidden = (NO_BOX, None) if hidden is None else hidden.box(block)
             bad, low, high = _widen(box, token, there, BYTES, order, ends)
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
@@ -220,20 +229,3 @@ def _order_of(dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
     one = unsigned(dtype).type(1)
     low, high = ordered_keys(np.array([-np.inf, np.inf], dtype))
     return bits_to_invert(dtype), (low + one, high - one, low, high)
-
-
-def _boxes(
-    image: Array, filtration: Filtration, mask: Array | None
-) -> list[tuple[Source, Source | None, Block]]:
-    """Return boxes that cover all images of a batch."""
-    direction = filtration.direction
-    given = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
-    if direction is None and all(array.flags.c_contiguous for array in given):
-        given = [array.reshape(1, -1) for array in given]
-    order, flips = ([], []) if direction else spatial_order(given[0][0])
-    image, mask = given[0], given[1] if len(given) > 1 else None
-    return [
-        (source, shown, block)
-        for _, source, shown in parts_of(image, mask, order, flips, KEY_SIZE, direction)
-        for block in cut(source.shape, KEY_SIZE, 3)
-    ]

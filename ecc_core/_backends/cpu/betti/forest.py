@@ -307,18 +307,19 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
     points = math.prod(block.shape)
     labels, starts = take("labels", keys.size, np.int32), take("starts", keys.size, np.int32)
     forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
-    sides = grid.borders(block, frame)
+    borders, framed = grid.borders(block, frame)
     minima, count, room = scan_links(
         keys,
         labels,
         staged.layout,
-        sides,
+        borders,
+        framed,
         frame,
         (ends, end_set, link.near),
         take("planes", 2 * MOST, np.uint64),
         (starts, forks, links),
     )
-    staged.mark_halo(labels, sides[1])
+    staged.mark_halo(labels, framed)
     paths = labels, np.array([0, *ends], np.int64)
     joined, edge_keys = take("edges", 2 * room, np.int32), take("edge keys", room, keys.dtype)
     edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, np.int32))
