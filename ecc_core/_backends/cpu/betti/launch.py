@@ -14,12 +14,12 @@ from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.forest import Field, Forest, Staged, grid_of, grow_block
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
-from ecc_core._backends.cpu.betti.torus import never_of, torus_pairs
+from ecc_core._backends.cpu.betti.torus import torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.persistence import lasting
@@ -77,8 +77,8 @@ def betti_curves(
             if paired:
                 count_pairs(i)
                 continue
-            # In the order of memory if rows are not short: the order of axes does not matter.
-            order = sorted(range(image.ndim - 1), key=lambda axis: -abs(image.strides[axis + 1]))
+            # Rows along the memory if they are not short: the order of axes does not matter.
+            order, _ = memory_order(image[i])
             if image.shape[order[-1] + 1] < SHORT:
                 order.sort(key=lambda axis: image.shape[axis + 1])
             shown = None if mask is None else mask[i].transpose(order)
@@ -229,12 +229,13 @@ def persistence_pairs(
     if filtration.ndim < 3 and not filtration.boundary.wraps:
         field = laid_out(*narrowed(values, shown))
         return planar_pairs(field, dimensions, filtration, short=short)
-    never = never_of(values, shown)
-    if filtration.nan == "raise" and values.dtype.kind == "f":
-        nan = np.isnan(values)
-        # Not `nan[shown]`: NumPy reads boolean indices twice, and the mask may change meanwhile.
-        if (nan if shown is None else nan & shown).any():
+    # Points, in C order, that never enter: those that are masked or NaN
+    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
+    if values.dtype.kind == "f":
+        nan = np.isnan(values).reshape(-1)
+        if filtration.nan == "raise" and (nan & ~never).any():
             raise ValueError(NAN_MESSAGE)
+        never |= nan
     flat, found = values.reshape(-1), []
     for k in dimensions:
         if filtration.boundary.wraps:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -91,29 +91,15 @@ def compare_ring(
     return [functools.reduce(builder.or_, several), all_narrow, builder.not_(some_narrow)]
 
 
-class Tables(NamedTuple):
-    """What to do at a point, by the set of neighbours on the narrow side.
-
-    Attributes
-    ----------
-    counts : (256,) uint8 array
-        Number of components on each side.
-    members : (2, 256, 4) int64 array
-        Steps to a member of each component, lower and upper ones. Those of the lower side are
-        L1, ..., Lk along the ring, those of the upper side Uk, U1, ..., where Ui lies between Li
-        and the next one.
-    ways : (2, 256) int64 array
-        A step to a lower and to an upper neighbour, 0 if there is none.
-    """
-
-    counts: Array
-    members: Array
-    ways: Array
-
-
 @functools.lru_cache(maxsize=8)
-def tables_of(step: int, wide_below: bool) -> Tables:
-    """Return the tables for images with this distance between rows."""
+def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
+    """Return what to do at a point on the lower and on the upper side, by its narrow neighbours.
+
+    For each of the 256 sets of neighbours on the narrow side these are the number of components on
+    either side; steps to a member of each, which are L1, ..., Lk along the ring on the lower side,
+    and Uk, U1, ... on the upper one, where Ui lies between Li and the next one; and a step to a
+    neighbour on the side, 0 if there is none. `step` is the distance between rows.
+    """
     offsets = np.array([y * step + x for y, x in RING])
     counts = np.zeros(256, np.uint8)
     members, ways = np.zeros((2, 256, 4), np.int64), np.zeros((2, 256), np.int64)
@@ -135,7 +121,7 @@ def tables_of(step: int, wide_below: bool) -> Tables:
         if wide_below:  # narrow, wide: U1 L2 U2 L3 ... Uk L1
             wide[ring, :count] = np.roll(wide[ring, :count], 1)
         members[1, ring, :count] = np.roll(members[1, ring, :count], 1)
-    return Tables(counts, members, ways)
+    return [(counts, members[side], ways[side]) for side in (0, 1)]
 
 
 @subroutine()
@@ -354,9 +340,7 @@ class _Scan:
             scratch.take("edge keys", room, keys.dtype),
             scratch.take("edge places", room, index),
         )
-        counts, members, ways = self.tables
-        tables = counts, members[side], ways[side]
-        given = self.keys, self.rings, self.forks, tables, side == 0, labels, edges
+        given = self.keys, self.rings, self.forks, self.tables[side], side == 0, labels, edges
         count = list_edges(*given)
         return Edges(*(part[:count] for part in edges)), places, keys
 

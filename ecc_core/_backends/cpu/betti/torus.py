@@ -61,14 +61,6 @@ def torus_pairs(
     return births, deaths
 
 
-def never_of(image: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """Return which points never enter, in C order: those that are masked or NaN."""
-    never = np.zeros(image.size, np.bool_) if shown is None else ~shown.reshape(-1)
-    if image.dtype.kind == "f":
-        never = never | np.isnan(image).reshape(-1)
-    return never
-
-
 def _joined(
     order: Array, shape: tuple[int, ...], filtration: Filtration, *, complement: bool
 ) -> tuple[Points, Points, Points]:
