@@ -118,7 +118,7 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
     def work(queue: Iterator[Block]) -> None:
         # Blocks that may still not fit each plan before it is given up
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
-        histograms: list[Values | None] = [None] * len(plans)
+        histograms: dict[int, Values] = {}  # by plan
         for block in queue:
             own = out if alone else out[block.start[0] : block.stop[0]]
             for number, plan in enumerate(plans):  # the first one that all keys fit
@@ -128,28 +128,22 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
                 if not staged.unfit:
                     break
                 trials[number] -= 1
-            histogram = histograms[number]
-            if histogram is None:
-                histogram = np.zeros((*own.shape[:-1], plan.top + 1), np.int64)
-                histograms[number] = histogram
-            scanner.add(plan, staged, histogram)
+            if number not in histograms:
+                histograms[number] = np.zeros((*own.shape[:-1], plan.top + 1), np.int64)
+            scanner.add(plan, staged, histograms[number])
             if not alone:
                 add(histograms, own)
-                histograms = [None] * len(plans)
+                histograms = {}
         if alone:
             add(histograms, out)
 
-    def add(histograms: list[Values | None], curves: Values) -> None:
-        rows = curves.reshape(-1, curves.shape[-1])
+    def add(histograms: dict[int, Values], curves: Values) -> None:
+        rows, order = curves.reshape(-1, curves.shape[-1]), (scanner.descending, scanner.sign)
         with lock:  # a block may hold parts of its images
-            for plan, histogram in zip(plans, histograms, strict=True):
-                if histogram is not None:
-                    bins = histogram.reshape(len(rows), -1)
-                    cumulate(bins, None, scanner.descending, scanner.sign, plan.entered, rows)
+            for number, histogram in histograms.items():
+                bins = histogram.reshape(len(rows), -1)
+                cumulate(bins, None, *order, plans[number].entered, rows)
 
-    if len(blocks) == 1:
-        work(iter(blocks))
-        return
     size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
     share(blocks, work, worker_count(workers, math.prod(source.shape), size))
 
