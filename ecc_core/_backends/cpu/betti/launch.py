@@ -247,18 +247,14 @@ def persistence_pairs(
         deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
         lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
         births, deaths = births[lives], deaths[lives]
-        if ordered:
-            births, deaths = by_birth(flat, births, deaths, filtration.superlevel)
+        if ordered:  # by the value at birth, then by the points of birth and death
+            bits = values.size.bit_length()
+            order = sort_keys((deaths + 1).astype(np.uint64), bits)
+            order = order[sort_keys(births[order].astype(np.uint64), bits)]
+            order = order[stable_order(entry_values(flat[births[order]], filtration.superlevel))]
+            births, deaths = births[order], deaths[order]
         found.append((births, deaths))
     return found
-
-
-def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
-    """Sort classes by the value at birth, then by the points of birth and death."""
-    order = sort_keys((deaths + 1).astype(np.uint64), values.size.bit_length())
-    order = order[sort_keys(births[order].astype(np.uint64), values.size.bit_length())]
-    order = order[stable_order(entry_values(values[births[order]], superlevel))]
-    return births[order], deaths[order]
 
 
 def forest_pairs(
