@@ -27,6 +27,7 @@ from ecc_core._backends.cpu.scans.stacks import (
     spatial_order,
     write_coefficients,
 )
+from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
@@ -131,16 +132,22 @@ def coefficients(
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
-    cubes = filtration.cubes
+    spatial, cubes = filtration.ndim, filtration.cubes
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image
     image, _ = narrowed(image, mask)
     dtype = image.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, cubes, mask is not None)
-    for part, source, shown in parts_of(image, mask, [], (), plan.key_dtype.itemsize):
-        write_coefficients(Scanner(source, shown, filtration, cubes), plan, workers, out[part])
-    if cubes and filtration.ndim == 3:
+
+    def lay(array: Array, i: int) -> Array:
+        return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
+
+    for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
+        shown = None if mask is None else Source(lay(mask, i), "mask")
+        scanner = Scanner(Source(lay(image, i)), shown, filtration, cubes)
+        write_coefficients(scanner, plan, workers, lay(out, i))
+    if cubes and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
         out[~mask] = 0

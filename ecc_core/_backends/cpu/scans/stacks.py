@@ -144,6 +144,9 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
                 bins = histogram.reshape(len(rows), -1)
                 cumulate(bins, None, *order, plans[number].entered, rows)
 
+    if len(blocks) == 1:
+        work(iter(blocks))
+        return
     size = math.prod(out.shape[1:-1]) * (plans[-1].top + 1)
     share(blocks, work, worker_count(workers, math.prod(source.shape), size))
 
