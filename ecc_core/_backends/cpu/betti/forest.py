@@ -284,12 +284,12 @@ def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Ar
     """Join nodes along edges in the given order, as :func:`join_basins` does.
 
     Returns the numbers of the edges that are kept and, if the histogram is empty, the places of
-    birth and death of the components that end, in memory that the thread keeps.
+    birth and death of the components that end.
     """
     count = len(order)
     nodes.merged[:] = nodes.tree
-    kept = scratch.take("kept", count, np.int32)
-    pairs = scratch.take("pairs", 0 if histogram.size else 2 * count, np.int64).reshape(-1, 2)
+    kept = np.empty(count, np.int32)
+    pairs = np.empty((0 if histogram.size else count, 2), np.int64)
     left, lives = join_basins(edges, order, nodes, histogram, kept, pairs)
     return kept[:left], pairs[:lives]
 
