@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.llvm import ONE, part_of
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
+from ecc_core._backends.cpu.regions.labels import Numbering
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Source, scratch
@@ -33,7 +33,7 @@ WORD = 64  # elements that loaders may write behind a row
 PLACES = 1 << 12  # that are compared at once
 TOGETHER = 4096  # keys, so that the maxima stay in the first-level cache
 POINTS_A_BIN = 16  # from which on four histograms pay
-ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+TWO, THREE = np.uint64(2), np.uint64(3)
 
 
 @subroutine()
@@ -165,8 +165,8 @@ def cell_counts(
     plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)
     order, _ = spatial_order(image[0])
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
-    for part, view, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
-        counter = _Counter(Source(view), shown, filtration, cubes)
+    for part, source, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
+        counter = _Counter(source, shown, filtration, cubes)
         counter.groups, counter.spans, counter.sign = groups, spans, 1
         add_histograms(counter, plans, workers, result[part])
     return result
@@ -248,7 +248,7 @@ def region_cell_counts(
     numbering = Numbering(regions.token.dtype)
     place = start, strides
     numbers, _ = numbering.stage(regions, box, lambda dtype: np.zeros(size, dtype), *place)
-    ids, (rows,) = merge_ids([numbering])
+    ids, rows = numbering.ids, np.argsort(numbering.ids)
     groups, _ = _tables(cells, filtration, image.shape, [])
     kinds, bins = len(groups), plan.top + 1
     offsets = groups[..., :3] @ np.array([*strides, 1])
@@ -269,4 +269,4 @@ def region_cell_counts(
     result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
     curves = result.reshape(-1, thresholds.size)
     cumulate(total.reshape(-1, bins), None, False, 1, plan.entered, curves)
-    return ids.astype(labels.dtype), result[rows]
+    return ids[rows].astype(labels.dtype), result[rows]

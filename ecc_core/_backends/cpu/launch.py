@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.levels import sum_levels, value_range
+from ecc_core._backends.cpu.order import narrowed
 from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
 from ecc_core._backends.cpu.scans.stacks import (
@@ -26,7 +27,7 @@ from ecc_core._backends.cpu.scans.stacks import (
     spatial_order,
     write_coefficients,
 )
-from ecc_core._backends.cpu.sources import DirectionalSource, Source
+from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import CLOSED, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
@@ -69,8 +70,8 @@ def curve(
     more: Any = {"masked": mask is not None, "points": image[0].size, "counts": boundary.is_closed}
     plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **more)
     order, flips = ([], []) if direction else spatial_order(image[0])
-    for part, view, shown in parts_of(image, mask, order, flips, plans[-1].key_dtype.itemsize):
-        source = DirectionalSource(view, direction) if direction else Source(view)
+    key_size = plans[-1].key_dtype.itemsize
+    for part, source, shown in parts_of(image, mask, order, flips, key_size, direction):
         add_histograms(Scanner(source, shown, filtration, cubes), plans, workers, result[part])
     return result
 
@@ -91,8 +92,8 @@ def plan(
     at = levels.over(lambda: (0, 1), shape)
     plans = curve_plans(dtype, at, superlevel, cubes, **options)
     order = *spatial_order(images[0]), plans[-1].key_dtype.itemsize
-    view = next(parts_of(images, None, *order))[1]
-    if at.size == 0 or len(cut(view.shape, order[-1], filtration.ndim)) > 1:
+    _, source, _ = next(parts_of(images, None, *order))
+    if at.size == 0 or len(cut(source.shape, order[-1], filtration.ndim)) > 1:
         return None
 
     def run(image: Any) -> Any:
@@ -102,8 +103,8 @@ def plan(
             now = levels.over(find, shape)
             known = curve_plans(dtype, now, superlevel, cubes, **options)
         result = np.zeros((1, now.size), np.int64)
-        view = next(parts_of(batch, None, *order))[1]
-        add_histograms(Scanner(Source(view), None, filtration, cubes), known, ALONE, result)
+        _, source, _ = next(parts_of(batch, None, *order))
+        add_histograms(Scanner(source, None, filtration, cubes), known, ALONE, result)
         if kind == "number":
             return int(result.item())
         levels.warn_if_missed(now, result, find, "image")
@@ -135,9 +136,7 @@ def coefficients(
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image
-    if mask is not None and image.dtype.kind in "iu" and image.dtype.itemsize == 8:
-        # No wider integers are left for a value beyond all others.
-        image = np.unique(image, return_inverse=True)[1].reshape(image.shape).astype(np.uint32)
+    image, _ = narrowed(image, mask)
     dtype = image.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, cubes, mask is not None)
 
@@ -145,9 +144,8 @@ def coefficients(
         return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
 
     for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
-        source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i), "mask")
-        scanner = Scanner(source, shown, filtration, cubes)
+        scanner = Scanner(Source(lay(image, i)), shown, filtration, cubes)
         write_coefficients(scanner, plan, workers, lay(out, i))
     if cubes and spatial == 3:
         np.negative(out, out=out)

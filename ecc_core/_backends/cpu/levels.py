@@ -22,9 +22,11 @@ from ecc_core._backends.cpu.encoders.order import (
     unsigned,
     values_of,
 )
+from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
-from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
+from ecc_core._backends.cpu.scans.stacks import parts_of, spatial_order
+from ecc_core._backends.cpu.sources import memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -33,7 +35,7 @@ Array = NDArray[Any]
 COEFFICIENT_BITS = 8  # of a word, below the bits of a key
 SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
-DIGIT_BITS = 11  # of a sort
+KEY_SIZE = 4  # bytes of a value, for which blocks are cut
 
 BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
@@ -60,22 +62,6 @@ def _list_changes(
             else:
                 words[found] = key << SHIFT | np.uint64(count + ZERO)
             found += np.uint64(count != 0)  # no branch, which would often be mispredicted
-
-
-@kernel()
-def _sort_digit(source: Any, target: Any, base: Any, shift: Any) -> None:
-    """Sort words by one digit of their distance from `base`, keeping the order of equal ones."""
-    last = np.uint64((1 << DIGIT_BITS) - 1)
-    ends = np.zeros(1 << DIGIT_BITS, np.int64)
-    for i in range(source.size):
-        ends[((source[i] - base) >> shift) & last] += 1
-    start = 0
-    for digit in range(ends.size):
-        start, ends[digit] = start + ends[digit], start
-    for i in range(source.size):
-        digit = ((source[i] - base) >> shift) & last
-        target[np.uint64(ends[digit])] = source[i]
-        ends[digit] += 1
 
 
 @kernel()
@@ -112,10 +98,8 @@ def _sum_words(
         found = np.flatnonzero(sums)
         return found.astype(np.uint64) + np.uint64(low), sums[found]
     spare, base = np.empty_like(words), np.uint64(low << COEFFICIENT_BITS)
-    bits = (high - low).bit_length()
-    for shift in range(COEFFICIENT_BITS, COEFFICIENT_BITS + bits, DIGIT_BITS):
-        _sort_digit(words, spare, base, np.uint64(shift))
-        words, spare = spare, words
+    last = COEFFICIENT_BITS + (high - low).bit_length()
+    words, spare = sort_words(words, spare, base, COEFFICIENT_BITS, last)
     sums = spare.view(np.int64)
     count = _sum_runs(words, sums)
     return words[:count], sums[:count]
@@ -199,17 +183,29 @@ def value_range(
     """Return the smallest and largest finite value that is not masked, or (None, None)."""
     if image.size == 0:
         return None, None
-    boxes = _boxes(image, filtration, mask)
-    directional = filtration.direction is not None
-    dtype = np.dtype(np.float64) if directional else image.dtype.newbyteorder("=")
+    direction = filtration.direction
+    dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
+    given = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
+    if direction is None and not image.flags.c_contiguous:
+        axes, flips = memory_order(image)
+        given = [array.transpose(axes)[flips] for array in given]
+    if direction is None and all(array.flags.c_contiguous for array in given):
+        given = [array.reshape(1, -1) for array in given]
+    shown = None if mask is None else given[1]
+    along = ([], []) if direction else spatial_order(given[0][0])
+    boxes = [
+        (source, hidden, block)
+        for _, source, hidden in parts_of(given[0], shown, *along, KEY_SIZE, direction)
+        for block in cut(source.shape, KEY_SIZE, 3)
+    ]
     order, ends = _order_of(dtype)
     token = token_of(ends[0].dtype)
 
-    def widen(queue: Iterator[tuple[Source, Source | None, Block]]) -> tuple[Any, Any]:
+    def widen(queue: Iterator[Any]) -> tuple[Any, Any]:
         lowest, highest = ends[1], ends[0]
-        for source, shown, block in queue:
+        for source, hidden, block in queue:
             box, _values = source.box(block)  # which live until they are read
-            there, _shown = (NO_BOX, None) if shown is None else shown.box(block)
+            there, _hidden = (NO_BOX, None) if hidden is None else hidden.box(block)
             bad, low, high = _widen(box, token, there, BYTES, order, ends)
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
@@ -236,28 +232,3 @@ def _order_of(dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
     one = unsigned(dtype).type(1)
     low, high = ordered_keys(np.array([-np.inf, np.inf], dtype))
     return bits_to_invert(dtype), (low + one, high - one, low, high)
-
-
-def _boxes(
-    image: Array, filtration: Filtration, mask: Array | None
-) -> list[tuple[Source, Source | None, Block]]:
-    """Return boxes that cover all images of a batch."""
-    arrays = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
-    direction = filtration.direction
-    if direction is not None:
-        shape = (len(image), *(1,) * (4 - image.ndim), *image.shape[1:])
-    else:
-        arrays = [array.squeeze() for array in arrays]  # axes of one point may have any strides
-        if not arrays[0].flags.c_contiguous:
-            order, flips = memory_order(arrays[0])
-            arrays = [array.transpose(order)[flips] for array in arrays]
-        flat = all(array.flags.c_contiguous for array in arrays)
-        shape = (1, 1, image.size) if flat else (1,) * (3 - arrays[0].ndim) + arrays[0].shape
-    views = [array.reshape(shape) for array in arrays]
-    boxes = []
-    for at in np.ndindex(shape[:-3]):
-        part, *hidden = (view[at] for view in views)
-        source = Source(part) if direction is None else DirectionalSource(part, direction)
-        shown = Source(hidden[0], "mask") if hidden else None
-        boxes += [(source, shown, block) for block in cut(source.shape, 4, 3)]
-    return boxes

@@ -1,4 +1,4 @@
-"""LLVM IR for vectors, and the intrinsics that numba lacks.
+"""LLVM IR for vectors, the intrinsics that numba lacks, and views that count no references.
 
 Among them are words of 64 bits that tell how 64 keys compare, and stores of 64 equal numbers. numba
 does not make words of loops over comparisons, and loops over runs of labels are mispredicted at
@@ -11,18 +11,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-WORD_LANES = 64
+from ecc_core._backends.cpu.compiling import subroutine
+
+LANES = 64
+ALL, ONE, NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF), np.uint64(1), np.uint64(0)
 
 I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
-
-
-def data(context: Any, builder: Any, array_type: Any, value: Any) -> Any:
-    return context.make_array(array_type)(context, builder, value).data
 
 
 def splat(element: Any, lanes: int, value: int) -> Any:
@@ -33,17 +33,6 @@ def _size(element: Any) -> int:
     """Bytes of an element."""
     widths = {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}
     return widths.get(type(element)) or element.width // 8
-
-
-def load(builder: Any, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
-    vector = ir.VectorType(element, lanes).as_pointer()
-    address = builder.bitcast(builder.gep(pointer, [offset]), vector)
-    return builder.load(address, align=_size(element))
-
-
-def store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
-    address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
-    builder.store(value, address, align=_size(value.type.element))
 
 
 def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
@@ -72,11 +61,14 @@ class Elements:
 
     def load(self, at: Any, lanes: int) -> Any:
         """Return a vector of elements."""
-        return load(self.builder, self.pointer, at, self.element, lanes)
+        vector = ir.VectorType(self.element, lanes).as_pointer()
+        address = self.builder.bitcast(self.one(at), vector)
+        return self.builder.load(address, align=_size(self.element))
 
     def store(self, value: Any, at: Any) -> None:
         """Write a vector of elements."""
-        store(self.builder, value, self.pointer, at)
+        address = self.builder.bitcast(self.one(at), value.type.as_pointer())
+        self.builder.store(value, address, align=_size(self.element))
 
     def one(self, at: Any) -> Any:
         """Return the pointer to an element."""
@@ -130,6 +122,27 @@ def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
+@operation(types.voidptr)
+def pointer(builder: Any, address: Any) -> Any:
+    """The address of an array's data as a pointer."""
+    return builder.inttoptr(address, cgutils.voidptr_t)
+
+
+@subroutine()
+def part_of(array: Any, at: Any, count: Any) -> Any:
+    """Return some elements as a view of an address, since slices count references.
+
+    They may lie before the first one, where there is memory.
+    """
+    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
+
+
+@subroutine()
+def bare(array: Any) -> Any:
+    """Return an array without an owner: numba counts references to other arrays at every call."""
+    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
+
+
 @operation(types.int64)
 def count_trailing_zeros(builder: Any, word: Any) -> Any:
     """Position of the lowest set bit of a non-zero uint64."""
@@ -166,14 +179,14 @@ def prefetch(builder: Any, address: Any) -> None:
 def _repeated(builder: Any, value: Any, element: Any) -> Any:
     """Return 64 times the lowest bits of a value."""
     narrow = value if element.width == value.type.width else builder.trunc(value, element)
-    return each(builder, narrow, WORD_LANES)
+    return each(builder, narrow, LANES)
 
 
 @operation(types.uint64)
 def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
     """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
     limit = _repeated(builder, bound, keys.element)
-    small = builder.icmp_unsigned("<=", keys.load(at, WORD_LANES), limit)
+    small = builder.icmp_unsigned("<=", keys.load(at, LANES), limit)
     return builder.bitcast(small, I64)
 
 
@@ -181,7 +194,7 @@ def _comparison(relation: str) -> Any:
     @operation(types.uint64)
     def compare(builder: Any, keys: Any, at: Any, there: Any) -> Any:
         """Return a word whose bit i tells how ``keys[at + i]`` compares with one from `there`."""
-        pair = keys.load(at, WORD_LANES), keys.load(there, WORD_LANES)
+        pair = keys.load(at, LANES), keys.load(there, LANES)
         return builder.bitcast(builder.icmp_unsigned(relation, *pair), I64)
 
     return compare

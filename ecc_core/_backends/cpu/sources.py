@@ -12,8 +12,8 @@ from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import image_row, part_of, pointer
-from ecc_core._backends.cpu.llvm import I64, operation
+from ecc_core._backends.cpu.encoders.kernels import image_row
+from ecc_core._backends.cpu.llvm import I64, operation, part_of, pointer
 from ecc_core._request.filtration import Direction
 
 Array = NDArray[Any]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box, tiles
 from ecc_core._backends.cpu.scans.planes import HAS_COMPRESS, compress

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.links import ALL, NONE, ONE, bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, NONE, ONE, bare, count_trailing_zeros
 
 OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
 

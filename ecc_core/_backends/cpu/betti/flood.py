@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.gradient import at_home
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
-from ecc_core._backends.cpu.betti.links import ONE, bare
-from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import home_of
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import entry_values, stable_order
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.persistence import lasting

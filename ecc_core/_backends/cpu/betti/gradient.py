@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti.links import bare
 from ecc_core._backends.cpu.compiling import kernel, subroutine
+from ecc_core._backends.cpu.llvm import bare
 
 IGNORED = -1
 PAIRED = -2

@@ -18,18 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.blocks import SPARE, Field, Staged
-from ecc_core._backends.cpu.betti.forest import section
+from ecc_core._backends.cpu.betti.forest import Field, Staged, section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import ONE, bare, neighbours
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block
 from ecc_core._request.filtration import Filtration
-from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -99,11 +96,7 @@ def grown(
 ) -> Growth:
     """Return the growth of a box."""
     staged = Staged(Block((0, 0, 0), field.source.shape), field)
-    keys = np.empty(staged.size + SPARE, plan.key_dtype)
-    place = staged.halo, keys, staged.at, staged.steps[:2]
-    has_nan, _ = load_box(plan, field.source, field.mask, *place)
-    if has_nan and filtration.nan == "raise":
-        raise ValueError(NAN_MESSAGE)
+    keys, _, _ = staged.load(plan, filtration.nan)
     index = np.int32 if staged.size <= MOST_NARROW else np.int64
     found = np.zeros((field.ndim + 2, int(plan.entered.max()) + 1), np.int64)
     order = np.empty(field.source.array.size, index)

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti.blocks import Field, Staged, add_block
-from ecc_core._backends.cpu.betti.forest import Forest, grid_of
-from ecc_core._backends.cpu.betti.order import distinct, entry_values, sort_keys, stable_order
+from ecc_core._backends.cpu.betti.forest import Field, Forest, Staged, grid_of, grow_block
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
-from ecc_core._backends.cpu.betti.torus import never_of, torus_pairs
+from ecc_core._backends.cpu.betti.torus import torus_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
+from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import load_box
-from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core._request.persistence import lasting
@@ -78,7 +77,12 @@ def betti_curves(
             if paired:
                 count_pairs(i)
                 continue
-            field = _field(image[i], None if mask is None else mask[i])
+            # Rows along the memory if they are not short: the order of axes does not matter.
+            order, _ = memory_order(image[i])
+            if image.shape[order[-1] + 1] < SHORT:
+                order.sort(key=lambda axis: image.shape[axis + 1])
+            shown = None if mask is None else mask[i].transpose(order)
+            field = laid_out(image[i].transpose(order), shown)
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             grown = list(zip(forests, histograms, strict=True))
             share(grown, join, worker_count(alone, image[i].size, 1))
@@ -103,17 +107,6 @@ def rank_plans(
     given = dtype.newbyteorder("="), thresholds, filtration.superlevel, False
     plans = curve_plans(*given, masked=masked, points=points)
     return [plan for plan in plans if plan.least == 0]
-
-
-def _field(image: Array, mask: Array | None) -> Field:
-    """Return an image and its mask with three axes, in the order of memory if rows are not short.
-
-    Betti numbers do not depend on the order of the axes.
-    """
-    order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
-    if image.shape[order[-1]] < SHORT:
-        order.sort(key=lambda axis: image.shape[axis])
-    return laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
 
 
 def laid_out(image: Array, mask: Array | None) -> Field:
@@ -142,7 +135,19 @@ def grow(
     def work(queue: Iterator[Block]) -> list[Values]:
         histograms = [np.zeros(bins, np.int64) for _ in kinds]
         for block in queue:
-            add_block(Staged(block, field), plans, nan, forests, histograms)
+            staged = Staged(block, field)
+            for plan in plans:
+                keys, _, unfit = staged.load(plan, nan)
+                if not unfit:
+                    break
+            reverse = False
+            for forest, histogram in zip(forests, histograms, strict=True):
+                if forest.kind.complement != reverse:
+                    np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
+                    reverse = not reverse
+                # The keys of all blocks are to be counted from the same top.
+                shift = plans[-1].top - plan.top if reverse else 0
+                forest.parts.append(grow_block(forest, histogram[shift:], shift, keys, staged))
         return histograms
 
     counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
@@ -224,12 +229,13 @@ def persistence_pairs(
     if filtration.ndim < 3 and not filtration.boundary.wraps:
         field = laid_out(*narrowed(values, shown))
         return planar_pairs(field, dimensions, filtration, short=short)
-    never = never_of(values, shown)
-    if filtration.nan == "raise" and values.dtype.kind == "f":
-        nan = np.isnan(values)
-        # Not `nan[shown]`: NumPy reads boolean indices twice, and the mask may change meanwhile.
-        if (nan if shown is None else nan & shown).any():
+    # Points, in C order, that never enter: those that are masked or NaN
+    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
+    if values.dtype.kind == "f":
+        nan = np.isnan(values).reshape(-1)
+        if filtration.nan == "raise" and (nan & ~never).any():
             raise ValueError(NAN_MESSAGE)
+        never |= nan
     flat, found = values.reshape(-1), []
     for k in dimensions:
         if filtration.boundary.wraps:
@@ -241,26 +247,14 @@ def persistence_pairs(
         deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
         lives = ~never[births] & (short | (deaths < 0) | (flat[births] != flat[deaths]))
         births, deaths = births[lives], deaths[lives]
-        if ordered:
-            births, deaths = by_birth(flat, births, deaths, filtration.superlevel)
+        if ordered:  # by the value at birth, then by the points of birth and death
+            bits = values.size.bit_length()
+            order = sort_keys((deaths + 1).astype(np.uint64), bits)
+            order = order[sort_keys(births[order].astype(np.uint64), bits)]
+            order = order[stable_order(entry_values(flat[births[order]], filtration.superlevel))]
+            births, deaths = births[order], deaths[order]
         found.append((births, deaths))
     return found
-
-
-def by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
-    """Sort classes by the value at birth, then by the points of birth and death."""
-    order = sort_keys((deaths + 1).astype(np.uint64), values.size.bit_length())
-    order = order[sort_keys(births[order].astype(np.uint64), values.size.bit_length())]
-    order = order[stable_order(entry_values(values[births[order]], superlevel))]
-    return births[order], deaths[order]
-
-
-def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
-    """Return values of the same order for which there is a wider dtype, if points are masked."""
-    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-        native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
-        values = distinct(native)[1].reshape(values.shape)
-    return values, shown
 
 
 def forest_pairs(

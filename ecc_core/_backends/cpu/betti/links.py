@@ -13,19 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import pointer
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, LANES, NONE, ONE, bare, count_trailing_zeros
 
-LANES = 64
 MOST = 32  # members of a link, and room between two sets of planes
 ROUNDS = 3
-ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-ONE, NONE = np.uint64(1), np.uint64(0)
 ORIGIN = (0, 0, 0)
 Offset = tuple[int, int, int]
 
@@ -72,12 +68,6 @@ def neighbours(ndim: int, connectivity: int) -> tuple[NDArray[np.int64], NDArray
     ends = sorted(link.ends, key=lambda i: sum(map(abs, link.members[i])))
     apart = [sum((~link.near[i] >> j & 1) << k for k, j in enumerate(ends)) for i in ends]
     return np.array([link.members[i] for i in ends]), np.array(apart, np.uint64)
-
-
-@subroutine()
-def bare(array: Any) -> Any:
-    """Return an array without an owner: numba counts references to other arrays at every call."""
-    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: Offset) -> Any:
@@ -229,7 +219,8 @@ def scan_links(
     keys: Any,
     labels: Any,
     layout: Any,
-    sides: Any,
+    borders: Any,
+    frames: Any,
     frame: Any,
     link: Any,
     planes: Any,
@@ -239,8 +230,8 @@ def scan_links(
 
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
     of slices, step of rows): the numbers of own points, and the distances of neighbours in the
-    staged arrays. The first own point lies one step along each axis from the start. `sides` are the
-    borders and the frames, and `link` has the distances of its ends, their set, and `Link.near`.
+    staged arrays. The first own point lies one step along each axis from the start. `link` has the
+    distances of its ends, their set, and `Link.near`.
 
     Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
     then follow the points whose lower link falls apart, and one end of each of its components.
@@ -261,9 +252,9 @@ def scan_links(
             first = ONE if x == 0 else NONE
             last = own & ~(own >> ONE) if x + size == columns else NONE
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            at_sides = above, below, before, behind, first, last
+            sides, steps = (above, below, before, behind, first, last), (slice_step, row_step)
             lowest, apart = compare_links(
-                keys, start, (slice_step, row_step), ends, at_sides, *sides, labels, planes
+                keys, start, steps, ends, sides, borders, frames, labels, planes
             )
             lowest &= own
             while lowest:

@@ -21,17 +21,9 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import Edges, Nodes, number_nodes, open_points
-from ecc_core._backends.cpu.betti.blocks import SPARE, Field
-from ecc_core._backends.cpu.betti.boxes import (
-    edges_across,
-    joined_faces,
-    pack,
-    pack_sides,
-    unpack,
-    unpack_sides,
-)
-from ecc_core._backends.cpu.betti.forest import join, section, unjoined
+from ecc_core._backends.cpu.betti.forest import SPARE, Field, join, section, unjoined
 from ecc_core._backends.cpu.betti.launch import cumulate, entered, grow, laid_out, rank_plans
+from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.order import unsigned, values_of
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan
 from ecc_core._backends.cpu.scans.blocks import load_box
@@ -46,6 +38,7 @@ Points = tuple[Array, NDArray[np.bool_]]
 """Values, and which of them enter."""
 
 GRAPH = 4  # arrays of a graph besides its faces
+WORD = 8  # bytes of an array in which pieces are kept
 
 
 class Graph(NamedTuple):
@@ -118,7 +111,7 @@ class _Counting:
         """Convert keys to the order in which points enter a forest of a kind, or back."""
         return keys.dtype.type(self.plans[-1].top) - keys if kind.complement else keys
 
-    def lasting(self, births: Points, deaths: Points | None = None) -> Values:
+    def count(self, births: Points, deaths: Points | None = None) -> Values:
         """Count classes that last at the thresholds; those without deaths never die."""
         (born, begins), (died, ends) = births, deaths or (births[0], np.zeros_like(births[1]))
         lasts = begins & (lasting(born, died, self.least) | ~ends)
@@ -127,7 +120,7 @@ class _Counting:
 
     def ended(self, kind: Kind, births: Points, deaths: Points) -> Values:
         """Count components that begin and end; those of the complement the other way round."""
-        return self.lasting(deaths, births) if kind.complement else self.lasting(births, deaths)
+        return self.count(deaths, births) if kind.complement else self.count(births, deaths)
 
     def of_keys(self, keys: Array, kind: Kind) -> Points:
         """Return the values of keys in the order of a kind, and which of them enter."""
@@ -216,6 +209,53 @@ def _reduced(
     return Graph(histogram, nodes.births[roots], numbers[edges[kept]], keys[kept], left)
 
 
+def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
+    """Return the arrays over the open sides of the union of two boxes."""
+    faces = {side: face for side, face in low.items() if side == (axis, 0)}
+    faces |= {side: face for side, face in high.items() if side == (axis, 1)}
+    for (other, side), face in low.items():
+        if other != axis:
+            along = axis - (axis > other)  # of the two axes of a face
+            faces[other, side] = np.concatenate([face, high[other, side]], axis=along)
+    return faces
+
+
+@kernel()
+def edges_across(nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any) -> Any:
+    """Return the edges between two faces that touch, as pairs of nodes, and their keys.
+
+    If `wide`, points are neighbours along diagonals too. A diagonal is left out where a point
+    opposite to one of its ends has entered before: the edges within the faces and the straight ones
+    join its ends. Of successive edges between the same nodes the first to enter is listed.
+    """
+    rows, columns = nodes.shape
+    reach = 1 if wide else 0
+    count, more = 0, columns * (9 if wide else 1)  # that a row may add
+    edges, edge_keys = np.empty((more, 2), nodes.dtype), np.empty(more, np.uint64)
+    last_near, last_far, last_key = np.int64(-1), np.int64(-1), np.uint64(0)
+    for y in range(rows):
+        if count + more > edge_keys.size:
+            edges = np.concatenate((edges[:count], np.empty((count + more, 2), edges.dtype)))
+            edge_keys = np.concatenate((edge_keys[:count], np.empty(count + more, np.uint64)))
+        for x in range(columns):
+            own, straight = np.uint64(keys[y, x]), np.uint64(far_keys[y, x])
+            for v in range(max(y - reach, 0), min(y + reach + 1, rows)):
+                for u in range(max(x - reach, 0), min(x + reach + 1, columns)):
+                    key = max(own, np.uint64(far_keys[v, u]))
+                    beside = v != y or u != x
+                    if beside and (straight <= key or np.uint64(keys[v, u]) <= key):
+                        continue
+                    near, far = np.int64(nodes[y, x]), np.int64(far_nodes[v, u])
+                    if near == last_near and far == last_far:
+                        if key >= last_key:
+                            continue
+                        count -= 1
+                    last_near, last_far, last_key = near, far, key
+                    edges[count, 0], edges[count, 1], edge_keys[count] = near, far, key
+                    count += 1
+    return edges[:count], edge_keys[:count]
+
+
 def join_pieces(
     low: Piece,
     high: Piece,
@@ -238,7 +278,7 @@ def join_pieces(
         moved = {side: face + count for side, face in second.faces.items()}
         own, far = (counting.ordered(face, kind) for face in touching)
         touch = first.faces[axis, 1], own, moved[axis, 0], far
-        edges, keys = edges_across(*touch, wide=kind.connectivity > 1)
+        edges, keys = edges_across(*touch, kind.connectivity > 1)
         graph = Graph(
             first.histogram + second.histogram,
             np.concatenate([first.births, second.births]),
@@ -287,7 +327,7 @@ def numbers_of(
     kinds, graphs = counting.kinds, piece.graphs
     if least > 0:
         values: Values = np.stack([graph.histogram for graph in graphs])
-        values[0] += counting.lasting(counting.of_keys(graphs[0].births, kinds[0]))  # for ever
+        values[0] += counting.count(counting.of_keys(graphs[0].births, kinds[0]))  # for ever
         return values
     counted = zip(graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, counting.ranked, kind) for graph, kind in counted]
@@ -295,20 +335,48 @@ def numbers_of(
     return curves
 
 
+def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:
+    """Return sides and arrays as words.
+
+    These are the dtype, the number of axes, the shape and the elements of each array.
+    """
+    words: list[Any] = []
+    for array in (np.array(sides, np.int64).reshape(-1, 2), *arrays):
+        data = np.zeros(-(-array.nbytes // WORD) * WORD, np.uint8)
+        data[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        kind = np.frombuffer(array.dtype.str.encode().ljust(WORD), np.int64)
+        words += [kind, [array.ndim], array.shape, data.view(np.int64)]
+    return np.concatenate(words)
+
+
+def unpack(values: NDArray[np.int64]) -> tuple[list[Side], list[Array]]:
+    """Return the sides and the arrays that were packed into one."""
+    at, arrays = 0, []
+    while at < values.size:
+        dtype = np.dtype(values[at : at + 1].tobytes().decode().strip())
+        ndim = int(values[at + 1])
+        at += 2 + ndim
+        shape = values[at - ndim : at].tolist()
+        count = int(np.prod(shape, dtype=np.int64))
+        words = -(-count * dtype.itemsize // WORD)
+        arrays.append(values[at : at + words].view(dtype)[:count].reshape(shape))
+        at += words
+    return [(axis, side) for axis, side in arrays[0].tolist()], arrays[1:]
+
+
 def pack_piece(piece: Piece) -> Values:
     """Return a piece as one array."""
     sides = sorted(piece.faces)
-    arrays = [piece.euler, pack_sides(sides), *(piece.faces[side] for side in sides)]
+    arrays = [piece.euler, *(piece.faces[side] for side in sides)]
     for graph in piece.graphs:
         arrays += [graph.histogram, graph.births, graph.edges, graph.keys]
         arrays += [graph.faces[side] for side in sides]
-    return pack(arrays)
+    return pack(sides, arrays)
 
 
 def unpack_piece(values: Values) -> Piece:
     """Return the piece that was packed into an array."""
-    euler, listed, *arrays = unpack(values)
-    sides = unpack_sides(listed)
+    sides, (euler, *arrays) = unpack(values)
     own, graphs = len(sides), []
     for at in range(own, len(arrays), GRAPH + own):
         histogram, births, edges, keys = arrays[at : at + GRAPH]

@@ -22,10 +22,9 @@ from ecc_core._backends.cpu.betti.gradient import (
     at_home,
     match_stars,
 )
-from ecc_core._backends.cpu.betti.links import ONE, bare
-from ecc_core._backends.cpu.betti.order import entry_order, stable_order
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import entry_order, stable_order
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]

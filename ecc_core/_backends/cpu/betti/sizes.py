@@ -9,14 +9,6 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.basins import find
-from ecc_core._backends.cpu.betti.boxes import (
-    edges_across,
-    joined_faces,
-    pack,
-    pack_sides,
-    unpack,
-    unpack_sides,
-)
 from ecc_core._backends.cpu.betti.growth import (
     EACH,
     GAIN,
@@ -35,8 +27,9 @@ from ecc_core._backends.cpu.betti.growth import (
     with_room,
 )
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
-from ecc_core._backends.cpu.betti.links import bare
+from ecc_core._backends.cpu.betti.pieces import edges_across, joined_faces, pack, unpack
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import bare
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -76,7 +69,7 @@ def join_pieces(
     moved = {side: ends + count * (ends >= 0) for side, ends in high.ends.items()}
     touch = low.ends[axis, 1], low.faces[axis, 1], moved[axis, 0], high.faces[axis, 0]
     wide = kind_of(filtration, complement=False).connectivity > 1
-    edges, entered = edges_across(*touch, wide=wide)
+    edges, entered = edges_across(*touch, wide)
     meetings = np.column_stack([4 * (entered.astype(np.int64) + 1) + MEET, edges])
     faces = joined_faces(low.faces, high.faces, axis)
     ends = joined_faces(low.ends, moved, axis)
@@ -186,14 +179,14 @@ def numbers_of(
 def pack_piece(piece: Growth) -> Values:
     """Return a growth as one array."""
     sides = sorted(piece.faces)
-    head = [piece.found, np.array([piece.nodes]), piece.changes, pack_sides(sides)]
-    return pack([*head, *(part[side] for part in (piece.faces, piece.ends) for side in sides)])
+    head = [piece.found, np.array([piece.nodes]), piece.changes]
+    at_sides = [part[side] for part in (piece.faces, piece.ends) for side in sides]
+    return pack(sides, [*head, *at_sides])
 
 
 def unpack_piece(values: Values) -> Growth:
     """Return the growth that was packed into an array."""
-    found, nodes, changes, listed, *arrays = unpack(values)
-    sides = unpack_sides(listed)
+    sides, (found, nodes, changes, *arrays) = unpack(values)
     faces, ends = (
         dict(zip(sides, part, strict=True)) for part in (arrays[: len(sides)], arrays[len(sides) :])
     )

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
-from ecc_core._backends.cpu.betti.links import ALL, ONE, bare, neighbours
-from ecc_core._backends.cpu.betti.order import entry_order
+from ecc_core._backends.cpu.betti.links import neighbours
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
+from ecc_core._backends.cpu.order import entry_order
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -59,14 +59,6 @@ def torus_pairs(
     parts = [cycles] + [components] * (3 - rest.ndim)
     births, deaths = map(np.concatenate, zip(*parts, strict=True))
     return births, deaths
-
-
-def never_of(image: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """Return which points never enter, in C order: those that are masked or NaN."""
-    never = np.zeros(image.size, np.bool_) if shown is None else ~shown.reshape(-1)
-    if image.dtype.kind == "f":
-        never = never | np.isnan(image).reshape(-1)
-    return never
 
 
 def _joined(

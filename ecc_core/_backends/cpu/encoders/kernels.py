@@ -4,6 +4,7 @@ The keys are in the order in which the kernels let points enter. A loader reads 
 address, so that read-only and writable arrays share one compiled version, and never writes to it.
 A `box` is what is read: (address, strides of slices and rows in elements, extents (slices, rows,
 columns)), and `token` has its dtype. The `place` of its first point in `keys` is (offset, strides).
+A loader returns whether there was a NaN, and whether a key did not fit.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, types
-from numba.core import cgutils
+from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_key
@@ -23,28 +23,13 @@ from ecc_core._backends.cpu.encoders.vector_even import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.llvm import fused_multiply_add, operation, prefetch
+from ecc_core._backends.cpu.llvm import fused_multiply_add, part_of, pointer, prefetch
 
 AHEAD = 4096  # bytes
 CHUNK = 1024  # values whose cells and keys stay in the first-level cache
 GROUP = 64  # values that are searched together if one of them needs it
 SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
-
-
-@operation(types.voidptr)
-def pointer(builder: Any, address: Any) -> Any:
-    """The address of an array's data as a pointer."""
-    return builder.inttoptr(address, cgutils.voidptr_t)
-
-
-@subroutine()
-def part_of(array: Any, at: Any, count: Any) -> Any:
-    """Return some elements as a view of an address, since slices count references.
-
-    They may lie before the first one, where there is memory.
-    """
-    return carray(pointer(array.ctypes.data + at * array.itemsize), count, array.dtype)
 
 
 @kernel(inline="always")
@@ -76,7 +61,7 @@ def key_row(keys: Any, place: Any, z: Any, y: Any, columns: Any) -> Any:
 
 
 @kernel()
-def copy_keys(box: Any, token: Any, keys: Any, place: Any, flip: Any, shift: Any) -> None:
+def copy_keys(box: Any, keys: Any, place: Any, token: Any, flip: Any, shift: Any) -> Any:
     """Stage unsigned values as ``(value ^ flip) + shift``, in the dtype of `keys`."""
     slices, rows, columns = box[2]
     for z in range(slices):
@@ -85,16 +70,17 @@ def copy_keys(box: Any, token: Any, keys: Any, place: Any, flip: Any, shift: Any
             target = key_row(keys, place, z, y, columns)
             for x in range(columns):
                 target[x] = (row[x] ^ flip) + shift
+    return False, False
 
 
 @kernel()
 def order_floats(
-    box: Any, token: Any, keys: Any, place: Any, flip: Any, sign: Any, infinity: Any, never: Any
+    box: Any, keys: Any, place: Any, token: Any, flip: Any, sign: Any, infinity: Any, never: Any
 ) -> Any:
     """Stage floats, read as unsigned integers, as integers in the order of the floats.
 
     `sign` and `infinity` are the bits of -0.0 and of infinity. -0.0 equals 0.0, and NaN
-    gets the key `never`. Returns whether there was one.
+    gets the key `never`.
     """
     bad = False
     slices, rows, columns = box[2]
@@ -108,11 +94,11 @@ def order_floats(
                 key = ~bits if bits > sign else bits | sign
                 bad |= size > infinity
                 target[x] = never if size > infinity else key ^ flip
-    return bad
+    return bad, False
 
 
 @kernel()
-def look_up_keys(box: Any, token: Any, keys: Any, place: Any, table: Any, infinity: Any) -> Any:
+def look_up_keys(box: Any, keys: Any, place: Any, token: Any, table: Any, infinity: Any) -> Any:
     """Stage 8- and 16-bit values by a table that holds the key of every value.
 
     Values whose bits but the sign exceed `infinity` are reported as NaN.
@@ -127,12 +113,12 @@ def look_up_keys(box: Any, token: Any, keys: Any, place: Any, table: Any, infini
                 bad |= (row[x] & SIZE) > infinity
             for x in range(columns):
                 target[x] = table[row[x]]
-    return bad
+    return bad, False
 
 
 @kernel()
 def bin_evenly(
-    box: Any, levels: Any, keys: Any, place: Any, scale: Any, bins: Any, checked: Any, ends: Any
+    box: Any, keys: Any, place: Any, levels: Any, scale: Any, bins: Any, checked: Any, ends: Any
 ) -> Any:
     """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
 
@@ -281,7 +267,7 @@ def _rank_cells(
 
 @kernel()
 def bin_by_cells(
-    box: Any, token: Any, keys: Any, place: Any, grid: Any, order: Any, table: Any, ends: Any
+    box: Any, keys: Any, place: Any, token: Any, grid: Any, order: Any, table: Any, ends: Any
 ) -> Any:
     """Stage values as `base` plus the number of bounds that their ordered keys have reached.
 

@@ -17,6 +17,8 @@ from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys
 from ecc_core._request.levels import Levels
 
 Array = NDArray[Any]
+Loader = tuple[Callable[..., tuple[bool, bool]], tuple[Any, ...]]
+"""A kernel of ``encoders/kernels.py``, and its arguments behind the box, the keys and the place."""
 
 MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with them
 PLACE_BITS = 30  # of a checked place, before and behind the point
@@ -41,9 +43,7 @@ class EvenScale(NamedTuple):
     checked: bool
 
 
-def even_loader(
-    levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int
-) -> Callable[..., Any]:
+def even_loader(levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int) -> Loader:
     """Return a loader for evenly spaced levels.
 
     Ranks from `least` on become keys up to `top`.
@@ -63,11 +63,7 @@ def even_loader(
     checked = scale.checked
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
-
-    def load(box: Any, *target: Any) -> Any:
-        return kernels.bin_evenly(box, order, *target, numbers, bins, checked, ends)
-
-    return load
+    return kernels.bin_evenly, (order, numbers, bins, checked, ends)
 
 
 def _line(order: Array) -> tuple[float, float] | None:
@@ -150,7 +146,7 @@ def entry_keys(levels: Levels) -> Array:
     return ordered_keys(values)
 
 
-def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[..., Any]:
+def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Loader:
     """Return a loader that finds the ranks of 32- and 64-bit values by cells.
 
     Ranks from `least` on become keys up to `top`.
@@ -183,11 +179,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     keys = (*bits_to_invert(values.dtype), flip, stored, turn, limit)
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
-
-    def load(box: Any, *target: Any) -> Any:
-        return kernels.bin_by_cells(box, token, *target, grid, keys, table, ends)
-
-    return load
+    return kernels.bin_by_cells, (token, grid, keys, table, ends)
 
 
 def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int) -> Any:

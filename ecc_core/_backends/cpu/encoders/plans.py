@@ -6,7 +6,6 @@ of the V-construction is the rank, that of the T-construction ``top - rank``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._backends.cpu.encoders.loaders import (
     EvenScale,
+    Loader,
     cell_loader,
     entry_keys,
     even_loader,
@@ -25,7 +25,6 @@ from ecc_core._backends.cpu.encoders.order import bits_to_invert, ordered_keys, 
 from ecc_core._request.levels import Levels, round_to_levels
 
 Array = NDArray[Any]
-Loader = Callable[..., Any]
 
 KEPT_BYTES = 1 << 20  # of thresholds, up to which plans are kept
 HASHED_BYTES = 1 << 12
@@ -35,8 +34,7 @@ DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pa
 class Plan(NamedTuple):
     """One way to stage an image as keys."""
 
-    load: Loader
-    """``load(box, keys, place) -> (has NaN, key did not fit)``, see the kernels."""
+    loader: Loader
     key_dtype: np.dtype[Any]
     top: int
     """Largest key; the histogram has ``top + 1`` bins."""
@@ -50,6 +48,11 @@ class Plan(NamedTuple):
     bound: int | None = None
     """If there is one level, and histograms of two bins will do: the largest key of those on one
     side of it."""
+
+    def load(self, box: Any, keys: Array, place: Any) -> tuple[bool, bool]:
+        """Stage a box. Return whether there was a NaN, and whether a key did not fit."""
+        kernel, settings = self.loader
+        return kernel(box, keys, place, *settings)
 
 
 def curve_plans(
@@ -138,13 +141,8 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     reached = np.append(0, top + 1 - ordinals[::-1] if levels.superlevel else ordinals + 1)
     descending = levels.superlevel != cubes
     flip = bits_to_invert(dtype)[0] ^ kind.type(top if descending else 0)
-    token, zero = np.empty(0, kind), kind.type(0)
-
-    def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(box, token, *target, flip, zero)
-        return False, False
-
-    return Plan(load, kind, top, reached[levels.entered], _never(cubes, top))
+    loader = kernels.copy_keys, (np.empty(0, kind), flip, kind.type(0))
+    return Plan(loader, kind, top, reached[levels.entered], _never(cubes, top))
 
 
 @lru_cache(maxsize=8)
@@ -165,26 +163,23 @@ def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     before = 0 if levels.superlevel else -1
     keys = np.repeat(keys, np.diff(at, prepend=before, append=places.size + before))[places]
     kind = unsigned(dtype)
-    token, infinity = np.empty(0, kind), kind.type(np.iinfo(kind).max)
+    infinity = kind.type(np.iinfo(kind).max)
     if dtype.kind == "f":
         infinity = np.float16(np.inf).view(np.uint16)
         for first in (0, 0x8000):
             keys[first + int(infinity) + 1 : first + 0x8000] = _never(cubes, top)
-
-    def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        return kernels.look_up_keys(box, token, *target, keys, infinity), False
-
-    return Plan(load, keys.dtype, top, levels.entered, _never(cubes, top))
+    loader = kernels.look_up_keys, (np.empty(0, kind), keys, infinity)
+    return Plan(loader, keys.dtype, top, levels.entered, _never(cubes, top))
 
 
 def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, least: int = 0) -> Plan:
     """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
-        load = even_loader(levels, cubes, scale, top, least)
+        loader = even_loader(levels, cubes, scale, top, least)
     else:
-        load = cell_loader(levels, cubes, top, least)
+        loader = cell_loader(levels, cubes, top, least)
     entered = np.maximum(levels.entered - least, 0)
-    return Plan(load, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
+    return Plan(loader, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
@@ -198,19 +193,11 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
     flip = kind.type(full if descending else 0)
     if dtype.kind == "f":
         # NaN must never enter, whichever end of the order that is.
-        words = flip, sign, np.array(np.inf, dtype).view(kind)[()], kind.type(_never(cubes, full))
-
-        def load_floats(box: Any, *target: Any) -> tuple[bool, bool]:
-            return kernels.order_floats(box, token, *target, *words), False
-
-        return Plan(load_floats, kind, full, nothing, _never(cubes, full))
+        infinity, never = np.array(np.inf, dtype).view(kind)[()], _never(cubes, full)
+        settings = token, flip, sign, infinity, kind.type(never)
+        return Plan((kernels.order_floats, settings), kind, full, nothing, never)
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else kind
     shift = wide.type(1 if masked and cubes else 0)
-    flip ^= sign
-
-    def load(box: Any, *target: Any) -> tuple[bool, bool]:
-        kernels.copy_keys(box, token, *target, flip, shift)
-        return False, False
-
     top = int(np.iinfo(wide).max)
-    return Plan(load, wide, top, nothing, _never(cubes, top))
+    loader = kernels.copy_keys, (token, flip ^ sign, shift)
+    return Plan(loader, wide, top, nothing, _never(cubes, top))

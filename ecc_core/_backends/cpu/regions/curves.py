@@ -19,11 +19,19 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.llvm import at_least, count_trailing_zeros, equal, small_keys
+from ecc_core._backends.cpu.llvm import (
+    ALL,
+    NONE,
+    ONE,
+    at_least,
+    count_trailing_zeros,
+    equal,
+    small_keys,
+)
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import FRONT, cut, lay_out
-from ecc_core._backends.cpu.scans.kernels import ALL, EVENT_FLUSH, EVENT_ROOM, NONE, ONE
+from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH, EVENT_ROOM
 from ecc_core._backends.cpu.scans.planes import (
     HAS_COMPRESS,
     append_coefficients,

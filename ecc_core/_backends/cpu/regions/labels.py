@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
 from ecc_core._backends.cpu.llvm import (
-    WORD_LANES,
+    ALL,
+    LANES,
+    ONE,
     count_bits,
     count_trailing_zeros,
     equal,
@@ -28,8 +30,6 @@ Array = NDArray[Any]
 
 LEAST_SLOTS = 1 << 10
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-ONE = np.uint64(1)
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 FEW_CHANGES = 12  # among 64 labels, up to which runs are filled rather than points
 
 
@@ -70,8 +70,8 @@ def _number(box: Any, token: Any, out: Any, place: Any, limit: Any, table: Any, 
             while stop < columns:
                 x, stop = stop, stop + 1
                 changes, fill = ONE, False
-                if x > 0 and columns > WORD_LANES:  # the last words of a row overlap
-                    x, stop = min(x, columns - WORD_LANES), min(x + WORD_LANES, columns)
+                if x > 0 and columns > LANES:  # the last words of a row overlap
+                    x, stop = min(x, columns - LANES), min(x + LANES, columns)
                     changes = ~equal(row, x, x - 1)
                     before, number = np.uint64(row[x - 1]), np.uint32(target[x - 1])
                     fill_vector(target, x, number)
@@ -94,7 +94,7 @@ def _number(box: Any, token: Any, out: Any, place: Any, limit: Any, table: Any, 
                                 count += 1
                                 keys[slot], numbers[slot] = label, count
                             number = numbers[slot]
-                    if fill and here + WORD_LANES <= columns:  # beyond `stop` more is written later
+                    if fill and here + LANES <= columns:  # beyond `stop` more is written later
                         fill_vector(target, here, number)
                     elif fill:
                         for i in range(here, np.uint64(stop)):

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import hide_points, part_of
+from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._request.filtration import Filtration
@@ -167,16 +168,6 @@ def fill_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any, key: Any
         keys[(slices + 1) * slice_stride : (slices + 2) * slice_stride] = key
 
 
-@kernel()
-def wrap_rows(keys: Any, geometry: Any, halo: Any) -> None:
-    """Write the first key of each row behind its last one."""
-    slices, rows, columns, lead, pitch, slice_stride = geometry
-    for z in range(1 - halo, slices + 1 + halo):
-        for y in range(rows + 2):
-            start = z * slice_stride + y * pitch + 64 * lead
-            keys[start + columns] = keys[start]
-
-
 @lru_cache(maxsize=64)
 def wrapped_boxes(
     block: Block, layout: Layout, shape: tuple[int, int, int], ndim: int
@@ -271,7 +262,8 @@ class Scanner:
                 found = load_box(plan, source, mask, other, keys, place, steps)
                 nan, unfit = nan or found[0], unfit or found[1]
             if layout.low[2] and layout.high[2]:
-                wrap_rows(keys, layout.geometry, halo)
+                lines = keys[: layout.size].reshape(-1, steps[1])
+                lines[:, layout.geometry[2]] = lines[:, 0]
         if nan and self.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return Staged(block, layout, keys, spare, unfit)

@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.encoders.kernels import part_of
 from ecc_core._backends.cpu.llvm import (
-    WORD_LANES,
+    ALL,
+    LANES,
+    NONE,
+    ONE,
     copy_within,
     count_bits,
     count_trailing_zeros,
+    part_of,
     small_keys,
 )
 from ecc_core._backends.cpu.scans.planes import (
@@ -37,9 +40,6 @@ from ecc_core._backends.cpu.scans.planes import (
     write_planes,
 )
 
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-ONE = np.uint64(1)
-NONE = np.uint64(0)
 LAST = np.uint64(63)
 ROWS = 8
 NONZERO = 4 * ROWS
@@ -272,8 +272,8 @@ scan_2d, scan_3d = _scan(volume=False), _scan(volume=True)
 @kernel()
 def mark(keys: Any, bound: Any, bits: Any) -> None:
     """Set a bit for each key that is at most `bound`; clear the others."""
-    for word in range(keys.size // WORD_LANES):
-        bits[word] = small_keys(keys, WORD_LANES * word, bound)
+    for word in range(keys.size // LANES):
+        bits[word] = small_keys(keys, LANES * word, bound)
 
 
 @kernel()

@@ -18,7 +18,7 @@ from numba import config, types
 from numba.core import cgutils
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.llvm import WORD_LANES as LANES
+from ecc_core._backends.cpu.llvm import LANES
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7

@@ -14,7 +14,8 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import Array, Scanner, cut
-from ecc_core._backends.cpu.sources import Block, Source, memory_order
+from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
+from ecc_core._request.filtration import Direction
 
 Values = NDArray[np.int64]
 
@@ -25,9 +26,14 @@ NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
 def parts_of(
-    image: Array, mask: Array | None, order: list[int], flips: Sequence[slice], key_size: int
-) -> Iterator[tuple[slice, Array, Source | None]]:
-    """Views of (slices, rows, columns) to compute at once, their place in the batch, and masks.
+    image: Array,
+    mask: Array | None,
+    order: list[int],
+    flips: Sequence[slice],
+    key_size: int,
+    direction: Direction | None = None,
+) -> Iterator[tuple[slice, Source, Source | None]]:
+    """Images of (slices, rows, columns) to compute at once, their place in the batch, and masks.
 
     Axes are taken in an `order` with `flips`, those of :func:`spatial_order`. Images of one or two
     axes come as one stack if blocks hold whole ones, or if the images are interleaved in memory.
@@ -41,15 +47,15 @@ def parts_of(
 
     view = lay(image)
     shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
-    if spatial == 3:
-        for i in range(count):
-            yield slice(i, i + 1), view[i], None if shown is None else Source(shown[i], "mask")
-        return
-    whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
-    step = count if whole or Source(view).interleaved else 1
+    step = 1
+    if spatial < 3:
+        whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
+        step = count if whole or Source(view).interleaved else 1
     for i in range(0, count, step):
-        part = slice(i, i + step)
-        yield part, view[part], None if shown is None else Source(shown[part], "mask")
+        part: Any = i if spatial == 3 else slice(i, i + step)
+        own = view[part]
+        source = DirectionalSource(own, direction) if direction else Source(own)
+        yield slice(i, i + step), source, None if shown is None else Source(shown[part], "mask")
 
 
 def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
@@ -112,7 +118,7 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
     def work(queue: Iterator[Block]) -> None:
         # Blocks that may still not fit each plan before it is given up
         trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
-        histograms: list[Values | None] = [None] * len(plans)
+        histograms: dict[int, Values] = {}  # by plan
         for block in queue:
             own = out if alone else out[block.start[0] : block.stop[0]]
             for number, plan in enumerate(plans):  # the first one that all keys fit
@@ -122,24 +128,21 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
                 if not staged.unfit:
                     break
                 trials[number] -= 1
-            histogram = histograms[number]
-            if histogram is None:
-                histogram = np.zeros((*own.shape[:-1], plan.top + 1), np.int64)
-                histograms[number] = histogram
-            scanner.add(plan, staged, histogram)
+            if number not in histograms:
+                histograms[number] = np.zeros((*own.shape[:-1], plan.top + 1), np.int64)
+            scanner.add(plan, staged, histograms[number])
             if not alone:
                 add(histograms, own)
-                histograms = [None] * len(plans)
+                histograms = {}
         if alone:
             add(histograms, out)
 
-    def add(histograms: list[Values | None], curves: Values) -> None:
-        rows = curves.reshape(-1, curves.shape[-1])
+    def add(histograms: dict[int, Values], curves: Values) -> None:
+        rows, order = curves.reshape(-1, curves.shape[-1]), (scanner.descending, scanner.sign)
         with lock:  # a block may hold parts of its images
-            for plan, histogram in zip(plans, histograms, strict=True):
-                if histogram is not None:
-                    bins = histogram.reshape(len(rows), -1)
-                    cumulate(bins, None, scanner.descending, scanner.sign, plan.entered, rows)
+            for number, histogram in histograms.items():
+                bins = histogram.reshape(len(rows), -1)
+                cumulate(bins, None, *order, plans[number].entered, rows)
 
     if len(blocks) == 1:
         work(iter(blocks))

@@ -199,12 +199,15 @@ class Sums(NamedTuple):
             given = self.values, self.weights, self.levels, self.sharpness
             buffer = np.empty(soft_points.BUFFER, np.float64 if double else self.values.dtype)
             for part in queue:
-                soft_points.add(given, part, order, buffer, sums[part[2] // PART], upstream, out)
+                soft_points.add_sums(
+                    given, part, order, buffer, sums[part[2] // PART], upstream, out
+                )
 
         enough = self.values.size * self.levels.size // FEW_TERMS
         share(parts, each, thread_count(self.workers, enough))
         if pieces > 1 and results is not None:
-            np.sum(sums, axis=0, out=results)
+            for part in sums:
+                results += part
 
 
 @subroutine(error_model="numpy")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import count_trailing_zeros, small_keys
+from ecc_core._backends.cpu.llvm import ALL, NONE, ONE, count_trailing_zeros, small_keys
 from ecc_core._backends.cpu.pool import ranges, share
 from ecc_core._backends.cpu.sources import copy_box
 from ecc_core._backends.cpu.transforms.heights import (
@@ -40,8 +40,7 @@ from ecc_core._request.transform import MOST_WEIGHT
 
 __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "weighted_transform"]
 
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-NONE, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(63)
+TOP = np.uint64(63)
 TILE = 512  # words at a time: their planes stay in the first-level cache
 FLUSH = 4096  # points to collect before they are projected on the directions
 ROOM = FLUSH + 64

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import NONE, ONE, count_trailing_zeros
 from ecc_core._backends.cpu.pool import share
 from ecc_core._backends.cpu.transforms.heights import (
     BLOCK,
@@ -32,7 +32,6 @@ from ecc_core._backends.cpu.transforms.heights import (
 from ecc_core._orthants import ORTHANTS, Axes, coefficient_table, sort_directions
 from ecc_core._request.filtration import uses_cubes
 
-NONE, ONE = np.uint64(0), np.uint64(1)
 CORNERS = 2**18  # room for the corners of a few rows of a label image
 CHUNK = 64  # regions that a thread takes at a time
 

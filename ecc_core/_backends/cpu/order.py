@@ -1,0 +1,112 @@
+"""The order in which points enter, and sorting by digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.order import ordered_keys
+from ecc_core._backends.cpu.sources import scratch
+
+Array = NDArray[Any]
+
+DIGIT = 11  # bits, by which words are sorted at once
+KEY_BITS, PLACE_BITS = 32, 32  # of a word
+
+
+def entry_values(image: Array, superlevel: bool) -> Array:
+    """Return values that grow in the order in which points enter."""
+    native = image.astype(image.dtype.newbyteorder("="), copy=False)
+    if not superlevel:
+        return native
+    return -native if native.dtype.kind == "f" else ~native
+
+
+def entry_order(image: Array, never: Array, superlevel: bool) -> Array:
+    """Return the points, in C order, in the order in which they enter; those that never do last."""
+    order = stable_order(entry_values(image.reshape(-1), superlevel))
+    if not never.any():
+        return order
+    last = never[order]
+    return np.concatenate([order[~last], order[last]])
+
+
+def stable_order(values: Array) -> Array:
+    """Return the order of native values; equal ones keep theirs, and NaN come last."""
+    if values.dtype.kind == "f":
+        values = values + values.dtype.type(0)  # no -0.0
+        values[np.isnan(values)] = np.nan  # without a sign
+    return sort_keys(ordered_keys(values))
+
+
+def distinct(values: Array) -> tuple[Array, Array]:
+    """Return the distinct native values, increasing, and the number of each value among them.
+
+    As ``numpy.unique``, which is slower, and in NumPy 2.4 wrong for float16 on some processors.
+    """
+    order = stable_order(values)
+    ordered = values[order]
+    first = np.ones(order.size, np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    numbers = np.empty(order.size, np.uint32)
+    numbers[order] = np.cumsum(first) - 1
+    return ordered[first], numbers
+
+
+def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
+    """Return values of the same order for which there is a wider dtype, if points are masked.
+
+    Masked points need a value beyond all others.
+    """
+    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
+        values = distinct(native)[1].reshape(values.shape)
+    return values, shown
+
+
+def sort_keys(keys: Array, bits: int | None = None) -> Array:
+    """Return the order of unsigned integers of so many bits; equal ones keep theirs."""
+    bits, count = bits or 8 * keys.itemsize, keys.size
+    if count > 1 << PLACE_BITS:
+        return np.argsort(keys, kind="stable")
+    order: Any = slice(None)
+    places = np.arange(count, dtype=np.uint32)
+    words, spare = (scratch.take(name, count, np.uint64) for name in ("words", "spare words"))
+    for first in range(0, bits, KEY_BITS):  # keys of 64 bits are sorted by each half
+        words[:] = keys[order]
+        words >>= np.uint64(first)
+        words <<= np.uint64(PLACE_BITS)
+        words |= places
+        last = PLACE_BITS + min(KEY_BITS, bits - first)
+        found, _ = sort_words(words, spare, np.uint64(0), PLACE_BITS, last)
+        order = found.astype(np.uint32) if first == 0 else order[found.astype(np.uint32)]
+    return np.asarray(order)
+
+
+@kernel()
+def sort_words(words: Any, spare: Any, base: Any, first: Any, last: Any) -> Any:
+    """Sort words by bits `first` to `last` of their distance from `base`; equal ones keep theirs.
+
+    Returns the array in which they end up, and the other one. One digit is sorted by after another,
+    the last one first. Keys and what belongs to them in two arrays would take up to 1.8 times as
+    long.
+    """
+    mask, slots = np.uint64((1 << DIGIT) - 1), np.empty(1 << DIGIT, np.int64)
+    for shift in range(np.uint64(first), np.uint64(last), np.uint64(DIGIT)):
+        slots[:] = 0
+        for i in range(words.size):
+            slots[((words[i] - base) >> shift) & mask] += 1
+        if words.size and slots[((words[0] - base) >> shift) & mask] == words.size:
+            continue
+        total = 0
+        for slot in range(slots.size):
+            total, slots[slot] = total + slots[slot], total
+        for i in range(words.size):
+            slot = ((words[i] - base) >> shift) & mask
+            spare[np.uint64(slots[slot])] = words[i]
+            slots[slot] += 1
+        words, spare = spare, words
+    return words, spare
