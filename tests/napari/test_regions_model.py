@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ecc_core as ecc
-from napari_ecc._controller.measuring import merged
+from napari_ecc._controller.measuring import merged, placed
 from napari_ecc._model.regions import (
     Regions,
     feature_columns,
@@ -39,31 +39,30 @@ def test_few_objects(rows):
 
 
 def test_columns_and_rows():
-    labels = np.array([[2, 2, 0], [2, 2, 0], [0, 0, 9]])
-    curves = ecc.region_curves(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
+    image, labels = np.arange(9).reshape(3, 3), np.array([[2, 2, 0], [2, 2, 0], [0, 0, 9]])
+    curves, betti, minkowski = (
+        measure(image, labels, [0.5, 4.0])
+        for measure in (ecc.region_curves, ecc.region_betti_curves, ecc.region_minkowski)
+    )
     transforms = ecc.region_transforms(labels, 12, [-0.5, 1.0], normalize="radius")
     parts = principal_components(curves.values)
-    regions = Regions(curves, {}, transforms, {"curves": parts, "transforms": parts})
+    also = {"betti": betti, "minkowski": minkowski}
+    regions = Regions(curves, also, transforms, {"curves": parts, "transforms": parts})
     columns = feature_columns(regions)
     assert [*columns][:6] == ["ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2", "ecc_t0.5", "ecc_t4"]
-    assert [*columns][6:9] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
-    assert len(columns) == 6 + 24
+    assert [*columns][6:10] == ["b0_t0.5", "b0_t4", "b1_t0.5", "b1_t4"]
+    assert [*columns][10:14] == ["area_t0.5", "area_t4", "perimeter_t0.5", "perimeter_t4"]
+    assert [*columns][14:17] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
+    assert len(columns) == 14 + 24
     assert all(map(is_own_column, columns))
-    betti = ecc.region_betti_curves(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
-    with_betti = feature_columns(regions._replace(also={"betti": betti}))
-    assert [*with_betti][6:10] == ["b0_t0.5", "b0_t4", "b1_t0.5", "b1_t4"]
-    assert_array_equal(with_betti["b0_t4"], betti.values[:, 0, 1])
-    assert all(map(is_own_column, with_betti))
-    minkowski = ecc.region_minkowski(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
-    with_minkowski = feature_columns(regions._replace(also={"minkowski": minkowski}))
-    names = ["area_t0.5", "area_t4", "perimeter_t0.5", "perimeter_t4"]
-    assert [*with_minkowski][6:10] == names
-    assert_array_equal(with_minkowski["perimeter_t4"], minkowski.perimeter[:, 1])
-    assert all(map(is_own_column, with_minkowski))
     assert_array_equal(columns["ecc_t4"], curves.values[:, 1])
+    assert_array_equal(columns["b0_t4"], betti.values[:, 0, 1])
+    assert_array_equal(columns["perimeter_t4"], minkowski.perimeter[:, 1])
     assert_array_equal(columns["ect_d11_h1"], transforms.values[:, 11, 1])
     assert regions.rows([10, 9, 3, 2, 0]) == [1, 0]
     assert regions.rows([3, 10**30]) == []
+    others = "index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc"
+    assert not any(map(is_own_column, others))
 
 
 def test_a_choice_with_ctrl_adds_and_takes_away():
@@ -72,10 +71,6 @@ def test_a_choice_with_ctrl_adds_and_takes_away():
     assert toggled((4, 2), (2, 5)) == (4, 2, 5)
     assert toggled((4, 2, 5), (2, 4)) == (5,)
     assert toggled((4, 2), ()) == (4, 2)
-
-
-def test_own_columns():
-    assert not any(map(is_own_column, ("index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc")))
 
 
 def test_features_are_added_to_those_of_others():
@@ -90,3 +85,13 @@ def test_features_are_added_to_those_of_others():
     assert table.to_dict("list") == {"index": [2, 5], "name": ["a", "b"], "ecc_t2": [3, 4]}
     table = merged(pd.DataFrame(), [2, 5], {"ecc_t2": [3, 4]})
     assert table.to_dict("list") == {"index": [2, 5], "ecc_t2": [3, 4]}
+    assert_array_equal(placed(table)["ecc_t2"], [np.nan, np.nan, 3, np.nan, np.nan, 4])
+
+
+@pytest.mark.parametrize("rows", [[2000, 12_000], [-1, 2], [0.5, 2]])
+def test_rows_that_are_far_apart_or_not_of_labels_stay_where_they_are(rows):
+    features = pd.DataFrame({"index": rows, "note": ["mine", "yours"]})
+    table = placed(merged(features, rows[1:], {"ecc_t2": [3]}))
+    assert_array_equal(table["index"], rows)
+    assert list(table["note"]) == ["mine", "yours"]
+    assert_array_equal(table["ecc_t2"], [np.nan, 3])
