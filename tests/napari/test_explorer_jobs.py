@@ -1,13 +1,10 @@
 """The dock Threshold while it works: growing curves, and what the viewer does meanwhile."""
 
-import math
-
 import dask.array as da
 import numpy as np
 import pandas as pd
 from napari_helpers import TIMEOUT, assert_curve_of, overlays, settle, smooth
 from numpy.testing import assert_array_equal
-from qtpy.QtWidgets import QApplication
 
 import ecc_core as ecc
 
@@ -86,34 +83,6 @@ def test_cancel_and_newest_request(explorer, qtbot, stuck, tmp_path):
     assert_curve_of(panel, viewer.layers["small [1]"].data)
 
 
-def test_layers_come_and_go(explorer, qtbot):
-    """Removing, replacing and renaming the layer; removing an overlay by hand."""
-    first, second = smooth(30, 40), smooth(30, 40, seed=1)
-    viewer, panel = explorer(first, name="first")
-    viewer.layers["first"].data = second
-    settle(qtbot, panel)
-    assert_curve_of(panel, second)
-    viewer.layers["first"].name = "renamed"
-    assert panel.model.image == panel.form["image"].value == "renamed"
-    curve = panel.model.curve
-    assert curve is not None
-
-    viewer.layers.remove(overlays(viewer)[0])
-    qtbot.waitUntil(lambda: not panel.overlays["show_set"].value, timeout=TIMEOUT)
-    viewer.add_image(first, name="other")
-    viewer.layers.remove("renamed")
-    settle(qtbot, panel)
-    assert panel.model.image == "other"
-    assert_curve_of(panel, first)
-    viewer.layers.clear()
-    assert panel.model.image == ""
-    assert panel.model.curve is None
-    assert not overlays(viewer)
-    QApplication.processEvents()
-    assert math.isnan(panel.model.threshold)
-    assert "Open an image" in panel.model.status
-
-
 def test_changes_in_place_are_noticed(explorer, qtbot):
     """After ``refresh``; a slider that moves another layer does not hide it; or by Recompute."""
     image = smooth(30, 40)
@@ -133,14 +102,3 @@ def test_changes_in_place_are_noticed(explorer, qtbot):
     panel.actions["recompute"].native.click()
     settle(qtbot, panel)
     assert_curve_of(panel, layer.data)
-
-
-def test_another_slice_is_no_change_in_place(explorer, qtbot):
-    volume = smooth(6, 30, 40)
-    viewer, panel = explorer(volume)
-    panel.model.scope = "volume"
-    settle(qtbot, panel)
-    curve = panel.model.curve
-    viewer.dims.set_current_step(0, 1)
-    settle(qtbot, panel)
-    assert panel.model.curve is curve

@@ -135,13 +135,3 @@ def test_settings_are_kept_with_the_layer(explorer, qtbot):
     kept = again.model
     assert (kept.superlevel, kept.bins) == (False, 33)
     assert (kept.threshold, kept.min_persistence) == (17, 3)
-
-
-def test_a_typed_threshold_is_used_as_it_is_shown(explorer):
-    _, panel = explorer(ramp(30, 40).astype(np.int32) * 700)
-    assert panel.value.native.decimals() == 0
-    for typed in (1234.4, 1e9, -1e9):
-        panel.value.value = typed
-        assert panel.model.threshold == panel.value.value == panel.plot.threshold
-        assert panel.model.curve.thresholds[0] <= panel.value.value
-        assert panel.value.value <= panel.model.curve.thresholds[-1]
