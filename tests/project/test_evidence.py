@@ -293,15 +293,11 @@ def test_markers_are_judged_by_centres(study):
     assert agreement(lasting_classes.maxima(smooth, 1), volume.centres) < 0.8
 
 
-STUDIES = (
-    *("conductivity", "estimators", "gaussian_field", "lasting_classes", "map_of_tasks"),
-    *("map_thresholds", "masked_fields", "morphology", "objects", "persistent_homology"),
-    *("porous_media", "robustness", "solar_cells", "texture_classification"),
-)
+SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if "\nQUESTION" in path.read_text("utf-8")]
 LEARNING = "classification", "membranes", "recovery", "segmentation"
 
 
-@pytest.mark.parametrize("name", [*STUDIES, *LEARNING])
+@pytest.mark.parametrize("name", [path.stem for path in SCRIPTS])
 def test_committed_results_are_those_of_the_script(study, name):
     """The Markdown holds the script's own text and the tables of the JSON file."""
     if name in LEARNING:
