@@ -96,6 +96,7 @@ def test_thresholds_of_integers_are_integers(explorer, qtbot):
     panel.controller.step(7)
     assert panel.value.value == panel.model.threshold
     low, high = curve.thresholds[[0, -1]]
+    assert (low, high, curve.thresholds.size) == (image.min(), image.max(), 256)
     for typed, used in ((1e9, high), (-1e9, low), (1234.4, 1234), (-13, -13)):
         panel.value.value = typed
         assert panel.value.value == panel.model.threshold == panel.plot.threshold == used
@@ -121,7 +122,7 @@ def test_images_without_a_curve_say_why(explorer, qtbot, messages):
     panel.controller.make_labels()
     assert messages == ["There is no curve yet."]
 
-    viewer.add_image(np.full((20, 30), 7, np.uint8), name="constant")
+    viewer.add_image(np.full((20, 30), 3.5), name="constant")
     panel.form["image"].value = "constant"
     settle(qtbot, panel)
     assert_array_equal(panel.model.curve.values, [1])
