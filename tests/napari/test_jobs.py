@@ -40,7 +40,7 @@ def request(*levels, **changes):
 
 @pytest.mark.parametrize("superlevel", [True, False])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
-@pytest.mark.parametrize("sigma", [(0, 0, 0), (0.5, 1, 1.5)], ids=["", "smoothed"])
+@pytest.mark.parametrize("sigma", [(0, 0, 0), (0.5, 1, 1.5)], ids=["plain", "smoothed"])
 def test_growing_curve(superlevel, mask, sigma):
     """It ends as the curve of the whole volume, and begins with less."""
     lazy = da.from_array(VOLUME, chunks=(7, 8, 13))

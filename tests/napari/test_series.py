@@ -122,6 +122,7 @@ def test_clear_messages(series, qtbot):
     viewer, panel = series(movie(20, 20))
     assert "must have an axis of time" in panel.work.text.text()
     assert panel.form["axis"].choices == ()
+    assert panel.model.table().shape == (0, 128)
     viewer.layers.clear()
     assert "Open an image" in panel.work.text.text()
     viewer.add_image(np.zeros((4, 8, 8, 3), np.uint8), rgb=True)
