@@ -88,13 +88,11 @@ def test_units_are_averaged_and_permuted():
     features = {"name": list(curves), "well": wells, "row": [well[0] for well in wells]}
     found = compare_groups(curves, features=features, by="row", unit="well", n_permutations=99)
     t = np.unique(np.concatenate([curve.thresholds for curve in curves.values()]))
-    values = np.array(
-        [
-            np.insert(curve.values, 0, 0)[np.searchsorted(curve.thresholds, t, "right")]
-            for curve in curves.values()
-        ]
+    heights = pd.DataFrame(
+        np.insert(curve.values, 0, 0)[np.searchsorted(curve.thresholds, t, "right")]
+        for curve in curves.values()
     )
-    means = [values[[well == name for well in wells]].mean(axis=0) for name in sorted(set(wells))]
+    means = heights.groupby(wells).mean().to_numpy()  # by the names of the wells
     expected = permutation_test((t, means[:2]), (t, means[2:]))
     assert found.test.units == (2, 2)
     assert found.test.pvalue == expected.pvalue
@@ -113,10 +111,10 @@ def test_units_are_averaged_and_permuted():
 
 
 def test_curves_that_differ_are_not_compared():
-    curves = {
-        "closed": ecc.euler_curve(noise(0, 1.0), 16),
-        "superlevel": ecc.euler_curve(noise(1, 1.0), 16, boundary="periodic"),
-    }
+    closed, periodic = (
+        ecc.euler_curve(noise(0, 1.0), 16, boundary=b) for b in ("closed", "periodic")
+    )
+    curves = {"closed": closed, "superlevel": periodic}
     for pattern in ("", "closed|super", ".*"):  # one group, two, and one of each
         with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
             compare_groups(curves, pattern)
@@ -231,10 +229,8 @@ def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messa
     panel.sources["objects"].native.click()
     panel.form["by"].value = "class"
     settle(qtbot, panel)
-    assert panel.model.comparison.groups == {
-        "none": ["cells 1", "cells 4"],
-        "A": ["cells 2", "cells 3"],
-    }
+    expected = {"none": ["cells 1", "cells 4"], "A": ["cells 2", "cells 3"]}
+    assert panel.model.comparison.groups == expected
     expected = ecc.region_curves(movie[0], labels.data, 32, superlevel=True)
     assert_array_equal(panel.model.curves["cells 3"].values, expected.select(3).values)
     names = run_copied(viewer, panel)

@@ -1,6 +1,7 @@
 """The regions panel in a real window: measuring objects and selecting them, from all sides."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from napari_helpers import TIMEOUT, canvas_of, on_canvas, run_copied, save_all, settle
 from numpy.testing import assert_array_equal
@@ -46,8 +47,6 @@ def measure(qtbot, panel):
 
 
 def test_measured_objects_become_features(regions, qtbot, tmp_path, messages):
-    import pandas as pd
-
     image, labels = objects()
     viewer, panel, layer = regions(image, labels, scale=(2, 1))
     found = panel.model.regions
@@ -300,14 +299,13 @@ def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
 def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     """A column of the features, that is shown, kept by further measurements, and undone."""
     _, panel, layer = regions(*objects(), show=True)
-    scatter = panel.scatter
-    places = scatter.positions()
+    places = panel.scatter.positions()
     left, right = places[:, 0].argmin(), places[:, 0].argmax()
     labels = panel.model.regions.labels
     push(panel, "Put in class")
     assert "Choose objects" in panel.work.text.text()
 
-    drag_mouse(scatter, *square(*places[left]))
+    drag_mouse(panel.scatter, *square(*places[left]))
     push(panel, "Put in class")
     panel.object["class_name"].value = "B"
     panel.model.selected = (int(labels[right]), 10)

@@ -17,12 +17,8 @@ DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
-    done = subprocess.run(
-        [sys.executable, DEMO, "--out", folder / "out", "--page", folder / "page.png"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, DEMO, "--out", folder / "out", "--page", folder / "page.png"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr  # matplotlib may say there that it looks for fonts
     assert "All done" in done.stdout
     assert "coins: 24 objects" in done.stdout

@@ -52,12 +52,8 @@ class TestFacts:
         curve |= {**known, "boundary": "closed", "direction_scale": 1.0, "density": False}
         surface = {**known, "units_first": None, "units_second": None, "superlevel": (True, False)}
         assert RESULTS["curve"].facts == {**curve, "superlevel": True}
-        assert RESULTS["directional"].facts == {
-            **curve,
-            "direction": (0.0, 1.0),
-            "direction_scale": 0.5,
-            "spacing": (1.0, 1.0),
-        }
+        directed = {"direction": (0.0, 1.0), "direction_scale": 0.5, "spacing": (1.0, 1.0)}
+        assert RESULTS["directional"].facts == {**curve, **directed}
         assert RESULTS["batch"].facts == {**curve, "connectivity": 1}
         assert RESULTS["tiles"].facts == tiles
         assert RESULTS["regions"].facts == {**tiles, "boundary": "closed"}
