@@ -11,12 +11,6 @@ import ecc_core as ecc
 from napari_ecc import _workers
 
 
-def drag(drag_mouse, panel, to):
-    plot = panel.plot
-    y, start, end = plot.height() // 2, plot.position_of(plot.threshold), plot.position_of(to)
-    drag_mouse(plot, *((start + (end - start) * share, y) for share in (0, 0.3, 0.6, 1.0)))
-
-
 def test_two_dimensional_image(explorer, qtbot):
     """Curve, threshold, readout and overlay of an image, and all options of the curve."""
     image = smooth(60, 80)
@@ -100,9 +94,10 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     viewer, panel = explorer(image, show=True)
     (overlay,) = overlays(viewer)
     curve = panel.model.curve
-    seen = []
+    plot, seen = panel.plot, []
     panel.model.events.threshold.connect(seen.append)
-    drag(drag_mouse, panel, 180.0)
+    x = np.linspace(plot.position_of(plot.threshold), plot.position_of(180.0), 4)
+    drag_mouse(plot, *((at, plot.height() // 2) for at in x))
     assert len(seen) >= 3
     assert abs(panel.model.threshold - 180) <= 1
     threshold = panel.model.threshold

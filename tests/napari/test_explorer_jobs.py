@@ -9,23 +9,6 @@ from numpy.testing import assert_array_equal
 import ecc_core as ecc
 
 
-def assert_marked_as_incomplete(panel, folder):
-    """A cancelled curve is dashed, named in words, and saved with its mark."""
-    curve = panel.model.curve
-    assert curve.stage == "stopped"
-    words = f"cancelled: partial, {curve.done} of {curve.total} blocks"
-    assert curve.done < curve.total
-    assert curve.in_words() == words
-    assert panel.plot.lines[0].dashed
-    assert panel.plot.state == words
-    assert "<b" not in panel.readout.text()
-    panel.save(str(folder / "cancelled.csv"))
-    table = pd.read_csv(folder / "cancelled.csv", comment="#")
-    assert not table["complete"].any()
-    panel.save(str(folder / "cancelled.svg"))
-    assert words in (folder / "cancelled.svg").read_text()
-
-
 def test_dask_grows_block_by_block(explorer, qtbot):
     """The curve of a lazy volume appears in parts, each block is read when it is its turn."""
     volume = smooth(32, 48, 48)
@@ -64,7 +47,10 @@ def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
 
 
 def test_cancel_and_newest_request(explorer, qtbot, stuck, tmp_path):
-    """Cancel ends the work; of many requests the last one is answered."""
+    """Cancel ends the work; of many requests the last one is answered.
+
+    A cancelled curve is dashed, named in words, and saved with its mark.
+    """
     slow, _, go = stuck(smooth(40, 64, 64), (2, 64, 64), first=8)
     viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
     viewer.add_image(slow, name="slow", contrast_limits=(0, 255), visible=False)
@@ -75,7 +61,17 @@ def test_cancel_and_newest_request(explorer, qtbot, stuck, tmp_path):
     panel.work.cancel.native.click()
     go.set()
     settle(qtbot, panel)
-    assert_marked_as_incomplete(panel, tmp_path)
+    curve = panel.model.curve
+    assert curve.stage == "stopped"
+    assert curve.done < curve.total
+    words = f"cancelled: partial, {curve.done} of {curve.total} blocks"
+    assert panel.plot.state == curve.in_words() == words
+    assert panel.plot.lines[0].dashed
+    assert "<b" not in panel.readout.text()
+    panel.save(str(tmp_path / "cancelled.csv"))
+    assert not pd.read_csv(tmp_path / "cancelled.csv", comment="#")["complete"].any()
+    panel.save(str(tmp_path / "cancelled.svg"))
+    assert words in (tmp_path / "cancelled.svg").read_text()
     panel.controller.request()
     for name in ("small", "slow", "small [1]"):
         panel.form["image"].value = name

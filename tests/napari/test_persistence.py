@@ -20,13 +20,6 @@ from napari_ecc._controller.fields import Field, find_classes, find_objects
 from napari_ecc._model.explorer import Tree
 from napari_ecc._workers import result
 
-SHAPES = {2: (23, 31), 3: (9, 11, 10)}
-
-
-def images():
-    for ndim, dtype in itertools.product((2, 3), (np.uint8, np.int16, np.float32, np.float64)):
-        yield smooth(*SHAPES[ndim], dtype=dtype, seed=ndim)
-
 
 def lasting(image, *, superlevel, connectivity, least):
     """Dimension, birth and death of the classes that GUDHI finds, in the image's values."""
@@ -43,7 +36,9 @@ def lasting(image, *, superlevel, connectivity, least):
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
-    for image in images():
+    dtypes = np.uint8, np.int16, np.float32, np.float64
+    for shape, dtype in itertools.product(((23, 31), (9, 11, 10)), dtypes):
+        image = smooth(*shape, dtype=dtype, seed=len(shape))
         sets = {"superlevel": superlevel, "connectivity": None if full else 1}
         levels = np.unique(image)[::7].astype(np.float64)
         classes = result(find_classes(Field(image, None), levels, **sets))
