@@ -167,18 +167,13 @@ def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages,
 
 
 @pytest.mark.parametrize("dock", DOCKS)
-def test_plots_follow_the_theme(open_panel, dock):
+def test_plots_follow_the_theme_and_help_is_a_section_of_the_guide(open_panel, dock):
     viewer, panel = open_panel(dock, smooth(20, 20))
     for theme in ("light", "dark"):
         viewer.theme = theme
         expected = QColor(colours_of(theme).background).getRgb()[:3]
         for plot in panel.findChildren(Plot):
             assert_array_equal(pixels_of(plot)[2, 2], expected)
-
-
-@pytest.mark.parametrize("dock", DOCKS)
-def test_help_is_a_section_of_the_guide(open_panel, dock):
-    _, panel = open_panel(dock)
     panel.heading.linkActivated.emit("guide")
     (shown,) = panel.findChildren(QTextBrowser)
     text = shown.toPlainText()
