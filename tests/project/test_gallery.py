@@ -13,30 +13,27 @@ EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
 
 
 @pytest.fixture
-def run(monkeypatch):
-    """Run an example without a display and without the network; its names, and what it drew."""
+def offline(monkeypatch):
+    """Neither a display nor the network."""
 
     def refuse(*arguments):
         raise AssertionError("an example asked for the network")
-
-    def run_file(name):
-        names = runpy.run_path(str(FOLDER / name))
-        return names, [plt.figure(number) for number in plt.get_fignums()]
 
     backend = plt.get_backend()
     plt.switch_backend("agg")
     monkeypatch.setattr(plt, "show", lambda: None)
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    yield run_file
+    yield
     plt.close("all")
     plt.switch_backend(backend)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path, run):
+def test_example(path, offline):
     if path.stem == "plot_soft_curve":
         pytest.importorskip("torch", reason="soft curves are tensors")
-    names, figures = run(path.name)
+    names = runpy.run_path(str(path))
+    figures = [plt.figure(number) for number in plt.get_fignums()]
     assert figures
     for figure in figures:
         figure.canvas.draw()
