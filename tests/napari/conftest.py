@@ -150,6 +150,26 @@ def stuck():
 
 
 @pytest.fixture
+def gate(monkeypatch):
+    """Let the jobs of a module wait before they read anything: ``(began, go)``."""
+    from napari_helpers import TIMEOUT
+
+    began, go = threading.Event(), threading.Event()
+
+    def prepared(*_):
+        began.set()
+        assert go.wait(TIMEOUT / 1000)
+        return ()
+
+    def close(module):
+        monkeypatch.setattr(f"napari_ecc._controller.{module}.prepared", prepared)
+        return began, go
+
+    yield close
+    go.set()
+
+
+@pytest.fixture
 def move_mouse(qapp):
     """Move the mouse over a widget to (x, y), or press or release a button there.
 

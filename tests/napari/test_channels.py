@@ -31,12 +31,11 @@ def levels_of(image):
     return np.round(levels) if image.dtype.kind in "iu" else levels
 
 
-def assert_surface_of(panel, first, second, **options):
-    surface = panel.model.surface
-    found = {"superlevel": True, **options}
-    expected = ecc.euler_surface(first, second, levels_of(first), levels_of(second), **found)
-    assert_array_equal(surface.values, expected.values)
-    assert_array_equal(surface.thresholds_second, expected.thresholds_second)
+def assert_surface_of(panel, first, second, superlevel=True, **options):
+    levels = levels_of(first), levels_of(second)
+    expected = ecc.euler_surface(first, second, *levels, superlevel=superlevel, **options)
+    assert_array_equal(panel.model.surface.values, expected.values)
+    assert_array_equal(panel.model.surface.thresholds_second, expected.thresholds_second)
 
 
 def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, tmp_path, messages):
@@ -54,8 +53,9 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, tmp_path, mes
     (shown,) = overlays(viewer)
     assert_array_equal(shown.data > 0, both)
     assert_array_equal(shown.scale, (2, 1))
-    assert panel.model.value() == ecc.euler_number(both)
-    assert f"χ = {ecc.euler_number(both)}" in panel.readout.text().replace("\N{MINUS SIGN}", "-")
+    number = ecc.euler_number(both)
+    assert panel.model.value() == number
+    assert f"χ = {number}" in panel.readout.text().replace("\N{MINUS SIGN}", "-")
 
     panel.form["superlevel_second"].value = "Dark ≤ t"
     panel.settings["connectivity"].value = "Sides only"

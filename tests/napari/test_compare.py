@@ -15,7 +15,7 @@ from tifffile import imwrite
 import ecc_core as ecc
 from ecc_core.features import permutation_test
 from napari_ecc import actions
-from napari_ecc._model.compare import compare_groups, groups_of
+from napari_ecc._model.compare import compare_groups
 from napari_ecc._qt.canvas import symlog
 
 
@@ -33,14 +33,6 @@ def click_on_the_curve(panel, name, qtbot):
     k = int(np.min(apart, axis=0).argmax())
     x, y = panel.plot.pixels(places[k], heights[name][k])
     qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(int(x), int(y)))
-
-
-def test_groups():
-    names = ["a 1", "b 1", "a 2"]
-    assert groups_of(names, "") == {"all": names}
-    assert groups_of(names, "a|b") == {"a": ["a 1", "a 2"], "b": ["b 1"]}
-    assert groups_of(names, r"(\d)$") == {"1": ["a 1", "b 1"], "2": ["a 2"]}
-    assert groups_of(names, "b") == {"other": ["a 1", "a 2"], "b": ["b 1"]}
 
 
 def test_groups_by_a_column():
@@ -69,7 +61,7 @@ def test_groups_are_compared_by_their_means():
             [(f"{kind} {k}", s) for kind, s in (("fine", 1.0), ("coarse", 3.0)) for k in range(5)]
         )
     }
-    found = compare_groups(curves, "fine|coarse", n_permutations=499)
+    found = compare_groups(curves, r"(fine|coarse) \d", n_permutations=499)
     fine = [curve for name, curve in curves.items() if "fine" in name]
     coarse = [curve for name, curve in curves.items() if "coarse" in name]
     expected = permutation_test(fine, coarse, n_permutations=499, rng=0)
@@ -96,24 +88,19 @@ def test_units_are_averaged_and_permuted():
     features = {"name": list(curves), "well": wells, "row": [well[0] for well in wells]}
     found = compare_groups(curves, features=features, by="row", unit="well", n_permutations=99)
     t = np.unique(np.concatenate([curve.thresholds for curve in curves.values()]))
-    values = np.array(
-        [
-            [
-                curve.values[curve.thresholds <= at][-1] if at >= curve.thresholds[0] else 0
-                for at in t
-            ]
-            for curve in curves.values()
-        ]
+    heights = pd.DataFrame(
+        np.insert(curve.values, 0, 0)[np.searchsorted(curve.thresholds, t, "right")]
+        for curve in curves.values()
     )
-    means = [values[[well == name for well in wells]].mean(axis=0) for name in sorted(set(wells))]
+    means = heights.groupby(wells).mean().to_numpy()  # by the names of the wells
     expected = permutation_test((t, means[:2]), (t, means[2:]))
     assert found.test.units == (2, 2)
     assert found.test.pvalue == expected.pvalue
     assert found.test.statistic == pytest.approx(expected.statistic)
     assert_allclose(found.difference[1], np.mean(means[:2], axis=0) - np.mean(means[2:], axis=0))
     own = found.bands["A"]
-    at = np.searchsorted(t, own.thresholds)
-    assert_allclose(own.mean, np.mean(means[:2], axis=0)[at])
+    expected = np.mean(means[:2], axis=0)[np.searchsorted(t, own.thresholds)]
+    assert_allclose(own.mean, expected)
     assert "A (well = 2) and B (well = 2)" in found.in_words()
     assert "independent" not in found.in_words()
     single = compare_groups(curves, features=features, by="well", unit="well")
@@ -124,10 +111,10 @@ def test_units_are_averaged_and_permuted():
 
 
 def test_curves_that_differ_are_not_compared():
-    curves = {
-        "closed": ecc.euler_curve(noise(0, 1.0), 16),
-        "superlevel": ecc.euler_curve(noise(1, 1.0), 16, boundary="periodic"),
-    }
+    closed, periodic = (
+        ecc.euler_curve(noise(0, 1.0), 16, boundary=b) for b in ("closed", "periodic")
+    )
+    curves = {"closed": closed, "superlevel": periodic}
     for pattern in ("", "closed|super", ".*"):  # one group, two, and one of each
         with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
             compare_groups(curves, pattern)
@@ -242,10 +229,8 @@ def test_frames_and_objects_by_their_features(open_panel, qtbot, tmp_path, messa
     panel.sources["objects"].native.click()
     panel.form["by"].value = "class"
     settle(qtbot, panel)
-    assert panel.model.comparison.groups == {
-        "none": ["cells 1", "cells 4"],
-        "A": ["cells 2", "cells 3"],
-    }
+    expected = {"none": ["cells 1", "cells 4"], "A": ["cells 2", "cells 3"]}
+    assert panel.model.comparison.groups == expected
     expected = ecc.region_curves(movie[0], labels.data, 32, superlevel=True)
     assert_array_equal(panel.model.curves["cells 3"].values, expected.select(3).values)
     names = run_copied(viewer, panel)
@@ -261,10 +246,7 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     images = {f"control/{k}.tif": noise(k, 1.0) for k in range(2)}
     images |= {f"drug/{k}.npy": noise(k, 2.0).astype(float) for k in range(2)}
     for name, image in images.items():
-        if name.endswith("tif"):
-            imwrite(folder / name, image)
-        else:
-            np.save(folder / name, image)
+        (imwrite if name.endswith("tif") else np.save)(folder / name, image)
     images["other.zarr"] = noise(5, 1.0)
     zarr.save_array(folder / "other.zarr", images["other.zarr"])
     imwrite(folder / "control" / "colours.tif", np.zeros((4, 5, 3), np.uint8), photometric="rgb")

@@ -2,7 +2,9 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+from napari.layers import Labels
 from napari_helpers import TIMEOUT, canvas_of, on_canvas, run_copied, save_all, settle
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import Qt
@@ -75,10 +77,8 @@ def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
     assert_allclose(foot, centre)
     assert_allclose(across / np.linalg.norm(across), (1, 0))
     before = tuple(viewer.scene.camera.center)
-    tip, end = foot + across, centre + np.array([9, 12])
-    drag_mouse(
-        canvas_of(viewer), *(on_canvas(viewer, p) for p in (tip, centre + np.array([15, 9]), end))
-    )
+    path = across, (15, 9), (9, 12)
+    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, np.add(centre, at)) for at in path))
     settle(qtbot, panel)
     assert_allclose(panel.model.direction, (0.6, 0.8), atol=0.05)
     assert_allclose(layer.data[0, 1] / np.linalg.norm(across), (0.6, 0.8), atol=0.05)
@@ -96,17 +96,18 @@ def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
     """The tip stays under the mouse, on a sphere about the middle."""
     volume = smooth(12, 30, 30)
     viewer, panel = directions(volume, show=True, scale=(2, 1, 1))
+    assert not panel.angles["elevation"].native.isVisibleTo(panel)
     viewer.dims.ndisplay = 3
-    panel.explorer.scope = "volume"
+    panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
+    assert panel.angles["elevation"].native.isVisibleTo(panel)
     assert panel.model.ndim == 3
     foot, across = viewer.layers[NAME].data[0]
     assert_allclose(foot, (11, 14.5, 14.5))
     length = np.linalg.norm(across)
     angles_before = tuple(viewer.scene.camera.angles)
-    end = foot + np.array([0, 0.3 * length, 0.4 * length])
-    middle = foot + np.array([0, 0.8 * length, 0.1 * length])
-    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, p) for p in (foot + across, middle, end)))
+    path = across, length * np.array([0, 0.8, 0.1]), length * np.array([0, 0.3, 0.4])
+    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, foot + at) for at in path))
     settle(qtbot, panel)
     up, down, right = panel.model.direction
     assert_allclose((down, right), (0.3, 0.4), atol=0.06)
@@ -114,21 +115,13 @@ def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
     assert_allclose(panel.angles["elevation"].value, panel.model.elevation, atol=0.1)
     assert tuple(viewer.scene.camera.angles) == angles_before
     assert_exact(panel, volume >= panel.explorer.threshold, spacing=(2, 1, 1))
-
-
-def test_elevation_turns_the_whole_transform(directions, qtbot):
-    volume = smooth(10, 14, 18)
-    _, panel = directions(volume)
-    assert not panel.angles["elevation"].native.isVisibleTo(panel)
-    panel.form["scope"].value = "Volume"
-    settle(qtbot, panel)
-    assert panel.angles["elevation"].native.isVisibleTo(panel)
+    # Another elevation turns the whole transform.
     panel.angles["elevation"].value = -40
     panel.angles["azimuth"].value = 200
     settle(qtbot, panel)
     assert panel.angles["elevation"].value == panel.model.elevation == -40
     assert_allclose(panel.model.directions[:, 0], np.sin(np.deg2rad(-40)))
-    assert_exact(panel, volume >= panel.explorer.threshold)
+    assert_exact(panel, volume >= panel.explorer.threshold, spacing=(2, 1, 1))
 
 
 def test_plane_image(directions, qtbot):
@@ -204,9 +197,8 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     assert not panel.controller.running
     assert_exact(panel, image >= panel.explorer.threshold)
     assert sliced == []  # nothing of the set has changed
-    panel.settings[
-        "n_directions"
-    ].value = 40  # other rows are missing, and come with a curve of their own
+    # Other rows are missing, and come with a curve of their own.
+    panel.settings["n_directions"].value = 40
     panel.model.turn(130)
     assert panel.controller.running
     settle(qtbot, panel)
@@ -244,18 +236,6 @@ def test_clear_messages(directions, qtbot):
     assert NAME not in viewer.layers
 
 
-def test_arrow_can_be_removed(directions, qtbot):
-    viewer, panel = directions(smooth(20, 20))
-    viewer.layers.remove(NAME)
-    qtbot.waitUntil(lambda: not panel.arrow["show_arrow"].value, timeout=TIMEOUT)
-    panel.model.turn(50)
-    settle(qtbot, panel)
-    assert NAME not in viewer.layers
-    panel.arrow["show_arrow"].value = True
-    settle(qtbot, panel)
-    assert NAME in viewer.layers
-
-
 def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
     """A coarser level is taken and named; without one the image is refused."""
     monkeypatch.setattr(layers, "MOST_POINTS", 500)
@@ -272,8 +252,7 @@ def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
 
 @pytest.mark.parametrize(("scope", "filtration"), [("slice", "height"), ("volume", "plane")])
 def test_copied_code_gives_what_is_shown(directions, qtbot, scope, filtration):
-    volume = smooth(5, 12, 14)
-    viewer, panel = directions(volume, scale=(2, 1, 1))
+    viewer, panel = directions(smooth(5, 12, 14), scale=(2, 1, 1))
     panel.explorer.scope = scope
     panel.model.filtration = filtration
     panel.model.n_directions, panel.model.slope = 6, 0.01
@@ -287,8 +266,6 @@ def test_copied_code_gives_what_is_shown(directions, qtbot, scope, filtration):
 
 
 def test_saving(directions, tmp_path, messages):
-    import pandas as pd
-
     _, panel = directions(smooth(20, 20))
     curves = [tmp_path / f"curve.{kind}" for kind in ("csv", "parquet", "png", "svg")]
     save_all(panel.save_curve, *curves, messages=messages)
@@ -332,10 +309,10 @@ def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, sc
     assert panel.model.height == heights[-1]
     settle(qtbot, panel)
     shown = [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
-    assert len(shown) == 1
+    (shown,) = shown
     viewer.layers.remove(marker)
     qtbot.waitUntil(lambda: np.isnan(panel.model.height), timeout=TIMEOUT)
-    viewer.layers.remove(shown[0])
+    viewer.layers.remove(shown)
     qtbot.waitUntil(lambda: not panel.explorer.show_set, timeout=TIMEOUT)
     panel.model.turn(60)
     settle(qtbot, panel)
@@ -343,8 +320,6 @@ def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, sc
 
 
 def test_heights_have_the_unit_of_the_layer():
-    from napari.layers import Labels
-
     disk = np.hypot(*np.mgrid[-5:6, -5:6]) < 4
     layer = Labels(disk.astype(np.uint8), scale=(2, 2), units=("mm", "mm"))
     found = actions.layer_transform(layer, 4, 9, threshold=1)

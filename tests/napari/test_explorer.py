@@ -1,19 +1,14 @@
 """The dock Threshold in a real window: what the user does."""
 
 import numpy as np
-from napari_helpers import assert_curve_of, coloured, colourful, overlays, settle, smooth
+import pandas as pd
+from napari_helpers import assert_curve_of, coloured, overlays, settle, smooth
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter, label
 
 import ecc_core as ecc
 from napari_ecc import _workers
-
-
-def drag(drag_mouse, panel, to):
-    plot = panel.plot
-    y, start, end = plot.height() // 2, plot.position_of(plot.threshold), plot.position_of(to)
-    drag_mouse(plot, *((start + (end - start) * share, y) for share in (0, 0.3, 0.6, 1.0)))
 
 
 def test_two_dimensional_image(explorer, qtbot):
@@ -99,9 +94,10 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     viewer, panel = explorer(image, show=True)
     (overlay,) = overlays(viewer)
     curve = panel.model.curve
-    seen = []
+    plot, seen = panel.plot, []
     panel.model.events.threshold.connect(seen.append)
-    drag(drag_mouse, panel, 180.0)
+    x = np.linspace(plot.position_of(plot.threshold), plot.position_of(180.0), 4)
+    drag_mouse(plot, *((at, plot.height() // 2) for at in x))
     assert len(seen) >= 3
     assert abs(panel.model.threshold - 180) <= 1
     threshold = panel.model.threshold
@@ -116,24 +112,6 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     assert panel.model.threshold == threshold + 5
     panel.value.value = 77
     assert panel.model.threshold == panel.plot.threshold == 77
-
-
-def test_overlay_shows_the_set(explorer, qtbot):
-    """Pixels of the canvas are coloured where the image is at the threshold or above."""
-    image = np.zeros((40, 40), np.uint8)
-    image[:, 20:] = 200
-    viewer, panel = explorer(image, show=True)
-    panel.model.contour = False
-    panel.model.threshold = 200.0
-    settle(qtbot, panel)
-    picture = colourful(viewer)
-    down, middle = np.array(picture.shape) // 2
-    assert not picture[down, : middle - 3].any()
-    assert picture[down, middle + 3 : middle + 60].all()
-    panel.model.threshold = 201.0
-    assert not colourful(viewer)[down].any()
-    panel.overlays["show_set"].value = False
-    assert not overlays(viewer)
 
 
 def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
@@ -151,15 +129,10 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     assert_array_equal(points.data[np.lexsort(points.data.T[::-1])], expected)
     at = tuple(points.data.astype(int).T)
     assert_array_equal(points.features["effect"], effects[at])
-    colours = points.face_color
-    raising = np.asarray(points.features["effect"]) > 0
-    by_effect = {
-        effect: np.unique(colours[np.asarray(effects[at]) == effect], axis=0)
-        for effect in np.unique(effects[at])
-    }
-    assert all(len(found) == 1 for found in by_effect.values())
-    assert len(np.unique(np.concatenate(list(by_effect.values())), axis=0)) >= 2
-    assert not set(map(tuple, colours[raising])) & set(map(tuple, colours[~raising]))
+    colours = pd.DataFrame(points.face_color).groupby(effects[at])
+    assert (colours.nunique() == 1).all(axis=None)  # one for each effect
+    shades = colours.first()
+    assert shades.loc[:-1].merge(shades.loc[1:]).empty
     assert f"{len(expected):,}" in panel.changes.text()
 
     panel.settings["window"].value = 0.4
@@ -167,32 +140,6 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     assert len(points.data) < len(expected)
     panel.overlays["show_changes"].value = False
     assert len(overlays(viewer)) == 1
-
-
-def test_make_labels_can_be_undone(explorer, qtbot):
-    image = smooth(60, 80)
-    viewer, panel = explorer(image)
-    assert not panel.actions["undo"].enabled
-    panel.controller.make_labels()
-    settle(qtbot, panel)
-    labels = viewer.layers[-1]
-    expected, count = label(image >= panel.model.threshold, np.ones((3, 3)))
-    pairs = np.unique(np.stack([labels.data.ravel(), expected.ravel()]), axis=1)
-    assert pairs.shape[1] == count + 1 == len(np.unique(labels.data))
-    assert count == panel.model.counts.numbers[0]
-    assert panel.actions["undo"].enabled
-    panel.actions["undo"].native.click()
-    assert labels not in viewer.layers
-    assert not panel.actions["undo"].enabled
-
-
-def test_labels_where_no_component_is_large_enough(explorer, qtbot, messages):
-    viewer, panel = explorer(smooth(60, 80))
-    panel.model.min_size = 10_000
-    panel.controller.make_labels()
-    settle(qtbot, panel)
-    assert not viewer.layers[-1].data.any()
-    assert not messages
 
 
 def test_settings_are_where_the_explorer_starts(explorer):

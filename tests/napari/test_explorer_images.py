@@ -10,14 +10,21 @@ import ecc_core as ecc
 
 
 def test_slice_and_volume(explorer, qtbot):
-    """The displayed plane follows the dims slider; the volume does not; scales may differ."""
+    """The displayed plane follows the dims slider; the volume does not; scales may differ.
+
+    The scope follows the view: it is the volume in 3-D, and the slice that is shown after that.
+    """
     volume = smooth(12, 40, 50)
-    viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
-    assert viewer.dims.current_step[0] == 5 or viewer.dims.current_step[0] == 6
-    for plane in (2, 9):
-        viewer.dims.set_current_step(0, plane)
+    options = {"scale": (3, 1, 0.5), "translate": (5, 0, 0), "axis_labels": ("z", "y", "x")}
+    viewer, panel = explorer(volume, **options)
+    viewer.dims.set_current_step(0, 9)
+    for ndisplay, shown in ((2, volume[9]), (3, volume), (2, volume[9])):
+        viewer.dims.ndisplay = ndisplay
         settle(qtbot, panel)
-        assert_curve_of(panel, volume[plane])
+        assert_curve_of(panel, shown)
+        part = "volume" if ndisplay == 3 else "slice z = 9 of 12"
+        assert panel.subject.text().endswith(f", {part}")
+        assert panel.form["scope"].value == part.split()[0].capitalize()
     viewer.dims.order = (1, 0, 2)
     viewer.dims.set_current_step(1, 7)
     settle(qtbot, panel)
@@ -71,17 +78,13 @@ def test_dtypes(explorer, qtbot, dtype):
     assert_curve_of(panel, image)
     threshold = panel.model.threshold
     assert 0 < (image >= threshold).sum() < image.size
-    (overlay,) = overlays(viewer)
-    levels = (threshold, *image.ravel()[:20].astype(float).tolist(), -1.5, 0.1)
-    for t in levels:
-        panel.model.threshold = t
-        assert_array_equal(coloured(overlay, image), image >= t)
-    panel.model.superlevel = False
-    settle(qtbot, panel)
-    (overlay,) = overlays(viewer)
-    for t in levels:
-        panel.model.threshold = t
-        assert_array_equal(coloured(overlay, image), image <= t)
+    for superlevel, among in ((True, np.greater_equal), (False, np.less_equal)):
+        panel.model.superlevel = superlevel
+        settle(qtbot, panel)
+        (overlay,) = overlays(viewer)
+        for t in (threshold, *image.ravel()[:20].astype(float).tolist(), -1.5, 0.1):
+            panel.model.threshold = t
+            assert_array_equal(coloured(overlay, image), among(image, t))
 
 
 def test_thresholds_of_integers_are_integers(explorer, qtbot):
@@ -92,23 +95,13 @@ def test_thresholds_of_integers_are_integers(explorer, qtbot):
     assert_array_equal(curve.thresholds, curve.thresholds.astype(int))
     panel.controller.step(7)
     assert panel.value.value == panel.model.threshold
-    panel.value.value = -13
-    assert panel.model.threshold == -13
+    low, high = curve.thresholds[[0, -1]]
+    assert (low, high, curve.thresholds.size) == (image.min(), image.max(), 256)
+    for typed, used in ((1e9, high), (-1e9, low), (1234.4, 1234), (-13, -13)):
+        panel.value.value = typed
+        assert panel.value.value == panel.model.threshold == panel.plot.threshold == used
     settle(qtbot, panel)
     assert panel.model.counts.numbers == ecc.betti_numbers(image >= -13)
-
-
-def test_the_scope_follows_the_view(explorer, qtbot):
-    """A volume in 3-D, and the slice that is shown after that."""
-    volume = smooth(12, 30, 40)
-    viewer, panel = explorer(volume, axis_labels=("z", "y", "x"))
-    assert "slice z = 5 of 12" in panel.subject.text()
-    for ndisplay, shown in ((3, volume), (2, volume[viewer.dims.current_step[0]])):
-        viewer.dims.ndisplay = ndisplay
-        settle(qtbot, panel)
-        assert_curve_of(panel, shown)
-        assert panel.subject.text().endswith(", volume") == (ndisplay == 3)
-        assert panel.form["scope"].value == ("Volume" if ndisplay == 3 else "Slice")
 
 
 def test_nan_is_left_out_and_infinity_is_no_bound(explorer):
@@ -129,7 +122,7 @@ def test_images_without_a_curve_say_why(explorer, qtbot, messages):
     panel.controller.make_labels()
     assert messages == ["There is no curve yet."]
 
-    viewer.add_image(np.full((20, 30), 7, np.uint8), name="constant")
+    viewer.add_image(np.full((20, 30), 3.5), name="constant")
     panel.form["image"].value = "constant"
     settle(qtbot, panel)
     assert_array_equal(panel.model.curve.values, [1])
@@ -167,30 +160,13 @@ def test_region_of_interest(explorer, qtbot, messages):
     assert_curve_of(panel, image)
 
 
-def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, monkeypatch):
+def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, gate):
     """The worker has its own copy; the painted region is computed after that."""
-    import threading
-
-    from napari_ecc._controller import curves
-
-    image, began, go = smooth(40, 50), threading.Event(), threading.Event()
+    image = smooth(40, 50)
     viewer, panel = explorer(image)
-    region = np.zeros((40, 50), int)
-    region[:20] = 1
+    region = np.repeat([1, 0], 20)[:, None] * np.ones(50, int)
     layer = viewer.add_labels(region.copy(), name="region")
-    region_mask = curves.region_mask
-
-    def gated(*args):
-        read_mask = region_mask(*args)
-
-        def read():
-            began.set()
-            assert go.wait(TIMEOUT / 1000)
-            return read_mask()
-
-        return read
-
-    monkeypatch.setattr(curves, "region_mask", gated)
+    began, go = gate("details")
     panel.model.roi = "region"
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     layer.data[:] = 1  # without an event, as another plugin might

@@ -14,8 +14,7 @@ from napari_ecc import _commands
 
 
 def ramp(*shape):
-    rng = np.random.default_rng(1)
-    return rng.integers(0, 50, shape).astype(np.uint8)
+    return np.random.default_rng(1).integers(0, 50, shape, np.uint8)
 
 
 def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
@@ -35,9 +34,7 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     assert_array_equal(table[["b0", "b1"]].T, betti.values)
     panel.save(str(tmp_path / "curve.parquet"))
     assert b'"layer": "cells"' in parquet.read_schema(tmp_path / "curve.parquet").metadata[b"ecc"]
-    table = parquet.read_table(tmp_path / "curve.parquet").to_pydict()
-    assert_array_equal(table["threshold"], curve.thresholds)
-    assert_array_equal(table["euler_number"], curve.values)
+    assert_array_equal(pd.read_parquet(tmp_path / "curve.parquet"), table)
     panel.save(str(tmp_path / "curve.svg"))
     drawing = (tmp_path / "curve.svg").read_text()
     assert "<polyline" in drawing
@@ -74,12 +71,11 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     model.show_betti = case in ("plane", "labels")
     if case == "labels":
         viewer.add_labels((image > 20).astype(int), name="region", scale=(2, 1, 1))
-        model.roi = "region"
     if case == "shapes":
         shapes = viewer.add_shapes(name="region")
         shapes.add_rectangles([[4, 5], [4, 25], [20, 25], [20, 5]])
         shapes.add_ellipses([[6, 20], [6, 35], [28, 35], [28, 20]])
-        model.roi = "region"
+    model.roi = "region" if "region" in viewer.layers else ""
     settle(qtbot, panel)
     assert model.curve.stage == "complete"
     names = run_copied(viewer, panel)
@@ -107,10 +103,10 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     _commands.make_labels(viewer)
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
-    assert "image ≥" in viewer.layers[-1].name
-    count = len(viewer.layers)
+    labels = viewer.layers[-1]
+    assert "image ≥" in labels.name
     _commands.undo(viewer)
-    assert len(viewer.layers) == count - 1
+    assert labels not in viewer.layers
     _commands.copy_python(viewer)
     assert "actions.layer_curve(" in QApplication.clipboard().text()
 
@@ -135,13 +131,3 @@ def test_settings_are_kept_with_the_layer(explorer, qtbot):
     kept = again.model
     assert (kept.superlevel, kept.bins) == (False, 33)
     assert (kept.threshold, kept.min_persistence) == (17, 3)
-
-
-def test_a_typed_threshold_is_used_as_it_is_shown(explorer):
-    _, panel = explorer(ramp(30, 40).astype(np.int32) * 700)
-    assert panel.value.native.decimals() == 0
-    for typed in (1234.4, 1e9, -1e9):
-        panel.value.value = typed
-        assert panel.model.threshold == panel.value.value == panel.plot.threshold
-        assert panel.model.curve.thresholds[0] <= panel.value.value
-        assert panel.value.value <= panel.model.curve.thresholds[-1]

@@ -1,4 +1,4 @@
-"""What the workers compute, without a window: curves by blocks, counts, critical points, levels."""
+"""What the workers compute, without a window: curves by blocks, counts, critical points."""
 
 import threading
 import time
@@ -16,7 +16,6 @@ from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.fields import Field, compute_histogram, count_all, find_critical_points
 from napari_ecc._controller.loading import as_completed
 from napari_ecc._model.explorer import Curve
-from napari_ecc._model.levels import even_levels
 
 RNG = np.random.default_rng(7)
 VOLUME = RNG.integers(0, 40, (21, 17, 30)).astype(np.uint16)
@@ -41,16 +40,17 @@ def request(*levels, **changes):
 
 @pytest.mark.parametrize("superlevel", [True, False])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
-def test_growing_curve(superlevel, mask):
+@pytest.mark.parametrize("sigma", [(0, 0, 0), (0.5, 1, 1.5)], ids=["plain", "smoothed"])
+def test_growing_curve(superlevel, mask, sigma):
     """It ends as the curve of the whole volume, and begins with less."""
     lazy = da.from_array(VOLUME, chunks=(7, 8, 13))
-    wanted = request(lazy, superlevel=superlevel, read_mask=reader(mask), connectivity=1)
+    sets = {"superlevel": superlevel, "connectivity": 1}
+    wanted = request(lazy, read_mask=reader(mask), sigma=sigma, **sets)
     steps = list(compute_curve(wanted))
     assert len(steps) >= 3 * 3 * 3
     found, field = steps[-1].value
-    expected = ecc.euler_curve(
-        VOLUME, found.thresholds, superlevel=superlevel, mask=mask, connectivity=1
-    )
+    image = gaussian_filter(VOLUME.astype(np.float32), sigma)
+    expected = ecc.euler_curve(image, found.thresholds, mask=mask, **sets)
     assert_array_equal(found.values, expected.values)
     assert (found.stage, steps[0].value[0].stage) == ("complete", "partial")
     assert field is not None
@@ -88,18 +88,6 @@ def test_a_smoothed_curve_is_resumed_with_the_same_thresholds(monkeypatch):
     resumed = list(compute_curve(wanted, progress))[-1].value[0]
     assert_array_equal(resumed.thresholds, whole.thresholds)
     assert_array_equal(resumed.values, whole.values)
-
-
-def test_smoothing_by_blocks_is_that_of_the_whole():
-    sigma = (0.5, 1.0, 1.5)
-    lazy = da.from_array(VOLUME, chunks=(11, 9, 10))
-    whole = list(compute_curve(request(VOLUME, sigma=sigma)))[-1].value[0]
-    found = list(compute_curve(request(lazy, sigma=sigma)))[-1].value[0]
-    assert_array_equal(found.values, whole.values)
-    blurred = gaussian_filter(VOLUME.astype(np.float32), sigma)
-    assert_array_equal(
-        whole.values, ecc.euler_curve(blurred, whole.thresholds, superlevel=True).values
-    )
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
@@ -221,17 +209,6 @@ def test_of_too_many_critical_points_the_greatest_are_kept():
     effects = np.abs(ecc.euler_coefficients(VOLUME))
     assert last.value.total == np.count_nonzero(effects)
     assert_array_equal(np.sort(np.abs(last.value.effects)), np.sort(effects, axis=None)[-25:])
-
-
-def test_levels():
-    assert_array_equal(even_levels(-2, 3, 6, whole=True), [-2, -1, 0, 1, 2, 3])
-    assert_array_equal(even_levels(0, 10, 6, whole=True), [0, 2, 4, 6, 8, 10])
-    assert even_levels(0, 1, 7, whole=False).size == 7
-    assert_array_equal(even_levels(3.5, 3.5, 7, whole=False), [3.5])
-    levels = even_levels(-30_000, 30_001, 256, whole=True)
-    assert_array_equal(levels, np.unique(levels.astype(int)))
-    assert levels.size == 256
-    assert (levels[0], levels[-1]) == (-30_000, 30_001)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])

@@ -83,7 +83,14 @@ def test_samples(manifest, sample, shape):
 
 
 @pytest.mark.parametrize(
-    "name", ["_model.levels", "_controller.docks", "actions.layers", "actions.layer_pairs"]
+    "name",
+    [
+        "_model.compare",
+        "_model.levels",
+        "_controller.docks",
+        "actions.layers",
+        "actions.layer_pairs",
+    ],
 )
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"napari_ecc.{name}")

@@ -1,7 +1,8 @@
 """Where the set is drawn among the layers: pixels of a window that is shown."""
 
-from itertools import pairwise, product
+from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, colourful, overlays, settle
@@ -84,21 +85,6 @@ class Layers:
 ACTIONS = "open", "choose", "move", "move_overlay", "rename", "remove"
 
 
-def every_pair(items):
-    """A sequence in which each item follows each item, itself included (de Bruijn)."""
-    sequence = []
-    for first, item in enumerate(items):
-        sequence.append(item)
-        for later in items[first + 1 :]:
-            sequence += [item, later]
-    return [*sequence, items[0]]
-
-
-def test_every_pair():
-    pairs = every_pair(ACTIONS)
-    assert set(pairwise(pairs)) == set(product(ACTIONS, repeat=2))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
@@ -108,7 +94,9 @@ def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
     layers = Layers(viewer, panel, ndim)
     layers.open()
     viewer.dims.ndisplay = ndim
-    for action in every_pair(ACTIONS) if ndim == 2 else ACTIONS:  # volumes are drawn slowly
+    each_after_each = nx.eulerian_circuit(nx.DiGraph(product(ACTIONS, repeat=2)), "remove")
+    actions = ["remove", *(action for _, action in each_after_each)]
+    for action in actions if ndim == 2 else ACTIONS:  # volumes are drawn slowly
         getattr(layers, action)()
         settle(qtbot, panel)
         QApplication.processEvents()
@@ -126,24 +114,21 @@ def test_the_outline_is_that_of_the_pixels(explorer, qtbot, dark):
     panel.model.superlevel = not dark
     settle(qtbot, panel)
 
-    def coloured():
+    def coloured(contour="Contour"):
+        panel.settings["contour"].value = contour
         QApplication.processEvents()
         return colourful(viewer)
 
     for threshold in (60.0, 100.0):
         panel.model.threshold = threshold
-        outline = coloured()
-        panel.settings["contour"].value = "Fill"
-        inside = coloured()
-        panel.settings["contour"].value = "Contour"
+        outline, inside = coloured(), coloured("Fill")
         within = binary_erosion(inside, np.ones((3, 3)), 2, border_value=1)
         wrong = np.count_nonzero(outline != (inside & ~within))  # of rounded coordinates
         assert wrong <= 0.002 * np.count_nonzero(outline)
         assert outline.any()
-    viewer.dims.ndisplay = 3
-    settle(qtbot, panel)
-    viewer.dims.ndisplay = 2
-    settle(qtbot, panel)
+    for ndisplay in (3, 2):
+        viewer.dims.ndisplay = ndisplay
+        settle(qtbot, panel)
     assert_array_equal(coloured(), outline)
 
 
@@ -159,11 +144,9 @@ def test_of_large_images_some_points_are_drawn(explorer, qtbot, monkeypatch, smo
     for step in (5, 4):
         (overlay,) = overlays(viewer)
         every = (step if step == 4 else 1, step, step)
-        expected = image[:: every[0], :: every[1], :: every[2]]
-        assert_array_equal(overlay.data, expected[:1] if smoothed and step == 5 else expected)
-        corners = [(0, 0, 0), (1, 2, 3)]
-        corners = corners[: 1 if smoothed and step == 5 else 2]
-        for at in corners:
+        planes = 1 if smoothed and step == 5 else None
+        assert_array_equal(overlay.data, image[:: every[0], ::step, ::step][:planes])
+        for at in ((0, 0, 0), (1, 2, 3))[:planes]:
             around = np.multiply(at, every) + (np.array(every) - 1) / 2
             expected = viewer.layers[0].data_to_world(around)
             assert_allclose(overlay.data_to_world(at), expected)
@@ -198,8 +181,13 @@ def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbo
     viewer.add_image(half(2, -2))
     qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
     viewer.layers.remove("Euler direction")
-    qtbot.waitUntil(lambda: not panel.model.show_arrow, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: not panel.arrow["show_arrow"].value, timeout=TIMEOUT)
+    panel.model.turn(50)
+    settle(qtbot, panel)
     assert len(overlays(viewer)) == 1
+    panel.arrow["show_arrow"].value = True
+    settle(qtbot, panel)
+    assert len(overlays(viewer)) == 2
 
 
 def test_the_layer_of_the_set_is_kept_for_another_image(explorer, qtbot):

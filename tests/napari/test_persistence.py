@@ -12,19 +12,13 @@ from napari_helpers import TIMEOUT, overlays, settle, smooth
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import binary_dilation, generate_binary_structure, label
+from scipy.stats import rankdata
 from skimage.data import coins
 
 from napari_ecc._controller import fields
 from napari_ecc._controller.fields import Field, find_classes, find_objects
 from napari_ecc._model.explorer import Tree
 from napari_ecc._workers import result
-
-SHAPES = {2: (23, 31), 3: (9, 11, 10)}
-
-
-def images():
-    for ndim, dtype in itertools.product((2, 3), (np.uint8, np.int16, np.float32, np.float64)):
-        yield smooth(*SHAPES[ndim], dtype=dtype, seed=ndim)
 
 
 def lasting(image, *, superlevel, connectivity, least):
@@ -42,7 +36,9 @@ def lasting(image, *, superlevel, connectivity, least):
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
-    for image in images():
+    dtypes = np.uint8, np.int16, np.float32, np.float64
+    for shape, dtype in itertools.product(((23, 31), (9, 11, 10)), dtypes):
+        image = smooth(*shape, dtype=dtype, seed=len(shape))
         sets = {"superlevel": superlevel, "connectivity": None if full else 1}
         levels = np.unique(image)[::7].astype(np.float64)
         classes = result(find_classes(Field(image, None), levels, **sets))
@@ -79,10 +75,8 @@ def objects_of(image, threshold, least, superlevel, structure):
 @pytest.mark.parametrize("connectivity", [1, 2])
 def test_objects_are_the_components_that_last(superlevel, connectivity):
     """Found once more by looking at the components of every set."""
-    rng = np.random.default_rng(3)
-    image = rng.permutation(20 * 24).reshape(20, 24).astype(np.int16)  # no ties
-    image = (smooth(20, 24) * 3).astype(np.int16) + image // 8
-    image = np.argsort(np.argsort(image.ravel(), kind="stable")).reshape(20, 24)
+    noise = np.random.default_rng(3).random((20, 24))
+    image = rankdata(smooth(20, 24, dtype=float) + 0.08 * noise).reshape(20, 24)  # no ties
     image = image.astype(np.int16)
     structure = generate_binary_structure(2, connectivity)
     sets = {"superlevel": superlevel, "connectivity": connectivity}
@@ -141,6 +135,7 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     assert panel.plot.lines[-1].y[panel.model.curve.index_of(179)] == 24
     assert panel.diagram.isHidden()
     selected = set(viewer.layers.selection)
+    assert not panel.actions["undo"].enabled
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)
     layer = viewer.layers[-1]
@@ -154,7 +149,9 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
         assert layer.features["birth"][number] == coins()[whole].max()
         assert layer.features["points"][number] == whole.sum()
     panel.actions["undo"].native.click()
+    assert layer not in viewer.layers
     assert set(viewer.layers.selection) == selected
+    assert not panel.actions["undo"].enabled
 
 
 def two_hills():
@@ -285,8 +282,8 @@ def test_the_merge_tree_of_objects(explorer, qtbot):
     assert panel.tree.empty
 
 
-def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):
-    """What needs them cannot be used, and labels are those of all components."""
+def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
+    """What needs them cannot be used, and labels are those of all components, if large enough."""
     monkeypatch.setattr("napari_ecc._controller.fields.PAIRED", 1000)
     image = smooth(40, 50)
     viewer, panel = explorer(image)
@@ -295,10 +292,13 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch):
     assert not panel.least.enabled
     for plot in (panel.diagram, panel.tree):
         assert "the image is too large" in plot.state
-    panel.controller.make_labels()
-    settle(qtbot, panel)
-    expected = label(image >= panel.model.threshold, np.ones((3, 3)))[0]
-    assert_array_equal(viewer.layers[-1].data, expected)
+    inside = image >= panel.model.threshold
+    for least, expected in ((1, label(inside, np.ones((3, 3)))[0]), (10_000, np.zeros((40, 50)))):
+        panel.model.min_size = least
+        panel.controller.make_labels()
+        settle(qtbot, panel)
+        assert_array_equal(viewer.layers[-1].data, expected)
+    assert not messages
 
 
 def test_the_demo_counts_the_coins(make_napari_viewer, qtbot, monkeypatch):

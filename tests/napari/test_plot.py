@@ -1,25 +1,42 @@
-"""The plot: what is drawn, and what the mouse does."""
+"""Curves and heat maps: what is drawn, and what the mouse does."""
 
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, pixels_of, turn_wheel
-from qtpy.QtCore import QPoint, Qt
+from numpy.testing import assert_allclose, assert_array_equal
+from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor
 
 from napari_ecc._qt.canvas import PAPER, Axis, colours_of, symlog
+from napari_ecc._qt.heatmap import HeatMap, colour_table
 from napari_ecc._qt.plot import CurvePlot, Line
 
 
 @pytest.fixture
-def plot(qtbot):
+def shown(qtbot):
+    """Show a widget."""
+
+    def show(widget):
+        qtbot.addWidget(widget)
+        widget.resize(400, 300)
+        with qtbot.waitExposed(widget, timeout=TIMEOUT):
+            widget.show()
+        return widget
+
+    return show
+
+
+@pytest.fixture
+def plot(shown):
     widget = CurvePlot("t", "χ")
-    qtbot.addWidget(widget)
-    widget.resize(400, 300)
     widget.set_lines([Line(np.arange(11.0), np.arange(11) ** 2)])
     widget.set_threshold(2.0)
-    with qtbot.waitExposed(widget, timeout=TIMEOUT):
-        widget.show()
-    return widget
+    return shown(widget)
+
+
+@pytest.fixture
+def heat(shown):
+    return shown(HeatMap("height", "azimuth"))
 
 
 def is_red(picture):
@@ -188,3 +205,50 @@ def test_colours_are_told_apart_in_both_themes():
         background = QColor(colours.background).lightness()
         for name in ("text", "curve", "accent"):
             assert abs(QColor(getattr(colours, name)).lightness() - background) > 50
+
+
+def test_pixels_of_the_map(heat):
+    """The logarithms of 1 + |value| are spread evenly over all colours."""
+    heat.set_colours(PAPER)
+    row = np.array([-9.0, -1, 0, 1, 9])
+    heat.set_values(np.stack([row, np.full(5, np.nan)]), np.arange(5.0), np.arange(2.0))
+    columns = [int(heat.pixels(k, 0)[0]) for k in range(5)]
+    upper, lower = (pixels_of(heat)[int(heat.pixels(0, k)[1]), columns] for k in range(2))
+    places = 127 + 127 * np.sign(row) * np.log1p(np.abs(row)) / np.log(10)
+    assert_array_equal(upper, colour_table(PAPER)[np.rint(places).astype(int)])
+    names = PAPER.curve, PAPER.background, PAPER.accent, PAPER.faint
+    expected = [QColor(name).getRgb()[:3] for name in names]
+    assert_array_equal([*upper[[0, 2, 4]], lower[0]], expected)
+
+
+def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
+    rows, columns = np.arange(0.0, 360, 90), np.linspace(-1, 1, 5)
+    values = np.arange(20.0).reshape(4, 5)
+    values[3, 4] = np.nan
+    heat.set_values(values, columns, rows)
+    seen = []
+    heat.placed.connect(lambda _, row: seen.append(row))
+    x = heat.area().center().x()
+    drag_mouse(heat, *[(x, heat.pixels(0, row)[1]) for row in (0, 90, 200)], (x, 299))
+    assert_allclose(seen, [0, 90, 200, 270], atol=1e-9)
+    assert heat.toolTip() == ""
+    move_mouse(heat, (x, heat.pixels(0, 180)[1]))
+    assert heat.toolTip() == "(0, 180): χ = 12"
+    corner = heat.area().bottomRight() - QPointF(3, 3)
+    move_mouse(heat, (corner.x(), corner.y()))
+    assert heat.toolTip().endswith("not yet known")
+    move_mouse(heat, (x, 299))  # below the map
+    assert heat.toolTip() == ""
+    heat.set_marker(45)
+    assert heat.marker == 45
+    assert_allclose(heat.pixels(0, 45)[1], heat.area().top() + heat.area().height() / 4, atol=0.5)
+
+
+def test_an_empty_map_says_why(heat, drag_mouse):
+    heat.show_nothing()
+    heat.set_state("nothing here")
+    seen = []
+    heat.placed.connect(lambda _, row: seen.append(row))
+    drag_mouse(heat, (200, 100))
+    assert seen == []
+    assert_array_equal(pixels_of(heat)[5, 5], QColor(PAPER.background).getRgb()[:3])

@@ -44,10 +44,9 @@ class User:
     def do_add_image(self):
         if len(self.own_layers()) < 6:
             image = self.image()
-            lazy = self.rng.random() < 0.3
-            self.viewer.add_image(
-                da.from_array(image, chunks=8) if lazy else image, contrast_limits=(0, 200)
-            )
+            if self.rng.random() < 0.3:
+                image = da.from_array(image, chunks=8)
+            self.viewer.add_image(image, contrast_limits=(0, 200))
 
     def do_add_labels(self):
         if len(self.own_layers()) < 6:
@@ -119,10 +118,8 @@ class User:
         self.panels["regions"].controller.request()
 
     def do_compare(self):
-        controller = self.panels["compare"].controller
-        self.pick(
-            [controller.add_layers, controller.add_frames, controller.pin, controller.clear]
-        )()
+        to = self.panels["compare"].controller
+        self.pick([to.add_layers, to.add_frames, to.pin, to.clear])()
 
     def do_cancel(self):
         self.pick(self.panels.values()).controller.runner.stop()
@@ -151,13 +148,8 @@ def assert_nothing_is_stale(panels) -> bool:
     if model.sigma:
         image = gaussian_filter(image.astype(np.float32), request.sigma)
     mask = None if request.read_mask is None else request.read_mask()
-    expected = ecc.euler_curve(
-        image,
-        model.curve.thresholds,
-        superlevel=model.superlevel,
-        connectivity=model.connectivity,
-        mask=mask,
-    )
+    sets = {"superlevel": model.superlevel, "connectivity": model.connectivity, "mask": mask}
+    expected = ecc.euler_curve(image, model.curve.thresholds, **sets)
     assert_array_equal(model.curve.values, expected.values)
     return True
 
@@ -165,9 +157,9 @@ def assert_nothing_is_stale(panels) -> bool:
 @pytest.mark.slow
 def test_random_walk(make_napari_viewer_proxy, open_panel, qtbot):
     viewer = make_napari_viewer_proxy()
-    opened = [open_panel(name, viewer=viewer)[1] for name in DOCKS]
-    panels = dict(zip(TOPICS, opened, strict=True))
-    del opened
+    panels = {
+        topic: open_panel(name, viewer=viewer)[1] for topic, name in zip(TOPICS, DOCKS, strict=True)
+    }
     user, checked = User(viewer, panels, seed=0), 0
     for count in range(1, ACTIONS + 1):
         user.act()

@@ -1,8 +1,7 @@
 """The regions panel in a real window: measuring objects and selecting them, from all sides."""
 
-import threading
-
 import numpy as np
+import pandas as pd
 import pytest
 from napari_helpers import TIMEOUT, canvas_of, on_canvas, run_copied, save_all, settle
 from numpy.testing import assert_array_equal
@@ -31,22 +30,6 @@ def push(panel, text):
 
 
 @pytest.fixture
-def gate(monkeypatch):
-    """Events: a measurement has begun, and may go on."""
-    began, go = threading.Event(), threading.Event()
-    measure = ecc.region_curves
-
-    def gated(*args, **options):
-        began.set()
-        assert go.wait(TIMEOUT / 1000)
-        return measure(*args, **options)
-
-    monkeypatch.setattr(ecc, "region_curves", gated)
-    yield began, go
-    go.set()
-
-
-@pytest.fixture
 def regions(open_panel, qtbot):
     """Open the dock on an image and its labels, and measure."""
 
@@ -64,8 +47,6 @@ def measure(qtbot, panel):
 
 
 def test_measured_objects_become_features(regions, qtbot, tmp_path, messages):
-    import pandas as pd
-
     image, labels = objects()
     viewer, panel, layer = regions(image, labels, scale=(2, 1))
     found = panel.model.regions
@@ -208,24 +189,6 @@ def test_rows_of_the_table_of_features(regions, qtbot):
     assert float(told) == pytest.approx(score, rel=1e-3)
 
 
-def test_rows_of_labels_that_are_far_apart(regions):
-    """They are those of the objects alone."""
-    image, labels = objects()
-    _, _, layer = regions(image, labels * 1000)
-    assert_array_equal(layer.features["index"], [2000, 4000, 6000, 8000, 10000, 12000])
-
-
-@pytest.mark.parametrize("index", [-1, 0.5])
-def test_rows_that_are_not_of_labels_are_kept(regions, qtbot, index):
-    image, labels = objects()
-    _, panel, layer = regions(image, labels)
-    layer.features = {"index": [index, 2], "note": ["mine", "yours"]}
-    measure(qtbot, panel)
-    rows = layer.features.set_index("index")
-    assert rows["note"].dropna().to_dict() == {index: "mine", 2: "yours"}
-    assert rows["ecc_pc1"].notna().sum() == 6
-
-
 def test_selected_objects_are_marked_in_the_canvas(regions, qtbot, monkeypatch):
     """By the points near them, a thin line where they touch, and nothing if none is selected."""
     monkeypatch.setattr("napari_ecc._controller.fields.WIDTH", 3 / 60)
@@ -297,12 +260,19 @@ def test_the_camera_moves_to_what_is_out_of_view(regions, qtbot):
 
 
 def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
-    """The slider to a slice that has it, the camera of the volume to a point of it."""
+    """The slider to a slice that has it, the camera of the volume to a point of it.
+
+    What is measured is the volume.
+    """
     labels = np.zeros((30, 20, 24), np.int32)
     labels[2:9, 2:8, 3:9], labels[18:29, 12:18, 14:22] = 1, 2
     labels[20:27, 12:18, 14:22] = 0  # its middle slice is empty
     image = np.random.default_rng(0).integers(0, 200, labels.shape).astype(np.uint8)
     viewer, panel, layer = regions(image, labels, show=True, scale=(3, 1, 2), translate=(5, 3, 0))
+    curves = ecc.region_curves(image, labels, 32, superlevel=True)
+    transforms = ecc.region_transforms(labels, 8, 16, spacing=(3, 1, 2), normalize="radius")
+    assert_array_equal(panel.model.regions.curves.values, curves.values)
+    assert_array_equal(panel.model.regions.transforms.values, transforms.values)
 
     def choose(*labels):
         panel.model.selected = labels
@@ -329,14 +299,13 @@ def test_slider_and_camera_move_to_an_object_of_a_volume(regions, qtbot):
 def test_chosen_objects_are_put_in_a_class(regions, qtbot, drag_mouse):
     """A column of the features, that is shown, kept by further measurements, and undone."""
     _, panel, layer = regions(*objects(), show=True)
-    scatter = panel.scatter
-    places = scatter.positions()
+    places = panel.scatter.positions()
     left, right = places[:, 0].argmin(), places[:, 0].argmax()
     labels = panel.model.regions.labels
     push(panel, "Put in class")
     assert "Choose objects" in panel.work.text.text()
 
-    drag_mouse(scatter, *square(*places[left]))
+    drag_mouse(panel.scatter, *square(*places[left]))
     push(panel, "Put in class")
     panel.object["class_name"].value = "B"
     panel.model.selected = (int(labels[right]), 10)
@@ -381,15 +350,14 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     panel.settings["with_minkowski"].value = True
     measure(qtbot, panel)
     thresholds = panel.model.regions.curves.thresholds
-    expected = ecc.region_betti_curves(image, labels, thresholds, superlevel=True)
-    for k in range(2):
-        columns = [f"b{k}_t{t:.6g}" for t in thresholds]
-        assert_array_equal(layer.features[columns].dropna(), expected.values[:, k])
-    found = ecc.region_minkowski(
-        image, labels, thresholds, superlevel=True, spacing=(2, 1), estimator="crofton-4"
-    )
-    columns = [f"perimeter_t{t:.6g}" for t in thresholds]
-    assert_array_equal(layer.features[columns].dropna(), found.perimeter)
+    of_all = image, labels, thresholds
+    expected = ecc.region_betti_curves(*of_all, superlevel=True)
+    lengths = {"spacing": (2, 1), "estimator": "crofton-4"}
+    perimeter = ecc.region_minkowski(*of_all, superlevel=True, **lengths).perimeter
+    b0, b1 = expected.values[:, 0], expected.values[:, 1]
+    for name, values in {"b0": b0, "b1": b1, "perimeter": perimeter}.items():
+        columns = [f"{name}_t{t:.6g}" for t in thresholds]
+        assert_array_equal(layer.features[columns].dropna(), values)
     panel.model.selected = (6,)
     lines = {line.label: line.y for line in panel.plot.lines}
     assert_array_equal(lines["holes"], expected.select(6).values[1])
@@ -399,24 +367,6 @@ def test_betti_curves_and_functionals_of_objects(regions, qtbot):
     measure(qtbot, panel)
     assert not [name for name in layer.features if name.startswith("b")]
     assert f"area_t{thresholds[0]:.6g}" in layer.features
-
-
-def test_volumes_and_slices(regions, qtbot):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 4, (4, 9, 9))
-    image = rng.integers(0, 200, (4, 9, 9)).astype(np.uint8)
-    viewer, panel, _ = regions(image, labels, scale=(3, 1, 1))
-    found = panel.model.regions
-    assert_array_equal(
-        found.curves.values, ecc.region_curves(image, labels, 32, superlevel=True).values
-    )
-    expected = ecc.region_transforms(labels, 8, 16, spacing=(3, 1, 1), normalize="radius")
-    assert_array_equal(found.transforms.values, expected.values)
-    panel.form["scope"].value = "Slice"
-    viewer.dims.set_current_step(0, 3)
-    measure(qtbot, panel)
-    expected = ecc.region_curves(image[3], labels[3], 32, superlevel=True).values
-    assert_array_equal(panel.model.regions.curves.values, expected)
 
 
 def test_clear_messages(regions, qtbot, messages):
@@ -443,7 +393,7 @@ def test_clear_messages(regions, qtbot, messages):
 def test_painting_during_measure(open_panel, qtbot, gate):
     """The objects are those of the moment of the click, and said to have changed since."""
     image, labels = objects()
-    began, go = gate
+    began, go = gate("measuring")
     viewer, panel = open_panel("Objects", image.copy(), labels=labels.copy())
     picture, layer = viewer.layers
     panel.controller.request()
@@ -461,7 +411,7 @@ def test_painting_during_measure(open_panel, qtbot, gate):
 
 def test_cancelled_measurement_says_so(open_panel, qtbot, gate):
     image, labels = objects()
-    began, go = gate
+    began, go = gate("measuring")
     _, panel = open_panel("Objects", image, labels=labels)
     panel.controller.request()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)

@@ -75,16 +75,11 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
     image = smooth(*(6, 64, 64) if dock == "Series" else (64, 64))
     slow, began, go = stuck(image, 32)
     viewer = make_napari_viewer_proxy()
-
-    def add(data):
-        if dock == "Objects":
-            viewer.add_labels(data, visible=False, name="slow")
-        else:
-            viewer.add_image(data, contrast_limits=(0, 255), visible=False, name="slow")
-
+    add, options = viewer.add_image, {"contrast_limits": (0, 255)}
     if dock == "Objects":
         viewer.add_image(image)
-    add(slow)
+        add, options = viewer.add_labels, {}
+    add(slow, visible=False, name="slow", **options)
     _, panel = open_panel(dock, viewer=viewer)
     controller = panel.controller
     if dock == "Objects":
@@ -101,7 +96,7 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
     else:
         viewer.layers.remove("slow")
         if how == "replaced":
-            add(np.flip(image))
+            add(np.flip(image), visible=False, name="slow", **options)
     go.set()
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     if how == "removed":

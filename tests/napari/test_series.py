@@ -32,11 +32,9 @@ def counted(monkeypatch):
 
 
 def assert_exact(panel, frames, **options):
-    model = panel.model
-    expected = [
-        ecc.euler_curve(frame, 128, range=model.range, **{"superlevel": True, **options}).values
-        for frame in frames
-    ]
+    model, sets = panel.model, {"superlevel": True, **options}
+    curves = (ecc.euler_curve(at, model.n_thresholds, range=model.range, **sets) for at in frames)
+    expected = [curve.values for curve in curves]
     assert_array_equal(model.table(), expected)
     assert_array_equal(panel.plot.lines[0].y, expected[model.cursor])
 
@@ -73,6 +71,10 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     assert panel.model.range[1] == 0.05
     assert_exact(panel, image)
     panel.controller.take_contrast_limits()
+    panel.settings["n_thresholds"].value = 16
+    settle(qtbot, panel)
+    assert_exact(panel, image)
+    panel.settings["n_thresholds"].value = 128
     count = len(counted)
     settle(qtbot, panel)
     assert len(counted) == count
@@ -111,15 +113,16 @@ def test_time_and_channels(series, qtbot, counted):
     settle(qtbot, panel)
     assert_exact(panel, image)
     assert counted[-4:] == [(3,), (0,), (1,), (2,)]
-    viewer.layers[0].data = image[:2]
+    viewer.layers[0].data = -image[:2]
     settle(qtbot, panel)
-    assert_exact(panel, image[:2])
+    assert_exact(panel, -image[:2])
 
 
 def test_clear_messages(series, qtbot):
     viewer, panel = series(movie(20, 20))
     assert "must have an axis of time" in panel.work.text.text()
     assert panel.form["axis"].choices == ()
+    assert panel.model.table().shape == (0, 128)
     viewer.layers.clear()
     assert "Open an image" in panel.work.text.text()
     viewer.add_image(np.zeros((4, 8, 8, 3), np.uint8), rgb=True)
@@ -143,6 +146,7 @@ def test_cancelled(open_panel, qtbot, stuck, tmp_path):
     settle(qtbot, panel)
     assert 0 < known <= len(panel.model.rows) < 6
     assert panel.work.text.text() == f"Cancelled: {len(panel.model.rows)} of 6 frames."
+    assert np.isnan(panel.model.table()).all(axis=1).sum() == 6 - len(panel.model.rows)
     panel.save(str(tmp_path / "some.csv"))
     table = pd.read_csv(tmp_path / "some.csv", comment="#")
     assert not table["complete"].any()

@@ -10,12 +10,6 @@ BAR = np.zeros((20, 30), bool)
 BAR[12:18, 3:25] = True
 
 
-def drawn(ax):
-    """The values of the one mesh, by (direction, height)."""
-    (mesh,) = ax.collections
-    return mesh.get_array().reshape(mesh.get_coordinates().shape[0] - 1, -1).T
-
-
 @pytest.mark.parametrize("plot", [plot_transform, plot_transform_polar])
 @pytest.mark.parametrize("smooth", [False, True])
 def test_all_values_are_drawn(plot, smooth):
@@ -23,9 +17,10 @@ def test_all_values_are_drawn(plot, smooth):
     if smooth:
         transform = ecc.smooth_transform(ecc.euler_transform(BAR, 12, 9))
     finite = np.isfinite(transform.heights)
-    ax = plot(transform)
-    np.testing.assert_array_equal(drawn(ax), transform.values[:, finite])
-    low, high = ax.collections[0].get_clim()
+    (mesh,) = plot(transform).collections
+    drawn = mesh.get_array().reshape(mesh.get_coordinates().shape[0] - 1, -1).T
+    np.testing.assert_array_equal(drawn, transform.values[:, finite])
+    low, high = mesh.get_clim()
     assert low == -high < 0
 
 
@@ -40,16 +35,12 @@ def test_heat_map_has_angles_and_heights():
     assert solid.get_xlabel() == "direction"
 
 
-@pytest.mark.parametrize(
-    ("direction", "angle"), [((1, 0), 270), ((0, 1), 0), ((-1, 0), 90), ((0, -1), 180)]
-)
-def test_directions_lie_where_they_point_to_in_the_image(direction, angle):
+def test_directions_lie_where_they_point_to_in_the_image():
     transform = ecc.euler_transform(BAR, 4, 5)
-    (row,) = np.flatnonzero((transform.directions == direction).all(axis=1))
-    ax = plot_transform_polar(transform)
-    edges = ax.collections[0].get_coordinates()[0, :, 0]
-    middle = np.degrees(edges[row] + edges[row + 1]) / 2
-    assert middle % 360 == pytest.approx(angle)
+    edges = plot_transform_polar(transform).collections[0].get_coordinates()[0, :, 0]
+    down, right = transform.directions.T
+    off = (edges[:-1] + edges[1:]) / 2 - np.arctan2(-down, right)
+    np.testing.assert_allclose(np.exp(1j * off), 1, atol=1e-12)
 
 
 def test_colours_are_not_stretched_by_a_few_values():

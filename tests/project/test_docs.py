@@ -62,20 +62,6 @@ def installed_by(requirements: list[str]) -> set[str]:
     return found
 
 
-BLOCKER = """
-import sys
-from test_docs import Path, run_blocks
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in BLOCKED:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocker())
-run_blocks(Path(sys.argv[1]))
-"""
-
-
 def run_with_only(requirements: list[str], page: Path, folder: Path) -> str:
     """Run a page where only some distributions can be imported; the last line of its errors."""
     present = installed_by(requirements)
@@ -84,12 +70,15 @@ def run_with_only(requirements: list[str], page: Path, folder: Path) -> str:
         for module, owners in packages_distributions().items()
         if not present & {canonicalize_name(owner) for owner in owners}
     } - {"ecc_core"}
-    script = folder / "run.py"
-    folders = [str(ROOT), str(Path(__file__).parent)]
     # This module itself imports pytest and packaging, which no page needs.
-    start = f"import sys\nsys.path[:0] = {folders}\nBLOCKED = {blocked!r}\n"
-    script.write_text(start + BLOCKER, encoding="utf-8")
-    command = [sys.executable, script, page]
+    code = f"""
+import sys
+sys.path[:0] = {[str(ROOT), str(Path(__file__).parent)]}
+from test_docs import Path, run_blocks
+sys.modules.update(dict.fromkeys({blocked}))  # which stops their import
+run_blocks(Path(sys.argv[1]))
+"""
+    command = [sys.executable, "-c", code, page]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1)
     return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
@@ -100,17 +89,14 @@ INSTALL = re.compile(r'^    pip install "\.(\[.+?\])?"(.*?)(?:#.*)?$', re.MULTIL
 
 @pytest.mark.parametrize("page", INSTALLING, ids=name_of)
 def test_page_needs_only_what_it_installs(page, tmp_path):
+    assert page in PAGES
     extras, others = INSTALL.search(page.read_text(encoding="utf-8")).groups()
     assert run_with_only([f"napari-ecc{extras or ''}", *others.split()], page, tmp_path) == ""
 
 
 def test_what_is_not_installed_is_noticed(tmp_path):
     page = ROOT / "docs" / "start.md"
-    assert "No module named 'skimage'" in run_with_only(["napari-ecc[io]"], page, tmp_path)
-
-
-def test_installing_pages_have_examples():
-    assert set(INSTALLING) <= set(PAGES)
+    assert "import of skimage halted" in run_with_only(["napari-ecc[io]"], page, tmp_path)
 
 
 def test_references_of_the_paper_are_complete():
@@ -122,11 +108,3 @@ def test_references_of_the_paper_are_complete():
     page = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
     for number in re.findall(r"arXiv:([\d.]+\d)]", page):
         assert number in entries
-
-
-def test_a_wrong_block_is_noticed(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("```python\nn = 1\n```\ntext\n```python\nassert n == 2\n```\n")
-    with pytest.raises(AssertionError) as caught:
-        run_blocks(page)
-    assert caught.traceback[-1].lineno + 1 == 6

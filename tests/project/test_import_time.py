@@ -4,27 +4,19 @@ from processes import run_python
 
 HEAVY = {"cupy", "dask", "imageio", "matplotlib", "napari", "numba", "pyarrow", "qtpy", "scipy"}
 HEAVY |= {"pandas", "skimage", "sklearn", "tifffile", "torch", "tqdm"}
-REPEATS = 5
+TIMES = """
+import time
+start = time.process_time()
+import numpy
+loaded = time.process_time()
+import ecc_core
+print(loaded - start, time.process_time() - loaded)
+"""
 
 
 def heavy_modules_after(statement: str) -> set[str]:
     names = run_python(f"{statement}\nimport sys\nprint(*sys.modules)").stdout.split()
     return HEAVY.intersection(names)
-
-
-def seconds_of_numpy_and(statement: str) -> tuple[float, float]:
-    """Least processor times of several that NumPy takes to load, and the statement after it."""
-    code = f"""
-import time
-start = time.process_time()
-import numpy
-loaded = time.process_time()
-{statement}
-print(loaded - start, time.process_time() - loaded)
-"""
-    times = [map(float, run_python(code).stdout.split()) for _ in range(REPEATS)]
-    numpy, more = map(min, zip(*times, strict=True))
-    return numpy, more
 
 
 def test_import_loads_nothing_heavy():
@@ -33,7 +25,9 @@ def test_import_loads_nothing_heavy():
 
 
 def test_import_is_quick():
-    numpy, more = seconds_of_numpy_and("import ecc_core")
+    """By the least processor times of five runs."""
+    times = [map(float, run_python(TIMES).stdout.split()) for _ in range(5)]
+    numpy, more = map(min, zip(*times, strict=True))
     assert more < numpy
 
 

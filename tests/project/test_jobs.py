@@ -30,16 +30,12 @@ WRITTEN = {
     "rock": ["rock.csv", "rock.png"],
     "brain": ["regions.csv"],
     "field": ["field.png"],
-    "shapes": [],
-    "unet": [],
 }
-
-PICTURES = {"plate": "groups.png", "rock": "rock.png", "field": "field.png"}
-"""Those that are shown on the page of the jobs, as job-plate.png and so on."""
+"""Pictures are shown on the page of the jobs, as job-plate.png and so on."""
 
 
 def test_every_job_is_tested():
-    assert sorted(path.stem for path in JOBS.glob("*.py")) == sorted(SAID) == sorted(WRITTEN)
+    assert {path.stem for path in JOBS.glob("*.py")} == set(SAID)
 
 
 @pytest.fixture
@@ -61,13 +57,14 @@ def test_job(name, tmp_path, monkeypatch, capsys):
     text = capsys.readouterr().out
     for statement in SAID[name]:
         assert statement in text
-    for file in WRITTEN[name]:
+    for file in WRITTEN.get(name, []):
         assert (tmp_path / file).stat().st_size > 500
-    if name in PICTURES:
+        if not file.endswith(".png"):
+            continue
         shown = ROOT / "docs" / "images" / f"job-{name}.png"
         drawn_now, committed = (
             np.asarray(Image.open(path).convert("L").resize((64, 64)), float)
-            for path in (tmp_path / PICTURES[name], shown)
+            for path in (tmp_path / file, shown)
         )
         assert np.abs(drawn_now - committed).mean() < 5  # up to the version of matplotlib
         assert f"(images/{shown.name})" in (ROOT / "docs" / "jobs.md").read_text()

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -12,24 +13,15 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 PYTHON = PROJECT["requires-python"].removeprefix(">=")
-REPOSITORY = PROJECT.get("urls", {}).get("Source", "")
 
 
 def text_of(*path: str) -> str:
     return ROOT.joinpath(*path).read_text(encoding="utf-8")
 
 
-def oldest() -> dict[str, str]:
-    """The least version of each package that the project or an extra needs."""
-    extras = PROJECT["optional-dependencies"].values()
-    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
-    wanted = {found.name: str(found.specifier) for found in map(Requirement, lines)}
-    return {name: version.removeprefix(">=") for name, version in wanted.items()}
-
-
 def test_the_citation_names_the_same_repository_and_version():
     citation = yaml.safe_load(text_of("CITATION.cff"))
-    assert citation.get("repository-code", "") == REPOSITORY
+    assert citation.get("repository-code") == PROJECT.get("urls", {}).get("Source")
     assert citation["version"] == PROJECT["version"]
 
 
@@ -56,9 +48,7 @@ def test_texts_name_the_oldest_python():
     told = {
         (page.name, version)
         for page in pages
-        for version in re.findall(
-            r"Python (\d\.\d+)(?= or\s(?:# )?newer)", page.read_text(encoding="utf-8")
-        )
+        for version in re.findall(r"Python (\d\.\d+)(?= or\s(?:# )?newer)", page.read_text("utf-8"))
     }
     assert {version for _, version in told} == {PYTHON}
     assert {"README.md", "CONTRIBUTING.md", "start.md", "Makefile"} <= {name for name, _ in told}
@@ -67,7 +57,8 @@ def test_texts_name_the_oldest_python():
 def test_the_table_of_versions_is_that_of_the_metadata():
     rows = re.findall(r"^\| (\w+) \| ([^|]+) \|", text_of("docs", "support.md"), re.MULTILINE)
     versions = {name.lower(): version for name, version in rows}
-    least = oldest()
+    lines = chain(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
+    least = {at.name: str(at.specifier).removeprefix(">=") for at in map(Requirement, lines)}
     assert versions.pop("python") == PYTHON
     cupy = f"{least['cupy-cuda12x']} (CUDA 12), {least['cupy-cuda13x']} (CUDA 13)"
     assert versions.pop("cupy") == cupy

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -54,16 +55,9 @@ def site(tmp_path_factory):
         unmade = shutil.ignore_patterns("generated", "gallery", "benchmark-figures")
         ignore = unmade if name == "docs" else None
         shutil.copytree(DOCS.parent / name, folder / name, ignore=ignore)
-    path, environment = list(sys.path), dict(os.environ)
-    try:
-        warnings = build(
-            folder / "docs", folder / "site", **{"sphinx_gallery_conf.plot_gallery": "0"}
-        )
-    finally:
-        sys.path[:] = path
-        os.environ.clear()
-        os.environ.update(environment)
-    return folder / "site", warnings
+    settings = {"sphinx_gallery_conf.plot_gallery": "0"}
+    with mock.patch.dict(os.environ), mock.patch.object(sys, "path", [*sys.path]):
+        return folder / "site", build(folder / "docs", folder / "site", **settings)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Sphinx and its extensions
@@ -90,9 +84,7 @@ def test_logo(tmp_path):
 
 def test_pictures_of_the_concepts(tmp_path):
     script = DOCS.parent / "examples" / "concepts.py"
-    command = [sys.executable, script, "--out", tmp_path]
-    drawn = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert drawn.returncode == 0, drawn.stderr
+    subprocess.run([sys.executable, script, "--out", tmp_path], check=True)
     names = sorted(picture.name for picture in tmp_path.iterdir())
     assert names == sorted(picture.name for picture in DOCS.glob("images/concept-*.png"))
     for name in names:  # drawn anew, up to the version of matplotlib

@@ -45,42 +45,29 @@ every_result = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 
 
 class TestFacts:
-    def test_curve(self):
-        known = {"connectivity": 2, "superlevel": True, "ndim": 2, "boundary": "closed"}
-        absent = dict.fromkeys(("direction", "spacing", "units", "spacing_units"))
-        known |= {"direction_scale": 1.0, "density": False, **absent}
-        assert RESULTS["curve"].facts == known
-
-    def test_direction(self):
-        curve = RESULTS["directional"]
-        assert curve.direction == (0.0, 1.0)
-        assert curve.direction_scale == 0.5
-        assert curve.spacing == (1.0, 1.0)
-        assert not curve.superlevel
-        assert (RESULTS["batch"].ndim, RESULTS["batch"].connectivity) == (2, 1)
-
-    def test_regions_and_tiles(self):
-        facts = {"connectivity": 2, "superlevel": False, "ndim": 2, "units": None}
-        assert RESULTS["tiles"].facts == facts
-        assert RESULTS["regions"].facts == {**facts, "boundary": "closed"}
-
-    def test_surface(self):
-        known = {"connectivity": 2, "superlevel": (True, False), "ndim": 2}
-        assert RESULTS["surface"].facts == {**known, "units_first": None, "units_second": None}
+    def test_curves_regions_tiles_and_surfaces(self):
+        known = {"connectivity": 2, "superlevel": False, "ndim": 2}
+        tiles = {**known, "units": None}
+        curve = dict.fromkeys(("direction", "spacing", "units", "spacing_units"))
+        curve |= {**known, "boundary": "closed", "direction_scale": 1.0, "density": False}
+        surface = {**known, "units_first": None, "units_second": None, "superlevel": (True, False)}
+        assert RESULTS["curve"].facts == {**curve, "superlevel": True}
+        directed = {"direction": (0.0, 1.0), "direction_scale": 0.5, "spacing": (1.0, 1.0)}
+        assert RESULTS["directional"].facts == {**curve, **directed}
+        assert RESULTS["batch"].facts == {**curve, "connectivity": 1}
+        assert RESULTS["tiles"].facts == tiles
+        assert RESULTS["regions"].facts == {**tiles, "boundary": "closed"}
+        assert RESULTS["surface"].facts == surface
+        line = ecc.euler_curve(np.arange(5), 2)
+        assert (line.ndim, line.connectivity) == (1, 1)
 
     def test_transforms(self):
-        assert RESULTS["transform"].spacing == (1.0, 2.5)
-        assert RESULTS["transform"].connectivity == 2
-        assert not RESULTS["transform"].smooth
-        assert RESULTS["smooth"] == dataclasses.replace(
-            RESULTS["transform"], values=RESULTS["smooth"].values, smooth=True
-        )
+        transform, smooth = RESULTS["transform"], RESULTS["smooth"]
+        assert (transform.spacing, transform.connectivity) == ((1.0, 2.5), 2)
+        assert not transform.smooth
+        assert smooth == dataclasses.replace(transform, values=smooth.values, smooth=True)
         assert RESULTS["weighted"].weighted
         assert RESULTS["region transforms"].normalize == "radius"
-
-    def test_one_dimension_has_connectivity_1(self):
-        assert ecc.euler_curve(np.arange(5), 2).connectivity == 1
-        assert ecc.euler_curve(np.arange(5), 2).ndim == 1
 
     @pytest.mark.parametrize("superlevel", [False, True])
     def test_lazy_results_know_as_much(self, superlevel):
@@ -113,20 +100,14 @@ class TestTuple:
         assert result[-1] is result.values
         assert result[1:] == tuple(result)[1:]
 
-    def test_keywords_and_positions(self):
-        t, chi = np.array([0]), np.array([1])
-        assert ecc.EulerCurve(thresholds=t, values=chi) == ecc.EulerCurve(t, chi)
-
     def test_methods_of_a_named_tuple(self):
         curve = RESULTS["curve"]
         assert curve._fields == ("thresholds", "values")
-        assert list(curve._asdict()) == ["thresholds", "values"]
-        assert curve._asdict()["values"] is curve.values
+        assert curve._asdict() == dict(zip(curve._fields, curve, strict=True))
+        assert ecc.EulerCurve(**curve._asdict()) == ecc.EulerCurve(*curve)
         assert curve._replace(superlevel=False) == dataclasses.replace(curve, superlevel=False)
-
-    def test_frozen(self):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            RESULTS["curve"].superlevel = False
+            curve.superlevel = False
 
 
 class TestEquality:
@@ -172,9 +153,8 @@ class TestEquality:
         assert tensors != curve
         assert tensors == ecc.EulerCurve(*map(torch.from_numpy, curve), **curve.facts)
 
-    def test_not_hashable(self):
         with pytest.raises(TypeError, match="unhashable"):
-            hash(RESULTS["curve"])
+            hash(curve)
 
 
 class TestLibraries:
@@ -207,13 +187,11 @@ class TestLibraries:
 
 
 class TestRepr:
-    def test_short_arrays_show_their_numbers(self):
+    def test_short_arrays_show_their_numbers_and_long_ones_are_cut(self):
         curve = ecc.euler_curve(np.eye(3), [0, 0.5, 1], superlevel=True)
         assert repr(curve) == (
             "EulerCurve(thresholds=[0, 0.5, 1], values=[1, 1, 1], connectivity=2, superlevel=True)"
         )
-
-    def test_long_ones_are_cut(self):
         curve = ecc.euler_curve(np.arange(256), 256)
         assert "thresholds=[0, 1, ..., 254, 255], values=[1, 1, ..., 1, 1]" in repr(curve)
         assert "boundary='half-open'" in repr(ecc.euler_curve(IMAGE, 4, boundary="half-open"))
@@ -235,33 +213,19 @@ class TestHtml:
 
     def test_without_matplotlib(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        html = RESULTS["curve"]._repr_html_()
+        html = dataclasses.replace(RESULTS["curve"], units="<b>")._repr_html_()
         assert "<img" not in html
+        assert "<b>" not in html
         assert "superlevel=True" in html
-
-    def test_escaped(self):
-        curve = dataclasses.replace(RESULTS["curve"], units="<b>")
-        assert "<b>" not in curve._repr_html_()
 
 
 class TestTables:
-    def test_curve(self):
-        curve = RESULTS["curve"]
-        table = curve.to_pandas()
-        assert list(table) == ["threshold", "euler_number"]
-        assert_array_equal(table["threshold"], curve.thresholds)
-        assert_array_equal(table["euler_number"], curve.values)
-        assert table.attrs == curve.facts
-
-    def test_regions(self):
-        regions = RESULTS["regions"]
+    def test_columns(self):
+        regions, transform = RESULTS["regions"], RESULTS["transform"]
         table = regions.to_pandas()
         assert list(table) == ["label", "threshold", "euler_number"]
-        rows = table[table["label"] == 7]
-        assert_array_equal(rows["euler_number"], regions.select(7).values)
-
-    def test_transform_has_components(self):
-        transform = RESULTS["transform"]
+        assert_array_equal(table["threshold"], np.tile(regions.thresholds, 2))
+        assert_array_equal(table["euler_number"][table["label"] == 7], regions.values[1])
         table = transform.to_pandas()
         assert list(table) == ["direction", "direction_0", "direction_1", "height", "euler_number"]
         assert_array_equal(table["euler_number"], transform.values.ravel())
@@ -270,10 +234,11 @@ class TestTables:
 
     @every_result
     def test_xarray_agrees_with_pandas(self, result):
-        array = result.to_xarray()
+        array, columns = result.to_xarray(), result.to_pandas()
+        assert columns.attrs == result.facts
         assert_array_equal(array.values, result.values)
         table = array.to_dataframe().reset_index()
-        for name, column in result.to_pandas().items():
+        for name, column in columns.items():
             if not name.startswith("batch"):
                 assert_array_equal(table[name], column)
 
@@ -291,28 +256,17 @@ class TestTables:
 
 
 class TestSelect:
-    def test_curve_of_a_label(self):
-        regions = RESULTS["regions"]
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("regions", ecc.EulerCurve), ("region transforms", TransformResult)]
+    )
+    def test_label(self, name, kind):
+        regions = RESULTS[name]
         found = regions.select(7)
-        assert isinstance(found, ecc.EulerCurve)
-        assert_array_equal(found.values, regions.values[list(regions.labels).index(7)])
+        assert isinstance(found, kind)
+        assert_array_equal(found.values, regions.values[1])
         assert found.connectivity == regions.connectivity
-
-    def test_transform_of_a_label(self):
-        found = RESULTS["region transforms"].select(2)
-        assert isinstance(found, TransformResult)
-        assert_array_equal(found.values, RESULTS["region transforms"].values[0])
-
-    @pytest.mark.parametrize("name", ["regions", "region transforms"])
-    def test_no_such_label(self, name):
         with pytest.raises(KeyError, match="no label 5"):
-            RESULTS[name].select(5)
-
-
-class TestPlot:
-    def test_superlevel_steps(self):
-        assert RESULTS["curve"].plot().lines[-1].get_drawstyle() == "steps-pre"
-        assert RESULTS["batch"].plot().lines[-1].get_drawstyle() == "steps-post"
+            regions.select(5)
 
 
 class TestUnits:
@@ -335,9 +289,9 @@ class TestUnits:
     def test_panels_name_them(self):
         curves = ecc.minkowski_curves(np.eye(5), 5)
         named = dataclasses.replace(curves, spacing_units="mm").plot()
-        labels = [ax.get_ylabel() for ax in named.axes]
-        assert labels[:2] == ["area\n(mm^2)", "perimeter\n(mm)"]
-        assert "mm" not in labels[2]
+        area, perimeter, euler = (ax.get_ylabel() for ax in named.axes)
+        assert (area, perimeter) == ("area\n(mm^2)", "perimeter\n(mm)")
+        assert "mm" not in euler
         assert curves.plot().axes[0].get_ylabel() == "area"
 
     def test_densities(self):

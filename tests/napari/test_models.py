@@ -1,0 +1,155 @@
+"""What docks know of directions and of objects, without a window."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ecc_core as ecc
+from napari_ecc._controller.measuring import merged, placed
+from napari_ecc._model.directions import (
+    DirectionModel,
+    angles,
+    circle,
+    direction_from_ray,
+    unit_vector,
+)
+from napari_ecc._model.regions import (
+    Regions,
+    feature_columns,
+    is_own_column,
+    principal_components,
+    toggled,
+)
+
+
+def test_right_angles_are_exact():
+    for azimuth, vector in ((0, (1, 0)), (90, (0, 1)), (180, (-1, 0)), (270, (0, -1))):
+        assert_array_equal(unit_vector(azimuth), vector)
+        assert_array_equal(unit_vector(azimuth, 0, 3), (0, *vector))
+        assert_array_equal(unit_vector(azimuth, 90, 3), (1, 0, 0))
+        assert angles(vector) == (azimuth, 0)
+
+
+def test_angles_of_vectors():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        azimuth, elevation = rng.uniform(0, 360), rng.uniform(-90, 90)
+        assert_allclose(angles(unit_vector(azimuth)), (azimuth, 0), atol=1e-9)
+        vector = unit_vector(azimuth, elevation, 3)
+        assert_allclose(np.linalg.norm(vector), 1)
+        assert_allclose(angles(7 * vector), (azimuth, elevation), atol=1e-9)
+    assert_array_equal(circle(64), ecc.sample_directions(64, 2))
+    expected = [unit_vector(30 * k, 30, 3) for k in range(12)]
+    assert_allclose(circle(12, 30, 3), expected, atol=1e-12)
+
+
+def test_mouse_in_space():
+    """The near side of the sphere under the mouse, or the sphere's edge beside it."""
+    away = (1, 0, 0)
+    assert_allclose(direction_from_ray((-110, 3, 0), away, 5), (-0.8, 0.6, 0))
+    assert_allclose(direction_from_ray((-110, 0, 0), away, 5), (-1, 0, 0))
+    assert_allclose(direction_from_ray((-110, 0, 40), away, 5), (0, 0, 1))
+
+
+def test_turning():
+    model, seen = DirectionModel(ndim=3), []
+    model.turned.connect(lambda: seen.append((model.azimuth, model.elevation)))
+    model.turn(-90, 120)
+    model.turn(270, 90)  # no change
+    model.turn(725.5)
+    assert seen == [(270, 90), (5.5, 90)]
+    model.point((-2, 0, 0))
+    assert seen[-1] == (5.5, -90)  # a pole has no azimuth of its own
+    model.point((0, 0, 3))
+    assert seen[-1] == (90, 0)
+    assert_array_equal(model.direction, (0, 0, 1))
+
+
+def test_a_plane_has_no_elevation():
+    model = DirectionModel(elevation=30)
+    model.point((0, -1))
+    assert (model.azimuth, model.elevation) == (270, 30)
+    assert_array_equal(model.direction, (0, -1))
+    assert model.directions.shape == (64, 2)
+
+
+def test_components_of_a_plane():
+    """Points in a plane of many axes keep their distances; shares are those of the variance."""
+    rng = np.random.default_rng(0)
+    flat = rng.standard_normal((30, 2)) * [5, 2]
+    axes = np.linalg.qr(rng.standard_normal((7, 2)))[0].T
+    scores, shares = principal_components(flat @ axes + 3)
+    assert_allclose(np.linalg.norm(scores[3] - scores[8]), np.linalg.norm(flat[3] - flat[8]))
+    assert_allclose(shares.sum(), 1)
+    assert shares[0] > shares[1] > 0
+    assert_allclose(scores.mean(axis=0), 0, atol=1e-12)
+    again = principal_components(-(flat @ axes))
+    assert_allclose(again.scores, -scores, atol=1e-9)  # signs follow the loadings
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_few_objects(rows):
+    scores, shares = principal_components(np.arange(12.0).reshape(4, 3)[:rows])
+    assert scores.shape == (rows, 2)
+    assert_array_equal(np.isfinite(scores), True)
+    assert_allclose(shares, [rows == 2, 0], atol=1e-12)
+
+
+def test_columns_and_rows():
+    image, labels = np.arange(9).reshape(3, 3), np.array([[2, 2, 0], [2, 2, 0], [0, 0, 9]])
+    curves, betti, minkowski = (
+        measure(image, labels, [0.5, 4.0])
+        for measure in (ecc.region_curves, ecc.region_betti_curves, ecc.region_minkowski)
+    )
+    transforms = ecc.region_transforms(labels, 12, [-0.5, 1.0], normalize="radius")
+    parts = principal_components(curves.values)
+    also = {"betti": betti, "minkowski": minkowski}
+    regions = Regions(curves, also, transforms, {"curves": parts, "transforms": parts})
+    columns = feature_columns(regions)
+    assert [*columns][:6] == ["ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2", "ecc_t0.5", "ecc_t4"]
+    assert [*columns][6:10] == ["b0_t0.5", "b0_t4", "b1_t0.5", "b1_t4"]
+    assert [*columns][10:14] == ["area_t0.5", "area_t4", "perimeter_t0.5", "perimeter_t4"]
+    assert [*columns][14:17] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
+    assert len(columns) == 14 + 24
+    assert all(map(is_own_column, columns))
+    assert_array_equal(columns["ecc_t4"], curves.values[:, 1])
+    assert_array_equal(columns["b0_t4"], betti.values[:, 0, 1])
+    assert_array_equal(columns["perimeter_t4"], minkowski.perimeter[:, 1])
+    assert_array_equal(columns["ect_d11_h1"], transforms.values[:, 11, 1])
+    assert regions.rows([10, 9, 3, 2, 0]) == [1, 0]
+    assert regions.rows([3, 10**30]) == []
+    others = "index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc"
+    assert not any(map(is_own_column, others))
+
+
+def test_a_choice_with_ctrl_adds_and_takes_away():
+    assert toggled((4, 2), (3,)) == (4, 2, 3)
+    assert toggled((4, 2), (4,)) == (2,)
+    assert toggled((4, 2), (2, 5)) == (4, 2, 5)
+    assert toggled((4, 2, 5), (2, 4)) == (5,)
+    assert toggled((4, 2), ()) == (4, 2)
+
+
+def test_features_are_added_to_those_of_others():
+    by_position = pd.DataFrame({"area": [0.0, 10, 20], "ecc_t1": [7, 7, 7]})
+    table = merged(by_position, [2, 5], {"ecc_t2": [3, 4]})
+    assert [*table] == ["index", "area", "ecc_t2"]
+    assert_array_equal(table["index"], [0, 1, 2, 5])
+    assert_array_equal(table["ecc_t2"], [np.nan, np.nan, 3, 4])
+    assert_array_equal(table["area"], [0, 10, 20, np.nan])
+    by_label = pd.DataFrame({"name": ["b", "a"], "index": [5, 2]})
+    table = merged(by_label, [2, 5], {"ecc_t2": [3, 4]})
+    assert table.to_dict("list") == {"index": [2, 5], "name": ["a", "b"], "ecc_t2": [3, 4]}
+    table = merged(pd.DataFrame(), [2, 5], {"ecc_t2": [3, 4]})
+    assert table.to_dict("list") == {"index": [2, 5], "ecc_t2": [3, 4]}
+    assert_array_equal(placed(table)["ecc_t2"], [np.nan, np.nan, 3, np.nan, np.nan, 4])
+
+
+@pytest.mark.parametrize("rows", [[2000, 12_000], [-1, 2], [0.5, 2]])
+def test_rows_that_are_far_apart_or_not_of_labels_stay_where_they_are(rows):
+    features = pd.DataFrame({"index": rows, "note": ["mine", "yours"]})
+    table = placed(merged(features, rows[1:], {"ecc_t2": [3]}))
+    assert_array_equal(table["index"], rows)
+    assert list(table["note"]) == ["mine", "yours"]
+    assert_array_equal(table["ecc_t2"], [np.nan, 3])
