@@ -80,7 +80,7 @@ def persistent_regions(
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    wraps = filtration.boundary.wraps
+    wraps = filtration.boundary.wraps and image.size > 0
     keys = np.pad(_ranks(values), 1, mode="wrap") if wraps else np.pad(ordered_keys(values), 1)
     near = _near(keys.shape, filtration.cubes, home_of(image.shape) if wraps else None)
     later = np.zeros(keys.size, np.uint32)
