@@ -220,7 +220,7 @@ def scan_links(
     labels: Any,
     layout: Any,
     borders: Any,
-    frames: Any,
+    framed: Any,
     frame: Any,
     link: Any,
     planes: Any,
@@ -231,7 +231,8 @@ def scan_links(
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
     of slices, step of rows): the numbers of own points, and the distances of neighbours in the
     staged arrays. The first own point lies one step along each axis from the start. `link` has the
-    distances of its ends, their set, and `Link.near`.
+    distances of its ends, their set, and `Link.near`. `borders` and `framed` are those of
+    `Grid.borders`; `frame` tells whether there is a frame at all.
 
     Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
     then follow the points whose lower link falls apart, and one end of each of its components.
@@ -252,9 +253,10 @@ def scan_links(
             first = ONE if x == 0 else NONE
             last = own & ~(own >> ONE) if x + size == columns else NONE
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            sides, steps = (above, below, before, behind, first, last), (slice_step, row_step)
+            sides = above, below, before, behind, first, last
+            steps = slice_step, row_step
             lowest, apart = compare_links(
-                keys, start, steps, ends, sides, borders, frames, labels, planes
+                keys, start, steps, ends, sides, borders, framed, labels, planes
             )
             lowest &= own
             while lowest:

@@ -38,7 +38,7 @@ Points = tuple[Array, NDArray[np.bool_]]
 """Values, and which of them enter."""
 
 GRAPH = 4  # arrays of a graph besides its faces
-WORD = 8  # bytes of an array in which pieces are kept
+WORD = 8  # bytes of an element of a packed array
 
 
 class Graph(NamedTuple):
@@ -338,7 +338,8 @@ def numbers_of(
 def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:
     """Return sides and arrays as words.
 
-    These are the dtype, the number of axes, the shape and the elements of each array.
+    Of each array these are the dtype, the number of axes, the shape and the elements; the sides
+    come first, as an array.
     """
     words: list[Any] = []
     for array in (np.array(sides, np.int64).reshape(-1, 2), *arrays):
