@@ -27,21 +27,14 @@ Offset = tuple[int, int, int]
 
 
 class Link(NamedTuple):
-    """The neighbours of a point, and which of them are adjacent to each other.
-
-    Attributes
-    ----------
-    members : list of offsets (z, y, x)
-        In raster order; bit i of a set of members is ``members[i]``.
-    ends : list of int
-        The members that are adjacent to the point itself. The others only connect these.
-    near : uint32 array
-        For each member, the set of members adjacent to it.
-    """
+    """The neighbours of a point, and which of them are adjacent to each other."""
 
     members: list[Offset]
+    """Offsets (z, y, x) in raster order; bit i of a set of members is ``members[i]``."""
     ends: list[int]
+    """The members that are adjacent to the point itself. The others only connect these."""
     near: np.ndarray
+    """For each member, the set of members adjacent to it, uint32."""
 
 
 def _link(ndim: int, connectivity: int) -> Link:

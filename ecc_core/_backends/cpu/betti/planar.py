@@ -304,16 +304,9 @@ def list_pairs(
 class _Scan:
     """An image whose rings, minima, maxima and forks are found.
 
-    Attributes
-    ----------
-    keys : array with a border
-    step : int
-        Distance between its rows.
-    hides, never : bool, uint64
-        Whether there are points that never enter, and their key.
-    rings : uint8 array
-        For each key.
-    minima, maxima, forks : arrays of places
+    The array of `keys` has a border, and `step` is the distance between its rows. There is one of
+    the `rings` for each key; `minima`, `maxima` and `forks` are places. `hides` tells whether there
+    are points that never enter, and `never` is their key.
     """
 
     def __init__(self, field: Field, filtration: Filtration) -> None:
