@@ -11,19 +11,13 @@ Values = NDArray[np.int64]
 
 
 class Kind(NamedTuple):
-    """Which components to follow.
-
-    Attributes
-    ----------
-    connectivity : int
-        1: along axes; the number of axes: also along diagonals. Rows count as planes.
-    complement : bool
-        Those of the complement, in a frame around the image, from the last point that enters to the
-        first: keys are reversed.
-    """
+    """Which components to follow."""
 
     connectivity: int
+    """1: along axes; the number of axes: also along diagonals. Rows count as planes."""
     complement: bool
+    """Those of the complement, in a frame around the image, from the last point that enters to the
+    first: keys are reversed."""
 
 
 def kinds_of(filtration: Filtration) -> list[Kind]:

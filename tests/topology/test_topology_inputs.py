@@ -83,7 +83,7 @@ def test_images_without_points(boundary):
     assert ecc.betti_curves(image, [], **given).values.shape == (dimensions, 0)
     for pairs in (ecc.persistence_pairs(empty, **given), ecc.persistence_pairs(image, **hidden)):
         assert pairs.counts == (0,) * dimensions
-    assert ecc.persistent_regions(empty, 0).labels.shape == (0, 4)
+    assert ecc.persistent_regions(empty, 0, **given).labels.shape == (0, 4)
     regions = ecc.persistent_regions(image, 0, **hidden)
     assert not regions.labels.any()
     assert regions.birth_points.shape == (0, 2)

@@ -136,7 +136,7 @@ def coefficients(
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image
-    image, _ = narrowed(image, mask)
+    image = narrowed(image, mask is not None)
     dtype = image.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, cubes, mask is not None)
 

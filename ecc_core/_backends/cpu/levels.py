@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.encoders.order import (
 from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
-from ecc_core._backends.cpu.scans.stacks import parts_of, spatial_order
+from ecc_core._backends.cpu.scans.stacks import parts_of
 from ecc_core._backends.cpu.sources import memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -187,15 +187,16 @@ def value_range(
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     given = [image] if mask is None else [image, np.broadcast_to(mask, image.shape)]
     if direction is None and not image.flags.c_contiguous:
-        axes, flips = memory_order(image)
+        given = [array.squeeze() for array in given]  # axes of one point may have any strides
+        axes, flips = memory_order(given[0])
         given = [array.transpose(axes)[flips] for array in given]
+        given = [array if array.ndim == 4 else array[None] for array in given]
     if direction is None and all(array.flags.c_contiguous for array in given):
         given = [array.reshape(1, -1) for array in given]
     shown = None if mask is None else given[1]
-    along = ([], []) if direction else spatial_order(given[0][0])
     boxes = [
         (source, hidden, block)
-        for _, source, hidden in parts_of(given[0], shown, *along, KEY_SIZE, direction)
+        for _, source, hidden in parts_of(given[0], shown, [], [], KEY_SIZE, direction)
         for block in cut(source.shape, KEY_SIZE, 3)
     ]
     order, ends = _order_of(dtype)

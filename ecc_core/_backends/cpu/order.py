@@ -56,15 +56,15 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return ordered[first], numbers
 
 
-def narrowed(values: Array, shown: Array | None) -> tuple[Array, Array | None]:
+def narrowed(values: Array, masked: bool) -> Array:
     """Return values of the same order for which there is a wider dtype, if points are masked.
 
     Masked points need a value beyond all others.
     """
-    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+    if masked and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         native = values.reshape(-1).astype(values.dtype.newbyteorder("="), copy=False)
         values = distinct(native)[1].reshape(values.shape)
-    return values, shown
+    return values
 
 
 def sort_keys(keys: Array, bits: int | None = None) -> Array:
@@ -72,27 +72,42 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
     bits, count = bits or 8 * keys.itemsize, keys.size
     if count > 1 << PLACE_BITS:
         return np.argsort(keys, kind="stable")
-    order: Any = slice(None)
-    places = np.arange(count, dtype=np.uint32)
+    order = np.empty(count, np.uint32)
     words, spare = (scratch.take(name, count, np.uint64) for name in ("words", "spare words"))
     for first in range(0, bits, KEY_BITS):  # keys of 64 bits are sorted by each half
-        words[:] = keys[order]
-        words >>= np.uint64(first)
-        words <<= np.uint64(PLACE_BITS)
-        words |= places
+        if not _write_words(keys, order, first, words):
+            break
         last = PLACE_BITS + min(KEY_BITS, bits - first)
         found, _ = sort_words(words, spare, np.uint64(0), PLACE_BITS, last)
         order = found.astype(np.uint32) if first == 0 else order[found.astype(np.uint32)]
-    return np.asarray(order)
+    return order
+
+
+@kernel()
+def _write_words(keys: Any, order: Any, first: Any, words: Any) -> Any:
+    """Write the half of each key from bit `first` on, and its place in the order so far.
+
+    Returns whether there is anything to sort by.
+    """
+    if first == 0:
+        for i in range(keys.size):
+            words[i] = np.uint64(keys[i]) << np.uint64(PLACE_BITS) | np.uint64(i)
+        return True
+    some = np.uint64(0)
+    for i in range(keys.size):
+        half = np.uint64(keys[np.uint64(order[i])]) >> np.uint64(first)
+        words[i] = half << np.uint64(PLACE_BITS) | np.uint64(i)
+        some |= half
+    return some != 0
 
 
 @kernel()
 def sort_words(words: Any, spare: Any, base: Any, first: Any, last: Any) -> Any:
     """Sort words by bits `first` to `last` of their distance from `base`; equal ones keep theirs.
 
-    Returns the array in which they end up, and the other one. One digit is sorted by after another,
-    the last one first. Keys and what belongs to them in two arrays would take up to 1.8 times as
-    long.
+    Returns the array in which they end up, and the other one. The words are sorted by one digit
+    after another, starting with the last. With places in an array of their own, keys of 16 and 32
+    bits took 1.2 to 1.7 times as long, and those of 64 bits about as long.
     """
     mask, slots = np.uint64((1 << DIGIT) - 1), np.empty(1 << DIGIT, np.int64)
     for shift in range(np.uint64(first), np.uint64(last), np.uint64(DIGIT)):

@@ -18,30 +18,20 @@ OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
 
 
 class Nodes(NamedTuple):
-    """The nodes of a forest.
-
-    Attributes
-    ----------
-    places : integer array
-        The places of their points.
-    births : unsigned array
-        The keys at which they begin.
-    opens : unsigned array
-        The keys at which other blocks can reach the components with these roots.
-    closed : bool array
-        Whether they never can, which no key can say, as points may have the last one.
-    tree : int32 array
-        Their parents in the tree of joined components.
-    merged : int32 array
-        Their parents by those joins that no other block can change.
-    """
+    """The nodes of a forest."""
 
     places: Any
+    """The places of their points."""
     births: Any
+    """The keys at which they begin, unsigned."""
     opens: Any
+    """The keys at which other blocks can reach the components with these roots, unsigned."""
     closed: Any
+    """Whether they never can, which no key can say, as points may have the last one."""
     tree: Any
+    """Their parents in the tree of joined components, int32."""
     merged: Any
+    """Their parents by those joins that no other block can change, int32."""
 
 
 class Edges(NamedTuple):

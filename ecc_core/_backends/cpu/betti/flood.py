@@ -37,22 +37,16 @@ CLOSED = np.iinfo(np.int32).max  # the label of points that get none; others hav
 
 
 class Flooding(NamedTuple):
-    """The components that last.
-
-    Attributes
-    ----------
-    labels : int32 array of the image's shape
-        1 to k, oldest first, or 0.
-    births, deaths : (k,) int64 arrays
-        Numbers of points in C order; the death of a component that does not die is -1.
-    merged_into : (k,) int32 array
-        The label of the component that each one joins when it dies, or 0.
-    """
+    """The components that last."""
 
     labels: NDArray[np.int32]
+    """1 to k, oldest first, or 0; of the image's shape."""
     births: Points
+    """Numbers of points in C order, (k,)."""
     deaths: Points
+    """Numbers of points, (k,); the death of a component that does not die is -1."""
     merged_into: NDArray[np.int32]
+    """The label of the component that each one joins when it dies, or 0, (k,)."""
 
 
 def persistent_regions(
@@ -64,23 +58,16 @@ def persistent_regions(
     *,
     workers: int | None = None,
 ) -> Flooding:
-    """Return the components of an image that last for at least `least`.
+    """Return the components of an image without a batch axis that last for at least `least`.
 
-    Parameters
-    ----------
-    image : (*spatial) array
-        Without a direction.
-    shown : bool array of the same shape
-        False at points that never enter.
-    least : float
-    threshold : number or None
-        Points that enter after it have no label.
+    `shown`, of the image's shape, is False at points that never enter. Points that enter after the
+    threshold, if there is one, have no label. The filtration has no direction.
     """
     births, deaths, weak = _components(image, shown, least, filtration, workers)
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    wraps = filtration.boundary.wraps
+    wraps = filtration.boundary.wraps and image.size > 0
     keys = np.pad(_ranks(values), 1, mode="wrap") if wraps else np.pad(ordered_keys(values), 1)
     near = _near(keys.shape, filtration.cubes, home_of(image.shape) if wraps else None)
     later = np.zeros(keys.size, np.uint32)
@@ -155,27 +142,19 @@ def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_
 
 
 class _Near(NamedTuple):
-    """The neighbours of a point in a padded image.
-
-    Attributes
-    ----------
-    steps : (m,) int64 array
-        Distances to the neighbours in memory.
-    bits : (m,) int64 array
-        Which bit of a set each of them has.
-    rows : (3**(d - 1),) int64 array
-        Distances to the rows of three points around a point, whose bits follow each other.
-    places : (3**d,) int64 array
-        The distance of the point of each bit.
-    home : int array, or None
-        For each place in the halo of a periodic image the place of the same point in the image.
-    """
+    """The neighbours of a point in a padded image."""
 
     steps: Points
+    """Distances to the m neighbours in memory."""
     bits: Points
+    """Which bit of a set each of them has."""
     rows: Points
+    """Distances to the 3**(d - 1) rows of three points around a point, whose bits follow each
+    other."""
     places: Points
+    """The distance of the point of each of the 3**d bits."""
     home: Array | None
+    """For each place in the halo of a periodic image the place of the same point in the image."""
 
 
 def _near(padded: tuple[int, ...], cubes: bool, home: Array | None) -> _Near:

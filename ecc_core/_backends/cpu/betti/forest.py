@@ -51,21 +51,11 @@ class Field(NamedTuple):
 class Staged:
     """The layout of a staged block: contiguous, with one point of halo on each side.
 
-    Attributes
-    ----------
-    layout : (slices, rows, columns, step of slices, step of rows)
-        In 2-D there is no halo of slices, and their step is 0.
-    steps : (step of slices, of rows, 1)
-    shape : (slices, rows, columns)
-        With the halo.
-    first : (z, y, x)
-        The first staged point in the image.
-    size : int
-        Staged points.
-    halo : Block
-        The part of the image that is read: the block and the halo within the image.
-    at : int
-        Where its first point is staged.
+    The `layout` is (slices, rows, columns, step of slices, step of rows), and `steps` are (step of
+    slices, of rows, 1). In 2-D there is no halo of slices, and their step is 0. The `shape` is that
+    with the halo, `first` the first staged point (z, y, x) in the image, and `size` the number of
+    staged points. The `halo` is what is read of the image, the block and the halo within it, and
+    `at` is where its first point is staged.
     """
 
     def __init__(self, block: Block, field: Field) -> None:
@@ -136,12 +126,7 @@ class Grid:
 
     The image may be a box of a larger one. The planes on its *open* sides, beyond which the larger
     image goes on, belong to the surface too. Sides are pairs of axis and side (0: low, 1: high),
-    planes pairs of axis and index along it.
-
-    Attributes
-    ----------
-    blocks : list of Block
-    planes : list of Plane
+    `planes` pairs of axis and index along it.
     """
 
     def __init__(
@@ -198,28 +183,20 @@ def section(block: Block, axis: int, at: int) -> Block:
 
 
 class Part(NamedTuple):
-    """What a block leaves to be joined with others.
-
-    Attributes
-    ----------
-    first : int
-        The number of its first node, which is the frame if there is one.
-    births, places : (n,) arrays
-        Keys and places at which its nodes begin.
-    exits : list of (Plane, indices, array)
-        Its nodes that lie in other blocks, whose numbers there are on the surface: at these
-        indices of a plane.
-    edges : Edges
-    pairs : (l, 2) array
-        Places of birth and death of the components that end within the block.
-    """
+    """What a block leaves to be joined with others."""
 
     first: int
+    """The number of its first node, which is the frame if there is one."""
     births: Array
+    """Keys at which its nodes begin."""
     places: Array
+    """Places at which its nodes begin."""
     exits: list[tuple[Plane, list[Array], Array]]
+    """Its nodes that lie in other blocks, whose numbers there are on the surface: at these indices
+    of a plane."""
     edges: Edges
     pairs: Array
+    """Places of birth and death of the components that end within the block, (l, 2)."""
 
 
 class Forest:

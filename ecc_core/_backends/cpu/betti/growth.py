@@ -40,27 +40,20 @@ GAIN, MEET, REACH, LEAVE = range(4)  # changes of a node; it is one from the las
 
 
 class Growth(NamedTuple):
-    """What is known of the components of a box.
-
-    Attributes
-    ----------
-    found : (d + 2, keys + 1) int64 array
-        After so many keys: points; the size of the largest component, and components that span each
-        axis, of those that are no nodes.
-    nodes : int
-        Number of nodes.
-    changes : (m, 3) int64 array
-        Four times the key plus the change, the node, and how many points it gains, the node that it
-        meets, or the bits of the sides that it reaches.
-    faces, ends : dict
-        For each open side, (axis, 0: low or 1: high), the keys of its points, and their nodes.
-    """
+    """What is known of the components of a box."""
 
     found: Values
+    """(d + 2, keys + 1). After so many keys: points; the size of the largest component, and
+    components that span each axis, of those that are no nodes."""
     nodes: int
+    """Number of nodes."""
     changes: Values
+    """(m, 3). Four times the key plus the change, the node, and how many points it gains, the node
+    that it meets, or the bits of the sides that it reaches."""
     faces: dict[Side, Array]
+    """For each open side, (axis, 0: low or 1: high), the keys of its points."""
     ends: dict[Side, Array]
+    """For each open side, the nodes of its points."""
 
 
 def component_curves(

@@ -227,7 +227,7 @@ def persistence_pairs(
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
     if filtration.ndim < 3 and not filtration.boundary.wraps:
-        field = laid_out(*narrowed(values, shown))
+        field = laid_out(narrowed(values, shown is not None), shown)
         return planar_pairs(field, dimensions, filtration, short=short)
     # Points, in C order, that never enter: those that are masked or NaN
     never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
@@ -268,7 +268,7 @@ def forest_pairs(
     kind = kind_of(filtration, complement=complement)
     if complement:  # points enter it in the opposite order, equal ones too
         values, shown = np.flip(values), None if shown is None else np.flip(shown)
-    keyed, shown = narrowed(values, shown)
+    keyed = narrowed(values, shown is not None)
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
     field = laid_out(keyed, shown)

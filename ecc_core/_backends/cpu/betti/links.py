@@ -27,21 +27,14 @@ Offset = tuple[int, int, int]
 
 
 class Link(NamedTuple):
-    """The neighbours of a point, and which of them are adjacent to each other.
-
-    Attributes
-    ----------
-    members : list of offsets (z, y, x)
-        In raster order; bit i of a set of members is ``members[i]``.
-    ends : list of int
-        The members that are adjacent to the point itself. The others only connect these.
-    near : uint32 array
-        For each member, the set of members adjacent to it.
-    """
+    """The neighbours of a point, and which of them are adjacent to each other."""
 
     members: list[Offset]
+    """Offsets (z, y, x) in raster order; bit i of a set of members is ``members[i]``."""
     ends: list[int]
+    """The members that are adjacent to the point itself. The others only connect these."""
     near: np.ndarray
+    """For each member, the set of members adjacent to it, uint32."""
 
 
 def _link(ndim: int, connectivity: int) -> Link:
@@ -220,7 +213,7 @@ def scan_links(
     labels: Any,
     layout: Any,
     borders: Any,
-    frames: Any,
+    framed: Any,
     frame: Any,
     link: Any,
     planes: Any,
@@ -231,7 +224,8 @@ def scan_links(
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step
     of slices, step of rows): the numbers of own points, and the distances of neighbours in the
     staged arrays. The first own point lies one step along each axis from the start. `link` has the
-    distances of its ends, their set, and `Link.near`.
+    distances of its ends, their set, and `Link.near`. `borders` and `framed` are those of
+    `Grid.borders`; `frame` tells whether there is a frame at all.
 
     Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed first;
     then follow the points whose lower link falls apart, and one end of each of its components.
@@ -252,9 +246,10 @@ def scan_links(
             first = ONE if x == 0 else NONE
             last = own & ~(own >> ONE) if x + size == columns else NONE
             start = (z + 1) * slice_step + (y + 1) * row_step + 1 + x
-            sides, steps = (above, below, before, behind, first, last), (slice_step, row_step)
+            sides = above, below, before, behind, first, last
+            steps = slice_step, row_step
             lowest, apart = compare_links(
-                keys, start, steps, ends, sides, borders, frames, labels, planes
+                keys, start, steps, ends, sides, borders, framed, labels, planes
             )
             lowest &= own
             while lowest:

@@ -38,62 +38,42 @@ Points = tuple[Array, NDArray[np.bool_]]
 """Values, and which of them enter."""
 
 GRAPH = 4  # arrays of a graph besides its faces
-WORD = 8  # bytes of an array in which pieces are kept
+WORD = 8  # bytes of an element of a packed array
 
 
 class Graph(NamedTuple):
-    """The part of a forest that is not final, and counts of the rest.
-
-    Attributes
-    ----------
-    histogram : (bins,) int64 array
-        Number of components that begin at each key, minus those that end there. Of classes that
-        last: number of those that are final, at each threshold.
-    births : (k,) uint64 array
-        Keys at which the nodes begin. If there is a frame, it is node 0.
-    edges, keys : (m, 2) int32 and (m,) uint64 arrays
-        Pairs of nodes, and the keys at which they are joined.
-    faces : dict
-        For each open side, (axis, 0: low or 1: high), the nodes of its points.
-    """
+    """The part of a forest that is not final, and counts of the rest."""
 
     histogram: Values
+    """Number of components that begin at each key, minus those that end there. Of classes that
+    last: number of those that are final, at each threshold."""
     births: Array
+    """Keys at which the k nodes begin, uint64. If there is a frame, it is node 0."""
     edges: Array
+    """Pairs of nodes, (m, 2) int32."""
     keys: Array
+    """The keys at which these are joined, (m,) uint64."""
     faces: dict[Side, Array]
+    """For each open side, (axis, 0: low or 1: high), the nodes of its points."""
 
 
 class Piece(NamedTuple):
-    """What is known of a box of an image.
-
-    Attributes
-    ----------
-    euler : (n,) int64 array
-        The Euler characteristic of the box at each threshold.
-    faces : dict
-        For each open side the keys of its points.
-    graphs : list of Graph
-        One for each kind of forest.
-    """
+    """What is known of a box of an image."""
 
     euler: Values
+    """The Euler characteristic of the box at each threshold."""
     faces: dict[Side, Array]
+    """For each open side the keys of its points."""
     graphs: list[Graph]
+    """One for each kind of forest."""
 
 
 class _Counting:
     """What is counted of the pieces of an image.
 
-    Attributes
-    ----------
-    plans : list of Plan
-        Of the keys, which are the same for all pieces. Those of classes that last are in the order
-        of the values.
-    kinds : list of Kind
-        The components that begin and end.
-    ranked : Plan
-        Of values among the thresholds.
+    The `plans` are those of the keys, which are the same for all pieces. The keys of classes that
+    last are in the order of the values. The `kinds` are those of the components that begin and end,
+    and `ranked` is the plan of values among the thresholds.
     """
 
     def __init__(
@@ -338,7 +318,8 @@ def numbers_of(
 def pack(sides: list[Side], arrays: list[Array]) -> NDArray[np.int64]:
     """Return sides and arrays as words.
 
-    These are the dtype, the number of axes, the shape and the elements of each array.
+    Of each array these are the dtype, the number of axes, the shape and the elements; the sides
+    come first, as an array.
     """
     words: list[Any] = []
     for array in (np.array(sides, np.int64).reshape(-1, 2), *arrays):

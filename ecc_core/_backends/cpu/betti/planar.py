@@ -255,6 +255,22 @@ def join_edges(
 
 
 @kernel()
+def end_minima(order: Any, ended: Any, deaths: Any, left: Any) -> Any:
+    """Write the edges at which minima end, and list those at which none does.
+
+    Returns the number of the latter.
+    """
+    order, ended, deaths, left = bare(order), bare(ended), bare(deaths), bare(left)
+    count = np.uint64(0)
+    for k in range(order.size):
+        edge, node = order[k], np.int64(ended[k])
+        deaths[node] = edge  # of -1 the last one, which is no minimum
+        left[count] = edge
+        count += np.uint64(node < 0)
+    return count
+
+
+@kernel()
 def list_pairs(
     step: Any, short: Any, hides: Any, never: Any, births: Any, deaths: Any, found: Any
 ) -> Any:
@@ -288,16 +304,9 @@ def list_pairs(
 class _Scan:
     """An image whose rings, minima, maxima and forks are found.
 
-    Attributes
-    ----------
-    keys : array with a border
-    step : int
-        Distance between its rows.
-    hides, never : bool, uint64
-        Whether there are points that never enter, and their key.
-    rings : uint8 array
-        For each key.
-    minima, maxima, forks : arrays of places
+    The array of `keys` has a border, and `step` is the distance between its rows. There is one of
+    the `rings` for each key; `minima`, `maxima` and `forks` are places. `hides` tells whether there
+    are points that never enter, and `never` is their key.
     """
 
     def __init__(self, field: Field, filtration: Filtration) -> None:
@@ -366,9 +375,8 @@ def planar_pairs(
         edges, places, keys = scan.edges(0)
         order = sort_keys(edges.keys)
         ended = _joined(order, False, edges.nodes, places.size)
-        deaths = np.full(places.size + 1, -1, places.dtype)
-        deaths[ended] = order  # at -1, of edges at which no minimum ends, there is none
-        order = order[ended < 0]
+        deaths, left = np.full(places.size + 1, -1, places.dtype), np.empty_like(order)
+        order = left[: end_minima(order, ended, deaths, left)]
         minima = np.arange(places.size, dtype=places.dtype), places, keys
         found[0] = scan.pairs(short, minima, (deaths, edges.places, edges.keys))
     if 1 in dimensions:

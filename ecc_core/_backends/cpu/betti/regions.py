@@ -26,8 +26,9 @@ from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.launch import betti_curves, lasting_points
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.labels import Numbering
-from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
+from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.sources import Source
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
 
@@ -58,7 +59,7 @@ def region_betti_curves(
         return ids, result
     lead = (None,) * (3 - image.ndim)
     volume, regions = image[lead], labels[lead]
-    boxes = _boxes_of(regions)
+    boxes = _boxes_of(Source(regions, "labels"), workers)
     starts, stops = boxes[:, 0, len(lead) :], boxes[:, 1, len(lead) :]
     wraps = filtration.boundary.wraps & ((starts == 0) & (stops == image.shape)).any(axis=1)
     small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps
@@ -82,8 +83,8 @@ def region_betti_curves(
 
 
 @kernel()
-def _widen(numbers: Any, boxes: Any) -> None:
-    """Widen the boxes around regions to their points; boxes are half open."""
+def _widen(numbers: Any, start: Any, boxes: Any) -> None:
+    """Widen the boxes around the regions of a block to its points; they are half open."""
     slices, rows, columns = numbers.shape
     for z in range(slices):
         for y in range(rows):
@@ -92,23 +93,37 @@ def _widen(numbers: Any, boxes: Any) -> None:
                 own = numbers[z, y, x]
                 if own and (own != before or x == columns - 1 or numbers[z, y, x + 1] != own):
                     box = boxes[own - 1]
-                    place = (z, y, x)
+                    place = (z + start[0], y + start[1], x + start[2])
                     for axis in range(3):
                         box[0, axis] = min(box[0, axis], place[axis])
                         box[1, axis] = max(box[1, axis], place[axis] + 1)
                 before = own
 
 
-def _boxes_of(labels: Array) -> Values:
+def _boxes_of(labels: Source, workers: int | None) -> Values:
     """Return the bounding box of each region, half open: (ids, 2, 3)."""
-    source = Source(labels, "labels")
-    _, rows, columns = shape = source.shape
-    numbering, empty = Numbering(source.token.dtype), functools.partial(np.empty, labels.size)
-    place = 0, (rows * columns, columns)
-    numbers, _ = numbering.stage(source, Block((0, 0, 0), shape), empty, *place)
-    boxes = np.tile([[np.iinfo(np.int64).max] * 3, [0] * 3], (numbering.count, 1, 1))
-    _widen(numbers.reshape(shape), boxes)
-    return boxes[np.argsort(numbering.ids)]
+    blocks = cut(labels.shape, 4, 3)
+    ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])  # of a region without points
+
+    def work(queue: Iterator[Any]) -> tuple[Numbering, Values]:
+        numbering, boxes = Numbering(labels.token.dtype), np.empty((0, 2, 3), np.int64)
+        for block in queue:
+            _, rows, columns = shape = block.shape
+            empty = functools.partial(np.empty, math.prod(shape))
+            staged, _ = numbering.stage(labels, block, empty, 0, (rows * columns, columns))
+            more = np.broadcast_to(ends, (numbering.count - len(boxes), 2, 3))
+            boxes = np.concatenate([boxes, more])
+            _widen(staged.reshape(shape), block.start, boxes)
+        return numbering, boxes
+
+    found = share(blocks, work, worker_count(workers, labels.array.size, 1))
+    ids, rows = merge_ids([numbering for numbering, _ in found])
+    merged = np.tile(ends, (ids.size, 1, 1))
+    for (_, boxes), own in zip(found, rows, strict=True):
+        met, boxes = own >= 0, boxes[own[own >= 0]]
+        merged[met, 0] = np.minimum(merged[met, 0], boxes[:, 0])
+        merged[met, 1] = np.maximum(merged[met, 1], boxes[:, 1])
+    return merged
 
 
 class _Sheets(NamedTuple):

@@ -138,11 +138,11 @@ def add_histograms(scanner: Scanner, plans: list[Plan], workers: int | None, out
             add(histograms, out)
 
     def add(histograms: dict[int, Values], curves: Values) -> None:
-        rows, order = curves.reshape(-1, curves.shape[-1]), (scanner.descending, scanner.sign)
+        rows = curves.reshape(-1, curves.shape[-1])
         with lock:  # a block may hold parts of its images
             for number, histogram in histograms.items():
                 bins = histogram.reshape(len(rows), -1)
-                cumulate(bins, None, *order, plans[number].entered, rows)
+                cumulate(bins, None, scanner.descending, scanner.sign, plans[number].entered, rows)
 
     if len(blocks) == 1:
         work(iter(blocks))

@@ -133,17 +133,13 @@ def add_sums(
                 count, entered = 0, 0.0  # points near the levels, and weights of those below
                 for p in range(start, min(start + CHUNK, part[3])):
                     weight, place = weights[image, p], float(values[image, p]) - middle
-                    exact[count] = place
-                    if results is not None:
-                        buffer[1, count], buffer[2, count] = weight, place
-                    else:
-                        points[count] = p
+                    exact[count] = buffer[2, count] = place
+                    buffer[1, count], points[count] = weight, p
                     entered += weight if place <= low else 0
                     count += int(weight != 0) & int(low < place) & int(place < high)
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
-                if results is not None:
-                    buffer[1:, count:full] = 0
+                buffer[1:, count:full] = 0
                 exponentials(exact, sharpness, scratch, buffer[0], full)
                 if results is not None:
                     for j in range(first, ends[run]):
