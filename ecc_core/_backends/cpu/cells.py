@@ -37,7 +37,7 @@ TWO, THREE = np.uint64(2), np.uint64(3)
 
 
 @subroutine()
-def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest: Any) -> None:
+def _find_latest(keys, group, at, size, strides, latest):
     """Write the keys of groups of one kind, the first points of which follow each other."""
     for point in range(group[0, 3]):
         offset = group[point, 0] * strides[0] + group[point, 1] * strides[1] + group[point, 2]
@@ -51,9 +51,7 @@ def _find_latest(keys: Any, group: Any, at: Any, size: Any, strides: Any, latest
 
 
 @kernel()
-def _count(
-    keys: Any, rows: Any, columns: Any, pitch: Any, first: Any, second: Any, third: Any, fourth: Any
-) -> None:
+def _count(keys, rows, columns, pitch, first, second, third, fourth):
     """Count the keys of some rows in four histograms in turn.
 
     Equal keys often follow each other, and additions to a bin wait for each other.
@@ -71,9 +69,7 @@ def _count(
 
 
 @kernel()
-def count_cells(
-    keys: Any, geometry: Any, groups: Any, spans: Any, latest: Any, histograms: Any
-) -> None:
+def count_cells(keys, geometry, groups, spans, latest, histograms):
     """Add the groups of a block of staged keys to histograms (slices or 1, kinds, bins).
 
     The `geometry` is that of the scan. `groups` (kinds, points, 4) are the offsets of the points
@@ -109,9 +105,7 @@ def count_cells(
 
 
 @kernel()
-def count_groups(
-    points: Any, tables: Any, span: Any, every: Any, scratch: Any, histograms: Any
-) -> None:
+def count_groups(points, tables, span, every, scratch, histograms):
     """Add the groups whose lowest corners are in a span of places to (regions, kinds, bins).
 
     Points have keys, which are ranks, and the smallest enter first, and numbers of regions, from 1,

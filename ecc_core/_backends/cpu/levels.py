@@ -41,9 +41,7 @@ BYTES, NO_BOX = token_of(np.dtype(np.uint8)), (0, (0, 0), (0, 0, 0))
 
 
 @kernel()
-def _list_changes(
-    values: Any, counts: Any, sign: Any, negative: Any, words: Any, changes: Any
-) -> None:
+def _list_changes(values, counts, sign, negative, words, changes):
     """List the keys of the points whose count is not 0.
 
     The counts follow the keys in the lowest byte of `words`; if `changes` is not empty, they go
@@ -65,7 +63,7 @@ def _list_changes(
 
 
 @kernel()
-def _sum_runs(words: Any, sums: Any) -> Any:
+def _sum_runs(words, sums):
     """Replace sorted words by the keys whose coefficients do not add up to 0; their number."""
     count, total = 0, np.int64(0)
     for i in range(words.size):
@@ -79,7 +77,7 @@ def _sum_runs(words: Any, sums: Any) -> Any:
 
 
 @kernel()
-def _add_to_bins(words: Any, base: Any, sums: Any) -> None:
+def _add_to_bins(words, base, sums):
     """Add the coefficients of words to a bin for each key, from `base` on."""
     for i in range(words.size):
         sums[(words[i] >> SHIFT) - base] += np.int64(words[i] & np.uint64(255)) - ZERO
@@ -146,7 +144,7 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
 
 
 @kernel()
-def _widen(box: Any, token: Any, shown: Any, bytes_: Any, order: Any, ends: Any) -> Any:
+def _widen(box, token, shown, bytes_, order, ends):
     """Return whether a box of values holds NaN, and its range.
 
     Floats are read as unsigned integers, and ranges are those of ordered keys, since loops over

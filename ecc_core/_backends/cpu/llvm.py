@@ -123,13 +123,13 @@ def _given(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 @operation(types.voidptr)
-def pointer(builder: Any, address: Any) -> Any:
+def pointer(builder, address):
     """The address of an array's data as a pointer."""
     return builder.inttoptr(address, cgutils.voidptr_t)
 
 
 @subroutine()
-def part_of(array: Any, at: Any, count: Any) -> Any:
+def part_of(array, at, count):
     """Return some elements as a view of an address, since slices count references.
 
     They may lie before the first one, where there is memory.
@@ -138,38 +138,38 @@ def part_of(array: Any, at: Any, count: Any) -> Any:
 
 
 @subroutine()
-def bare(array: Any) -> Any:
+def bare(array):
     """Return an array without an owner: numba counts references to other arrays at every call."""
     return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 @operation(types.int64)
-def count_trailing_zeros(builder: Any, word: Any) -> Any:
+def count_trailing_zeros(builder, word):
     """Position of the lowest set bit of a non-zero uint64."""
     return builder.cttz(word, ir.Constant(I1, 1))
 
 
 @operation(types.int64)
-def count_bits(builder: Any, word: Any) -> Any:
+def count_bits(builder, word):
     """Number of bits that are set in a uint64."""
     return builder.ctpop(word)
 
 
 @operation()
-def copy_within(builder: Any, array: Any, source: Any, target: Any, count: Any) -> None:
+def copy_within(builder, array, source, target, count):
     """Copy `count` elements of an array to others of its elements."""
     size = _size(array.element)
     cgutils.raw_memcpy(builder, array.one(target), array.one(source), count, size)
 
 
 @operation(types.float64)
-def fused_multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+def fused_multiply_add(builder, a, b, c):
     """a * b + c of float64, rounded once."""
     return builder.fma(a, b, c)
 
 
 @operation()
-def prefetch(builder: Any, address: Any) -> None:
+def prefetch(builder, address):
     """Ask for the cache line at an address, which need not be one that may be read."""
     pointer = builder.inttoptr(address, cgutils.voidptr_t)
     read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
@@ -183,7 +183,7 @@ def _repeated(builder: Any, value: Any, element: Any) -> Any:
 
 
 @operation(types.uint64)
-def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
+def small_keys(builder, keys, at, bound):
     """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
     limit = _repeated(builder, bound, keys.element)
     small = builder.icmp_unsigned("<=", keys.load(at, LANES), limit)
@@ -192,7 +192,7 @@ def small_keys(builder: Any, keys: Any, at: Any, bound: Any) -> Any:
 
 def _comparison(relation: str) -> Any:
     @operation(types.uint64)
-    def compare(builder: Any, keys: Any, at: Any, there: Any) -> Any:
+    def compare(builder, keys, at, there):
         """Return a word whose bit i tells how ``keys[at + i]`` compares with one from `there`."""
         pair = keys.load(at, LANES), keys.load(there, LANES)
         return builder.bitcast(builder.icmp_unsigned(relation, *pair), I64)
@@ -204,6 +204,6 @@ at_least, equal = _comparison(">="), _comparison("==")
 
 
 @operation()
-def fill_vector(builder: Any, row: Any, first: Any, value: Any) -> None:
+def fill_vector(builder, row, first, value):
     """Set 64 elements, from ``row[first]`` on, to an unsigned value."""
     row.store(_repeated(builder, value, row.element), first)

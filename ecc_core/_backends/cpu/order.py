@@ -84,7 +84,7 @@ def sort_keys(keys: Array, bits: int | None = None) -> Array:
 
 
 @kernel()
-def _write_words(keys: Any, order: Any, first: Any, words: Any) -> Any:
+def _write_words(keys, order, first, words):
     """Write the half of each key from bit `first` on, and its place in the order so far.
 
     Returns whether there is anything to sort by.
@@ -102,7 +102,7 @@ def _write_words(keys: Any, order: Any, first: Any, words: Any) -> Any:
 
 
 @kernel()
-def sort_words(words: Any, spare: Any, base: Any, first: Any, last: Any) -> Any:
+def sort_words(words, spare, base, first, last):
     """Sort words by bits `first` to `last` of their distance from `base`; equal ones keep theirs.
 
     Returns the array in which they end up, and the other one. The words are sorted by one digit

@@ -75,13 +75,13 @@ scratch = _Scratch()
 
 
 @operation(lambda *kinds: kinds[1].dtype)
-def _element(builder: Any, address: Any, token: Any) -> Any:
+def _element(builder, address, token):
     """The element of the dtype of `token` at an address."""
     return builder.load(builder.inttoptr(address, token.element.as_pointer()))
 
 
 @operation()
-def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pitch: Any) -> None:
+def _transpose_tile(builder, address, step, out, at, pitch):
     """Copy 16 by 16 elements: ``out[at + i * pitch + j]`` becomes element i of row j.
 
     Row j lies in memory at ``address + j * step``, in bytes, and has the dtype of `out`.
@@ -107,7 +107,7 @@ def _transpose_tile(builder: Any, address: Any, step: Any, out: Any, at: Any, pi
 
 
 @kernel()
-def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) -> None:
+def _copy_box(address, token, strides, extents, out):
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
     slices, rows, columns = extents
     dz, dy, dx = strides
@@ -152,9 +152,7 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
 
 
 @kernel()
-def _copy_every_second(
-    address: Any, token: Any, pairs: Any, strides: Any, extents: Any, out: Any
-) -> None:
+def _copy_every_second(address, token, pairs, strides, extents, out):
     """Copy the lower halves of pairs of elements; behind the last of a row there is none."""
     slices, rows, columns = extents
     for z in range(slices):
@@ -168,7 +166,7 @@ def _copy_every_second(
 
 
 @kernel(error_model="numpy")
-def _add_direction(box: Any, token: Any, terms: Any, scale: Any, out: Any) -> None:
+def _add_direction(box, token, terms, scale, out):
     """Write the values plus `scale` times the sum of the three axes' terms, each step rounded."""
     slices, rows, columns = box[2]
     along_z, along_y, along_x = terms

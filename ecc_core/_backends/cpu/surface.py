@@ -180,16 +180,16 @@ def _events(add: Callable[[_Codes], None]) -> Any:
 
     @llvm.operation(types.UniTuple(types.intp, 2))
     def append(
-        builder: Any,
-        codes: Any,
-        at: Any,
-        steps: Any,
-        left: Any,
-        bins: Any,
-        plus: Any,
-        minus: Any,
-        counts: Any,
-    ) -> Any:
+        builder,
+        codes,
+        at,
+        steps,
+        left,
+        bins,
+        plus,
+        minus,
+        counts,
+    ):
         places = [at]
         for step in steps:
             places += [builder.add(place, step) for place in places]
@@ -207,9 +207,7 @@ vertex_events, cube_events = _events(_add_vertices), _events(_add_cubes)
 
 
 @kernel()
-def pack_codes(
-    first: Any, second: Any, pitch: Any, extents: Any, codes: Any, place: Any, never: Any
-) -> None:
+def pack_codes(first, second, pitch, extents, codes, place, never):
     """Write the codes of two boxes of keys; all other codes are `never`.
 
     `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, and `place`
@@ -234,7 +232,7 @@ def pack_codes(
 
 
 @kernel()
-def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
+def _count(plus, minus, counts, histograms):
     """Count both lists at the same time, so that additions wait less for each other."""
     both = min(counts[0], counts[1])
     for i in range(both):
@@ -247,9 +245,7 @@ def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
 
 
 @kernel()
-def add_cells(
-    codes: Any, extents: Any, steps: Any, bins: Any, cubes: Any, lists: Any, histograms: Any
-) -> None:
+def add_cells(codes, extents, steps, bins, cubes, lists, histograms):
     """Add the cells of a block of codes to one histogram for each sign.
 
     `extents` are the numbers of points (columns, rows, slices) from the first code. There are as

@@ -43,7 +43,7 @@ class Edges(NamedTuple):
 
 
 @subroutine()
-def find(parents: Any, node: Any) -> Any:
+def find(parents, node):
     """Return the root of a node, and halve the path to it."""
     node = np.uint64(node)
     parent = np.uint64(parents[node])
@@ -56,7 +56,7 @@ def find(parents: Any, node: Any) -> Any:
 
 
 @subroutine()
-def end_of(labels: Any, ways: Any, here: Any) -> Any:
+def end_of(labels, ways, here):
     """Return where the path from a point ends: at a labelled point, or outside the block.
 
     A point with a negative label -i leads to the point ``ways[i]`` further on.
@@ -69,7 +69,7 @@ def end_of(labels: Any, ways: Any, here: Any) -> Any:
 
 
 @subroutine()
-def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any) -> Any:
+def basin(labels, ways, place, end, places, nodes):
     """Return the node of a point and the number of nodes; a path out of the block adds a node.
 
     The points on the path, which leads to `end`, are labelled.
@@ -87,9 +87,7 @@ def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any)
 
 
 @kernel()
-def list_edges(
-    keys: Any, paths: Any, offsets: Any, forks: Any, links: Any, places: Any, nodes: Any, edges: Any
-) -> Any:
+def list_edges(keys, paths, offsets, forks, links, places, nodes, edges):
     """List the basins that meet at forks as edges; `paths` are labels and ways of their points.
 
     Returns the numbers of nodes and edges.
@@ -128,7 +126,7 @@ def list_edges(
 
 
 @kernel()
-def label_box(paths: Any, first: Any, steps: Any, places: Any, nodes: Any, found: Any) -> Any:
+def label_box(paths, first, steps, places, nodes, found):
     """Write the nodes of a box of points, of which the first is given; return their number."""
     labels, ways, places = bare(paths[0]), bare(paths[1]), bare(places)
     for z, y, x in np.ndindex(found.shape):
@@ -139,9 +137,7 @@ def label_box(paths: Any, first: Any, steps: Any, places: Any, nodes: Any, found
 
 
 @kernel()
-def make_trees(
-    keys: Any, places: Any, minima: Any, frame: Any, nodes: Nodes, histogram: Any
-) -> None:
+def make_trees(keys, places, minima, frame, nodes, histogram):
     """Make each node a tree of its own, and count the minima, which come first."""
     keys, places, histogram = bare(keys), bare(places), bare(histogram)
     births, opens, tree = bare(nodes.births), bare(nodes.opens), bare(nodes.tree)
@@ -157,7 +153,7 @@ def make_trees(
 
 
 @kernel()
-def open_points(own: Any, keys: Any, nodes: Nodes) -> None:
+def open_points(own, keys, nodes):
     """Open the components of points that other blocks can reach, at the keys of the points."""
     opens, closed, tree = bare(nodes.opens), bare(nodes.closed), bare(nodes.tree)
     for index, node in np.ndenumerate(own):
@@ -168,9 +164,7 @@ def open_points(own: Any, keys: Any, nodes: Nodes) -> None:
 
 
 @kernel()
-def join_basins(
-    edges: Edges, order: Any, nodes: Nodes, histogram: Any, kept: Any, pairs: Any
-) -> Any:
+def join_basins(edges, order, nodes, histogram, kept, pairs):
     """Join basins along edges in the given order.
 
     Where two components meet, the younger one ends. If no other block can have reached it before,
@@ -214,7 +208,7 @@ def join_basins(
 
 
 @kernel()
-def number_nodes(merged: Any, numbers: Any, roots: Any) -> Any:
+def number_nodes(merged, numbers, roots):
     """Number and list the roots of `merged`; other nodes get the number of their root."""
     merged, numbers, roots = bare(merged), bare(numbers), bare(roots)
     count = 0

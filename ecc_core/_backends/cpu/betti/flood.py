@@ -176,7 +176,7 @@ def _padded(points: Points, shape: tuple[int, ...]) -> Points:
 
 
 @kernel()
-def _compare(keys: Any, steps: Any, bits: Any, later: Any) -> None:
+def _compare(keys, steps, bits, later):
     """Write for each point the set of its neighbours that enter after it."""
     border, none = steps.max(), np.uint32(0)
     for first in range(border, keys.size - border, CHUNK):
@@ -195,18 +195,18 @@ def _compare(keys: Any, steps: Any, bits: Any, later: Any) -> None:
 
 @kernel()
 def _spread(
-    later: Any,
-    free: Any,
-    rows: Any,
-    places: Any,
-    home: Any,
-    seeds: Any,
-    births: Any,
-    deaths: Any,
-    labels: Any,
-    stack: Any,
-    following: Any,
-) -> None:
+    later,
+    free,
+    rows,
+    places,
+    home,
+    seeds,
+    births,
+    deaths,
+    labels,
+    stack,
+    following,
+):
     """Label the points from which steps lead to seeds, by the number of the first of these.
 
     `free` has a bit for each point, which is set as long as it has no label and may get one. Of
@@ -258,15 +258,13 @@ def _spread(
 
 
 @subroutine()
-def take_bit(free: Any, place: Any) -> None:
+def take_bit(free, place):
     """Clear the bit of a point."""
     free[np.uint64(place) >> np.uint64(3)] &= np.uint8(~(1 << (np.uint64(place) & np.uint64(7))))
 
 
 @kernel()
-def _merge(
-    places: Any, keys: Any, labels: Any, steps: Any, home: Any, parents: Any, merged: Any
-) -> None:
+def _merge(places, keys, labels, steps, home, parents, merged):
     """Write which label each one joins, for the places at which they end, in their order."""
     for place in places:
         oldest = merged.size

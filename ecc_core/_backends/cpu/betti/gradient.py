@@ -21,8 +21,6 @@ normal to axis a likewise. The gradient consists of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
@@ -52,7 +50,7 @@ _FACES = np.array(
 
 
 @subroutine()
-def at_home(home: Any, place: Any) -> Any:
+def at_home(home, place):
     """Return the place in the volume of a point that may be in the halo."""
     if home is None:
         return place
@@ -60,7 +58,7 @@ def at_home(home: Any, place: Any) -> Any:
 
 
 @subroutine()
-def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
+def lower_star(ranks, place, steps):
     """Return the cells of the lower star of a point as a set of bits, its own among them."""
     rank = ranks[place]
     star, bit = np.int64(1 << _CENTRE), np.int64(1)
@@ -78,7 +76,7 @@ def lower_star(ranks: Any, place: Any, steps: Any) -> Any:
 
 
 @subroutine()
-def match_cubes(star: Any, place: Any, steps: Any, home: Any, cubes: Any) -> Any:
+def match_cubes(star, place, steps, home, cubes):
     """Match the cubes of a star with squares that belong to no other cube left; return the rest."""
     left = 0
     for k in range(8):
@@ -104,15 +102,15 @@ def match_cubes(star: Any, place: Any, steps: Any, home: Any, cubes: Any) -> Any
 
 @subroutine()
 def match_edges(
-    star: Any,
-    place: Any,
-    steps: Any,
-    home: Any,
-    points: Any,
-    edges: Any,
-    critical: Any,
-    count: Any,
-) -> Any:
+    star,
+    place,
+    steps,
+    home,
+    points,
+    edges,
+    critical,
+    count,
+):
     """Match the edges of a star with squares, along a tree in each component of the link.
 
     The root of the first one is matched with the point, the others are critical: they are listed.
@@ -150,18 +148,18 @@ def match_edges(
 
 @kernel()
 def match_stars(
-    ranks: Any,
-    shape: Any,
-    steps: Any,
-    home: Any,
-    first: Any,
-    last: Any,
-    points: Any,
-    cubes: Any,
-    edges: Any,
-    critical_edges: Any,
-    critical_squares: Any,
-) -> Any:
+    ranks,
+    shape,
+    steps,
+    home,
+    first,
+    last,
+    points,
+    cubes,
+    edges,
+    critical_edges,
+    critical_squares,
+):
     """Match the cells of all points in some slices, and list (point, cell) of those left over.
 
     Returns the numbers of critical edges and squares.

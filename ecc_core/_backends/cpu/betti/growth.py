@@ -120,7 +120,7 @@ def _side(staged_points: Array, staged: Staged, side: Side) -> Array:
 
 
 @kernel()
-def _sort_points(keys: Any, layout: Any, ends: Any, order: Any) -> None:
+def _sort_points(keys, layout, ends, order):
     """Sort the places of points by key; ``ends[k]`` of them have the first k keys.
 
     Keys from ``ends.size - 1`` on are left out.
@@ -144,7 +144,7 @@ def _sort_points(keys: Any, layout: Any, ends: Any, order: Any) -> None:
 
 
 @subroutine()
-def _root(parents: Any, place: Any) -> Any:
+def _root(parents, place):
     """Return the root of a point, and halve the path to it."""
     parent = parents[place]
     while parent > 0:
@@ -158,7 +158,7 @@ def _root(parents: Any, place: Any) -> Any:
 
 
 @subroutine()
-def span(spanning: Any, sides: Any, change: Any) -> None:
+def span(spanning, sides, change):
     """Count a component that is no node along the axes of which it touches both sides."""
     if sides & OPEN:
         return
@@ -168,7 +168,7 @@ def span(spanning: Any, sides: Any, change: Any) -> None:
 
 
 @subroutine()
-def unite(touched: Any, spanning: Any, root: Any, sides: Any) -> None:
+def unite(touched, spanning, root, sides):
     """Let the component of a root touch more sides."""
     if sides:
         both = touched[root] | sides
@@ -178,7 +178,7 @@ def unite(touched: Any, spanning: Any, root: Any, sides: Any) -> None:
 
 
 @subroutine()
-def with_room(changes: Any, count: Any, more: Any) -> Any:
+def with_room(changes, count, more):
     """Return an array of changes that has room for more of them."""
     if len(changes) >= count + more:
         return changes
@@ -188,14 +188,14 @@ def with_room(changes: Any, count: Any, more: Any) -> Any:
 
 
 @subroutine()
-def list_change(changes: Any, count: Any, code: Any, node: Any, value: Any) -> Any:
+def list_change(changes, count, code, node, value):
     """Write a change behind the others, and return their number."""
     changes[count, 0], changes[count, 1], changes[count, 2] = code, node, value
     return count + 1
 
 
 @subroutine()
-def gain(changes: Any, count: Any, key: Any, node: Any, size: Any, recent: Any) -> Any:
+def gain(changes, count, key, node, size, recent):
     """List points that a node gains, or add them to those that it has gained at the same key."""
     last = recent[node]
     if last >= 0 and changes[last, 0] == 4 * key + GAIN:
@@ -206,7 +206,7 @@ def gain(changes: Any, count: Any, key: Any, node: Any, size: Any, recent: Any) 
 
 
 @subroutine()
-def reach(changes: Any, count: Any, key: Any, node: Any, sides: Any, reached: Any) -> Any:
+def reach(changes, count, key, node, sides, reached):
     """List the sides of the image that a node reaches for the first time."""
     new = sides & ~reached[node] & (OPEN - 1)
     if not new:
@@ -220,15 +220,15 @@ def _joining(opened: bool) -> Any:
 
     @kernel()
     def join(
-        order: Any,
-        offsets: Any,
-        apart: Any,
-        parents: Any,
-        touched: Any,
-        found: Any,
-        owners: Any,
-        most: Any,
-    ) -> Any:
+        order,
+        offsets,
+        apart,
+        parents,
+        touched,
+        found,
+        owners,
+        most,
+    ):
         """Add points in this order, and write what there is after each key to `found`.
 
         `parents` are 0 before points enter, and minus the number of points at roots: one array,

@@ -74,17 +74,17 @@ def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: O
 
 @llvm.operation(types.UniTuple(types.uint64, 2))
 def compare_links(
-    builder: Any,
-    keys: Any,
-    at: Any,
-    steps: Any,
-    ends: Any,
-    sides: Any,
-    borders: Any,
-    frames: Any,
-    labels: Any,
-    planes: Any,
-) -> list[Any]:
+    builder,
+    keys,
+    at,
+    steps,
+    ends,
+    sides,
+    borders,
+    frames,
+    labels,
+    planes,
+):
     """Compare the 64 points from ``keys[at]`` on with their neighbours.
 
     `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
@@ -177,7 +177,7 @@ def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]
 
 
 @llvm.operation(types.uint64)
-def link_of(builder: Any, planes: Any, first: Any, bit: Any) -> Any:
+def link_of(builder, planes, first, bit):
     """Return a set of members at one of 64 points: bit `bit` of 32 planes from `first` on."""
     words = planes.load(first, MOST)
     moved = builder.lshr(words, llvm.each(builder, bit, MOST))
@@ -186,7 +186,7 @@ def link_of(builder: Any, planes: Any, first: Any, bit: Any) -> Any:
 
 
 @subroutine()
-def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
+def representatives(link, known, ends, near):
     """Return one end of each component of a lower link; `known` is part of the first one."""
     found = known & ends
     found &= ~found + ONE
@@ -209,16 +209,16 @@ def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
 
 @kernel()
 def scan_links(
-    keys: Any,
-    labels: Any,
-    layout: Any,
-    borders: Any,
-    framed: Any,
-    frame: Any,
-    link: Any,
-    planes: Any,
-    listed: Any,
-) -> Any:
+    keys,
+    labels,
+    layout,
+    borders,
+    framed,
+    frame,
+    link,
+    planes,
+    listed,
+):
     """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
 
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step

@@ -201,7 +201,7 @@ def joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> 
 
 
 @kernel()
-def edges_across(nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any) -> Any:
+def edges_across(nodes, keys, far_nodes, far_keys, wide):
     """Return the edges between two faces that touch, as pairs of nodes, and their keys.
 
     If `wide`, points are neighbours along diagonals too. A diagonal is left out where a point

@@ -55,9 +55,7 @@ LONG = 8  # times as many
 
 
 @operation(types.UniTuple(types.uint64, 3))
-def compare_ring(
-    builder: Any, keys: Any, at: Any, step: Any, rows: Any, sides: Any, flip: Any, rings: Any
-) -> list[Any]:
+def compare_ring(builder, keys, at, step, rows, sides, flip, rings):
     """Compare the 64 points from ``keys[at]`` on with their rings.
 
     `rows` are two words, all ones if there is a row before and a row behind, `sides` those of the
@@ -125,7 +123,7 @@ def tables_of(step: int, wide_below: bool) -> list[tuple[Array, Array, Array]]:
 
 
 @subroutine()
-def list_places(word: Any, start: Any, places: Any, count: Any) -> Any:
+def list_places(word, start, places, count):
     """List the places of bits behind the first `count` places; return how many there are then."""
     while word:
         places[count] = start + count_trailing_zeros(word)
@@ -135,9 +133,7 @@ def list_places(word: Any, start: Any, places: Any, count: Any) -> Any:
 
 
 @kernel()
-def scan_rings(
-    keys: Any, shape: Any, flip: Any, rings: Any, minima: Any, maxima: Any, forks: Any
-) -> Any:
+def scan_rings(keys, shape, flip, rings, minima, maxima, forks):
     """Find the rings, and list the minima, maxima and forks of an image; return their numbers."""
     rows, columns = shape
     step = columns + 2
@@ -168,7 +164,7 @@ def scan_rings(
 
 
 @subroutine()
-def node_of(rings: Any, ways: Any, labels: Any, start: Any) -> Any:
+def node_of(rings, ways, labels, start):
     """Return the label to which steps lead from a point; other points have the label -1.
 
     The points of long paths are labelled.
@@ -191,9 +187,7 @@ def node_of(rings: Any, ways: Any, labels: Any, start: Any) -> Any:
 
 
 @kernel()
-def list_edges(
-    keys: Any, rings: Any, forks: Any, tables: Any, chained: Any, labels: Any, edges: Edges
-) -> Any:
+def list_edges(keys, rings, forks, tables, chained, labels, edges):
     """List the edges at forks, which join nodes of one side; `tables` are those of this side.
 
     They form a chain through all components of that side around a fork, or a star from the first.
@@ -217,7 +211,7 @@ def list_edges(
 
 
 @subroutine()
-def root_of(parents: Any, node: Any) -> Any:
+def root_of(parents, node):
     """Return the root of a node, most of which are near, and halve the path to it."""
     node = np.uint64(node)
     above = np.uint64(parents[np.uint64(parents[node])])
@@ -231,9 +225,7 @@ def root_of(parents: Any, node: Any) -> Any:
 
 
 @kernel()
-def join_edges(
-    order: Any, backwards: Any, ends: Any, parents: Any, sorted_ends: Any, ended: Any
-) -> None:
+def join_edges(order, backwards, ends, parents, sorted_ends, ended):
     """Join nodes along edges, and write to `ended` which node ends at each of them, or -1.
 
     Nodes are numbered by age: the one with the smaller number goes on. Ends are brought into order
@@ -255,7 +247,7 @@ def join_edges(
 
 
 @kernel()
-def end_minima(order: Any, ended: Any, deaths: Any, left: Any) -> Any:
+def end_minima(order, ended, deaths, left):
     """Write the edges at which minima end, and list those at which none does.
 
     Returns the number of the latter.
@@ -271,9 +263,7 @@ def end_minima(order: Any, ended: Any, deaths: Any, left: Any) -> Any:
 
 
 @kernel()
-def list_pairs(
-    step: Any, short: Any, hides: Any, never: Any, births: Any, deaths: Any, found: Any
-) -> Any:
+def list_pairs(step, short, hides, never, births, deaths, found):
     """List births and deaths, of equal keys only if `short`, as points in C order; count them.
 
     `births` and `deaths` are numbers of points, or -1 for a class that does not die, and the places

@@ -119,7 +119,7 @@ def _critical_cells(
 
 
 @kernel()
-def join(parents: Any, cells: Any, steps: Any, home: Any) -> Any:
+def join(parents, cells, steps, home):
     """Join what lies on both sides of cells, in the given order; return which of them join trees.
 
     For edges the sides are points, for squares, with steps downwards, cubes.
@@ -136,7 +136,7 @@ def join(parents: Any, cells: Any, steps: Any, home: Any) -> Any:
 
 
 @subroutine()
-def side_of(square: Any, steps: Any, home: Any, k: Any) -> Any:
+def side_of(square, steps, home, k):
     """Return one of the four edges of a square."""
     corner, normal = square // 3, square % 3
     axis, other = (normal + 1) % 3, (normal + 2) % 3
@@ -146,7 +146,7 @@ def side_of(square: Any, steps: Any, home: Any, k: Any) -> Any:
 
 
 @subroutine()
-def square_at(edge: Any, direction: Any, steps: Any, home: Any) -> Any:
+def square_at(edge, direction, steps, home):
     """Return the square that an edge spans with a direction."""
     axis = direction >> 1
     corner = edge // 3 - (0 if direction & 1 else steps[axis])
@@ -154,7 +154,7 @@ def square_at(edge: Any, direction: Any, steps: Any, home: Any) -> Any:
 
 
 @subroutine()
-def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue: Any) -> Any:
+def boundary(square, faces, steps, home, states, queue):
     """Return the critical edges to which an odd number of gradient paths lead from a square.
 
     They are the first so many of the list returned. `states` has for each edge the number of
@@ -209,7 +209,7 @@ def boundary(square: Any, faces: Any, steps: Any, home: Any, states: Any, queue:
 
 
 @subroutine()
-def toggle(tree: Any, levels: Any, row: Any) -> None:
+def toggle(tree, levels, row):
     """Add a row to a set, or remove it; a bit of each higher level tells whether a word has any."""
     for k in range(levels.size):
         word = levels[k] + (row >> 6)
@@ -221,7 +221,7 @@ def toggle(tree: Any, levels: Any, row: Any) -> None:
 
 
 @subroutine()
-def first_row(tree: Any, levels: Any) -> Any:
+def first_row(tree, levels):
     """Return the first row of a set, or -1."""
     if tree[levels[-1]] == 0:
         return -1
@@ -232,7 +232,7 @@ def first_row(tree: Any, levels: Any) -> Any:
 
 
 @kernel()
-def boundaries(squares: Any, order: Any, faces: Any, steps: Any, home: Any) -> Any:
+def boundaries(squares, order, faces, steps, home):
     """Return the boundaries of critical squares: the rows of all, and those of each (first, end).
 
     They are computed in the given order, in which squares that follow each other should be near.
@@ -255,7 +255,7 @@ def boundaries(squares: Any, order: Any, faces: Any, steps: Any, home: Any) -> A
 
 
 @kernel()
-def reduce(entries: Any, size: Any, spans: Any, rows: Any) -> Any:
+def reduce(entries, size, spans, rows):
     """Reduce columns over Z/2 from the first one on; return for each row the column it is first in.
 
     That is -1 for a row that is first in none. Columns may become 0, or be 0 from the beginning.

@@ -83,7 +83,7 @@ def region_betti_curves(
 
 
 @kernel()
-def _widen(numbers: Any, start: Any, boxes: Any) -> None:
+def _widen(numbers, start, boxes):
     """Widen the boxes around the regions of a block to its points; they are half open."""
     slices, rows, columns = numbers.shape
     for z in range(slices):

@@ -97,7 +97,7 @@ def _leaves(ends: Array, keys: Array) -> Values:
 
 
 @kernel()
-def _join(changes: Any, numbers: Any, found: Any) -> Any:
+def _join(changes, numbers, found):
     """Apply changes in the order of their keys, and write what there is after each to `found`.
 
     Writes the new number of each node that is one of the larger box too, and returns how many there

@@ -82,7 +82,7 @@ def _joined(
 
 
 @subroutine()
-def _root(paths: Any, place: Any) -> Any:
+def _root(paths, place):
     """Return the root of a point and the sides that the path to it crosses; halve the path.
 
     A path has 8 times the place of the parent, and the sides in the last three bits.
@@ -101,15 +101,15 @@ def _root(paths: Any, place: Any) -> Any:
 
 @kernel()
 def _join(
-    order: Any,
-    ranks: Any,
-    paths: Any,
-    shape: Any,
-    offsets: Any,
-    apart: Any,
-    ends: Any,
-    loops: Any,
-) -> Any:
+    order,
+    ranks,
+    paths,
+    shape,
+    offsets,
+    apart,
+    ends,
+    loops,
+):
     """Join points in this order, and list where components begin and end.
 
     `paths` are -1 before points enter. Of the neighbours of a point, those adjacent to one that has

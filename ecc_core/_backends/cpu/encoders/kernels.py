@@ -9,8 +9,6 @@ A loader returns whether there was a NaN, and whether a key did not fit.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import carray
 
@@ -33,7 +31,7 @@ CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
 
 
 @kernel(inline="always")
-def plain_row(box: Any, token: Any, z: Any, y: Any) -> Any:
+def plain_row(box, token, z, y):
     """Return one row of the image."""
     address, strides, extents = box
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
@@ -41,7 +39,7 @@ def plain_row(box: Any, token: Any, z: Any, y: Any) -> Any:
 
 
 @kernel(inline="always")
-def image_row(box: Any, token: Any, z: Any, y: Any) -> Any:
+def image_row(box, token, z, y):
     """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
     address, strides, extents = box
     rows, width = extents[1], extents[2] * token.itemsize
@@ -54,14 +52,14 @@ def image_row(box: Any, token: Any, z: Any, y: Any) -> Any:
 
 
 @kernel(inline="always")
-def key_row(keys: Any, place: Any, z: Any, y: Any, columns: Any) -> Any:
+def key_row(keys, place, z, y, columns):
     """Return one row of staged keys."""
     at, steps = place
     return part_of(keys, at + z * steps[0] + y * steps[1], columns)
 
 
 @kernel()
-def copy_keys(box: Any, keys: Any, place: Any, token: Any, flip: Any, shift: Any) -> Any:
+def copy_keys(box, keys, place, token, flip, shift):
     """Stage unsigned values as ``(value ^ flip) + shift``, in the dtype of `keys`."""
     slices, rows, columns = box[2]
     for z in range(slices):
@@ -74,9 +72,7 @@ def copy_keys(box: Any, keys: Any, place: Any, token: Any, flip: Any, shift: Any
 
 
 @kernel()
-def order_floats(
-    box: Any, keys: Any, place: Any, token: Any, flip: Any, sign: Any, infinity: Any, never: Any
-) -> Any:
+def order_floats(box, keys, place, token, flip, sign, infinity, never):
     """Stage floats, read as unsigned integers, as integers in the order of the floats.
 
     `sign` and `infinity` are the bits of -0.0 and of infinity. -0.0 equals 0.0, and NaN
@@ -98,7 +94,7 @@ def order_floats(
 
 
 @kernel()
-def look_up_keys(box: Any, keys: Any, place: Any, token: Any, table: Any, infinity: Any) -> Any:
+def look_up_keys(box, keys, place, token, table, infinity):
     """Stage 8- and 16-bit values by a table that holds the key of every value.
 
     Values whose bits but the sign exceed `infinity` are reported as NaN.
@@ -117,9 +113,7 @@ def look_up_keys(box: Any, keys: Any, place: Any, token: Any, table: Any, infini
 
 
 @kernel()
-def bin_evenly(
-    box: Any, keys: Any, place: Any, levels: Any, scale: Any, bins: Any, checked: Any, ends: Any
-) -> Any:
+def bin_evenly(box, keys, place, levels, scale, bins, checked, ends):
     """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
 
     The caller has verified that this is exact: the place is monotonic in the value, below j + 1 at
@@ -166,7 +160,7 @@ def bin_evenly(
 
 
 @kernel()
-def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
+def fit_scale(at, after, final, slope):
     """Return the offset, index of the turn and reach of a slope, and whether it is exact.
 
     `at` are the levels in the order of entry and `after` the next values of their dtype, both as
@@ -196,7 +190,7 @@ def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
 
 
 @subroutine()
-def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
+def _search(bounds, low, count, key):
     """Return `low` plus the number of the next `count` bounds that are not above the key."""
     while count > 0:
         half = count >> 1
@@ -209,7 +203,7 @@ def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
 
 
 @kernel(error_model="numpy", inline="always")
-def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys: Any) -> Any:
+def _find_cells(values, bits, grid, order, cells, keys):
     """Write the cells of some values, and their keys in the order of entry.
 
     `bits` are the values read as unsigned integers, and `order` is that of :func:`bin_by_cells`.
@@ -234,9 +228,7 @@ def _find_cells(values: Any, bits: Any, grid: Any, order: Any, cells: Any, keys:
 
 
 @kernel(inline="always")
-def _rank_cells(
-    cells: Any, keys: Any, entries: Any, only: Any, held: Any, bounds: Any, base: Any, target: Any
-) -> None:
+def _rank_cells(cells, keys, entries, only, held, bounds, base, target):
     """Write the ranks of values from their cells and keys.
 
     Keys of 32 bits are added to the entry, whose lower half carries into the upper one, the rank,
@@ -266,9 +258,7 @@ def _rank_cells(
 
 
 @kernel()
-def bin_by_cells(
-    box: Any, keys: Any, place: Any, token: Any, grid: Any, order: Any, table: Any, ends: Any
-) -> Any:
+def bin_by_cells(box, keys, place, token, grid, order, table, ends):
     """Stage values as `base` plus the number of bounds that their ordered keys have reached.
 
     A cell of an even grid tells how many bounds lie before it. Cells are found by the same
@@ -309,7 +299,7 @@ def bin_by_cells(
 
 
 @kernel()
-def hide_points(box: Any, token: Any, keys: Any, place: Any, never: Any) -> None:
+def hide_points(box, token, keys, place, never):
     """Give the points whose mask, of bytes, is 0 the key `never`."""
     slices, rows, columns = box[2]
     for z in range(slices):

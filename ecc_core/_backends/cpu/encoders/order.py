@@ -28,7 +28,7 @@ def bits_to_invert(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 @subroutine()
-def ordered_key(bits: Any, sign: Any, negative: Any) -> Any:
+def ordered_key(bits, sign, negative):
     """Return the bits of a value as an integer in the order of the values; -0.0 precedes 0.0."""
     return bits ^ negative if bits & sign else bits | sign
 

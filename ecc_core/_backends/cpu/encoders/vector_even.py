@@ -51,9 +51,7 @@ def _bin(lanes: int, checked: bool) -> Any:
     """
 
     @llvm.operation(types.UniTuple(types.uint64, 2))
-    def bin_lanes(
-        builder: Any, values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any
-    ) -> Any:
+    def bin_lanes(builder, values, keys, at, levels, scale, bins):
         slope, offset, turn, *line = (llvm.each(builder, number, lanes) for number in scale)
         first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
             llvm.each(builder, builder.trunc(number, _I32), lanes) for number in bins[:9]

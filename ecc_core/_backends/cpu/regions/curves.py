@@ -74,7 +74,7 @@ _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
 
 
 @subroutine()
-def _add(total: Any, plane: Any) -> Any:
+def _add(total, plane):
     """Add one plane to a number of 4 planes."""
     a, b, c, d = total
     ab = a & plane
@@ -83,7 +83,7 @@ def _add(total: Any, plane: Any) -> Any:
 
 
 @subroutine()
-def _take(total: Any, plane: Any) -> Any:
+def _take(total, plane):
     """Subtract one plane from a number of 4 planes."""
     a, b, c, d = total
     ab = ~a & plane
@@ -92,9 +92,7 @@ def _take(total: Any, plane: Any) -> Any:
 
 
 @subroutine()
-def _pair(
-    planes: Any, at: Any, direction: Any, strides: Any, behind: Any, outside: Any, first: Any
-) -> Any:
+def _pair(planes, at, direction, strides, behind, outside, first):
     """Whether 64 points beat their neighbours in a direction, and in the opposite one.
 
     Backward planes of a direction follow its forward ones, and stand where the neighbour that came
@@ -114,7 +112,7 @@ def _pair(
 
 
 @subroutine()
-def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: Any) -> Any:
+def _coefficients_2d(planes, at, strides, outside, first):
     """The coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
     east, west = _pair(planes, at, 0, strides, 0, outside, first)
     southwest, northeast = _pair(planes, at, 1, strides, 0, outside, first)
@@ -126,9 +124,7 @@ def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: An
 
 
 @subroutine()
-def _coefficients_3d(
-    planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, owned: Any
-) -> Any:
+def _coefficients_3d(planes, at, strides, behind, outside, first, owned):
     """As :func:`_coefficients_2d`; the slice before has its planes `behind` further."""
     for i in range(13):
         step = behind if i >= 4 else 0
@@ -148,9 +144,7 @@ def _coefficients_3d(
 
 
 @subroutine()
-def _drain(
-    event_keys: Any, event_labels: Any, event_coefficients: Any, count: Any, histograms: Any
-) -> None:
+def _drain(event_keys, event_labels, event_coefficients, count, histograms):
     """Add the listed coefficients to the histograms of their regions."""
     flat = histograms.reshape(-1)
     bins = np.uint64(histograms.shape[1])
@@ -160,7 +154,7 @@ def _drain(
 
 
 @subroutine()
-def _scatter(planes: Any, wanted: Any, point: Any, keys: Any, labels: Any, histograms: Any) -> None:
+def _scatter(planes, wanted, point, keys, labels, histograms):
     """Add the coefficients of a word where the target cannot compress vectors."""
     a, b, c, d = planes
     while wanted:
@@ -175,18 +169,18 @@ def _scatter(planes: Any, wanted: Any, point: Any, keys: Any, labels: Any, histo
 
 @kernel()
 def scan_regions(
-    keys: Any,
-    labels: Any,
-    geometry: Any,
-    directions: Any,
-    cubes: Any,
-    planes: Any,
-    owned: Any,
-    event_keys: Any,
-    event_labels: Any,
-    event_coefficients: Any,
-    histograms: Any,
-) -> None:
+    keys,
+    labels,
+    geometry,
+    directions,
+    cubes,
+    planes,
+    owned,
+    event_keys,
+    event_labels,
+    event_coefficients,
+    histograms,
+):
     """Add the coefficients of a block's points to the histograms of their regions.
 
     Keys and labels are staged alike, with a halo of label 0, which is no region, outside of the

@@ -34,7 +34,7 @@ FEW_CHANGES = 12  # among 64 labels, up to which runs are filled rather than poi
 
 
 @subroutine()
-def _slot(label: Any, keys: Any, numbers: Any, shift: Any) -> Any:
+def _slot(label, keys, numbers, shift):
     """The slot of a label, or the empty one where it belongs."""
     last = np.uint64(keys.size - 1)
     slot = (label * GOLDEN) >> shift
@@ -44,7 +44,7 @@ def _slot(label: Any, keys: Any, numbers: Any, shift: Any) -> Any:
 
 
 @kernel()
-def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
+def _insert(ids, keys, numbers, shift):
     """Fill the slots of a larger table."""
     for i in range(ids.size):
         slot = _slot(ids[i], keys, numbers, shift)
@@ -52,7 +52,7 @@ def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
 
 
 @kernel()
-def _number(box: Any, token: Any, out: Any, place: Any, limit: Any, table: Any, count: Any) -> Any:
+def _number(box, token, out, place, limit, table, count):
     """Stage the numbers of a box of labels, and add new labels to the hash table and to its list.
 
     Labels above `limit` are background. Returns how many labels are known, and whether there was

@@ -146,7 +146,7 @@ def load_box(
 
 
 @kernel()
-def fill_halo(keys: Any, geometry: Any, low: Any, high: Any, halo: Any, key: Any) -> None:
+def fill_halo(keys, geometry, low, high, halo, key):
     """Write a key behind borders; `halo` slices of keys lie around a volume."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     for z in range(1 - halo, slices + 1 + halo):

@@ -50,7 +50,7 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @kernel(inline="always")
-def _repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) -> None:
+def _repeat_borders(keys, geometry, low, high, volume):
     """Repeat the outermost points behind the closed borders of the T-construction."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     halo = 1 if volume else 0
@@ -69,7 +69,7 @@ def _repeat_borders(keys: Any, geometry: Any, low: Any, high: Any, volume: Any) 
 
 
 @kernel(inline="always")
-def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
+def _close_in_plane(planes, geometry, low, high, cubes):
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
     column_stride = rows + 2 * ROWS
@@ -91,9 +91,7 @@ def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any)
 
 
 @kernel(inline="always")
-def _drain(
-    keys: Any, queue: Any, event_keys: Any, event_coefficients: Any, queued: Any, histogram: Any
-) -> None:
+def _drain(keys, queue, event_keys, event_coefficients, queued, histogram):
     """Add the coefficients of all queued rows to the histogram of their keys."""
     row = 0
     while row < queued:
@@ -110,9 +108,7 @@ def _drain(
 
 
 @subroutine()
-def _scatter(
-    block: Any, valid: Any, rows: Any, at: Any, pitch: Any, keys: Any, scratch: Any, histogram: Any
-) -> None:
+def _scatter(block, valid, rows, at, pitch, keys, scratch, histogram):
     """Add the coefficients of one word where the target cannot compress vectors."""
     for row in range(rows):
         wanted = block[NONZERO + row] & valid
@@ -125,9 +121,7 @@ def _scatter(
 
 
 @subroutine()
-def _write(
-    block: Any, rows: Any, width: Any, scratch: Any, out: Any, place: Any, z: Any, y: Any, x: Any
-) -> None:
+def _write(block, rows, width, scratch, out, place, z, y, x):
     """Write the coefficients of one word to `out`, where `width` points are left in its rows."""
     at = place[0] + z * place[1] + y * place[2] + x
     for row in range(rows):
@@ -141,7 +135,7 @@ def _write(
 
 
 @kernel(inline="always")
-def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
+def valid_bits(word, words, lead, columns):
     """Return the bits of a word that stand for points of the block itself."""
     if word < lead:
         return NONE
@@ -150,9 +144,7 @@ def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 
 @kernel(inline="always")
-def _compare_slice(
-    keys: Any, geometry: Any, low: Any, high: Any, cubes: Any, planes: Any, z: Any, volume: Any
-) -> Any:
+def _compare_slice(keys, geometry, low, high, cubes, planes, z, volume):
     """Write the planes of a slice, z = -1 being the one before a block of a volume.
 
     Returns the offsets of the planes within the slice, and of those between the slice and the next
@@ -187,21 +179,21 @@ def _scan(volume: bool) -> Any:
 
     @kernel()
     def scan(
-        keys: Any,
-        geometry: Any,
-        low: Any,
-        high: Any,
-        cubes: Any,
-        planes: Any,
-        block: Any,
-        carry: Any,
-        queue: Any,
-        event_keys: Any,
-        event_coefficients: Any,
-        histograms: Any,
-        out: Any,
-        place: Any,
-    ) -> None:
+        keys,
+        geometry,
+        low,
+        high,
+        cubes,
+        planes,
+        block,
+        carry,
+        queue,
+        event_keys,
+        event_coefficients,
+        histograms,
+        out,
+        place,
+    ):
         """Add the coefficients of staged keys to signed histograms, or write them to `out`.
 
         A slice lies before and behind the `slices` ones, unused in 2-D. `geometry` is (slices,
@@ -270,14 +262,14 @@ scan_2d, scan_3d = _scan(volume=False), _scan(volume=True)
 
 
 @kernel()
-def mark(keys: Any, bound: Any, bits: Any) -> None:
+def mark(keys, bound, bits):
     """Set a bit for each key that is at most `bound`; clear the others."""
     for word in range(keys.size // LANES):
         bits[word] = small_keys(keys, LANES * word, bound)
 
 
 @kernel()
-def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
+def _count(here, below, valid, words):
     """Return vertices less edges along x of rows, less those of what neighbouring rows share."""
     total = 0
     for i in range(words):
@@ -289,7 +281,7 @@ def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
 
 
 @subroutine()
-def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
+def _count_before(here, below, words, row_step):
     """Return the result of `_count` for the point before each row alone, which is in the set."""
     total: Any = 0
     for i in range(0, words, row_step):
@@ -298,9 +290,7 @@ def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
 
 
 @kernel()
-def count_sets(
-    bits: Any, geometry: Any, sides: Any, cubes: Any, volume: Any, scratch: Any, histograms: Any
-) -> None:
+def count_sets(bits, geometry, sides, cubes, volume, scratch, histograms):
     """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
 
     With `cubes` bin 0 is not used. `bits` are a word for 64 staged keys; those around the image are

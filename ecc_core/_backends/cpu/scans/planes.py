@@ -34,9 +34,7 @@ else:
 
 
 @llvm.operation()
-def write_planes(
-    builder: Any, keys: Any, starts: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
-) -> None:
+def write_planes(builder, keys, starts, pitch, rows, planes, out, stride):
     """Write the planes of comparisons of `rows` rows of one 64-point column.
 
     `starts` are the places of the first row in a slice and, in 3-D, in the next one. Writes the
@@ -195,16 +193,16 @@ def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
 
 @llvm.operation(types.Tuple((types.uint64, types.intp)))
 def coefficients(
-    builder: Any,
-    planes: Any,
-    starts: Any,
-    stride: Any,
-    carry: Any,
-    at: Any,
-    edge: Any,
-    out: Any,
-    into: Any,
-) -> Any:
+    builder,
+    planes,
+    starts,
+    stride,
+    carry,
+    at,
+    edge,
+    out,
+    into,
+):
     """Find the coefficients of 8 rows of a 64-point column from the planes of `write_planes`.
 
     `starts` are the offsets of the first row's planes (the row before lies one element lower): of
@@ -258,7 +256,7 @@ def _expanded(builder: Any, words: list[Any]) -> Any:
 
 
 @llvm.operation()
-def expand_coefficients(builder: Any, coefficients: Any, row: Any, out: Any, at: Any) -> None:
+def expand_coefficients(builder, coefficients, row, out, at):
     """Write the 64 coefficients of row `row` of a coefficient word to ``out[at:at + 64]``."""
     words = [
         builder.load(coefficients.one(builder.add(row, llvm.I64(ROWS * i))))
@@ -268,7 +266,7 @@ def expand_coefficients(builder: Any, coefficients: Any, row: Any, out: Any, at:
 
 
 @llvm.operation(types.intp)
-def append_compressed(builder: Any, array: Any, at: Any, wanted: Any, out: Any, count: Any) -> Any:
+def append_compressed(builder, array, at, wanted, out, count):
     """Append those of ``array[at : at + 64]`` whose bits are set to a list; return its new length.
 
     The list needs room for 64 entries more than it will hold.
@@ -286,7 +284,7 @@ def append_compressed(builder: Any, array: Any, at: Any, wanted: Any, out: Any, 
 
 
 @llvm.operation()
-def append_coefficients(builder: Any, planes: Any, wanted: Any, out: Any, count: Any) -> None:
+def append_coefficients(builder, planes, wanted, out, count):
     """Append those of the 64 coefficients of 4 planes whose bits are set to a list."""
     bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
     out.store(compress(builder, _expanded(builder, planes), bits), count)

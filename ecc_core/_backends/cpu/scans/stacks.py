@@ -76,9 +76,7 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
 
 
 @kernel()
-def cumulate(
-    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
-) -> None:
+def cumulate(histograms, rows, descending, sign, entered, curves):
     """Add to each curve the sums of the histogram in its row, times `sign`.
 
     Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter

@@ -48,7 +48,7 @@ def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Arra
 
 
 @kernel(error_model="numpy")
-def write_coefficients(values: Any, first: Any, last: Any, cubes: Any, out: Any) -> Any:
+def write_coefficients(values, first, last, cubes, out):
     """Write the coefficients of some images. Return whether a value is NaN."""
     has_nan = False
     rows, columns = values.shape[1:]
@@ -77,7 +77,7 @@ def write_coefficients(values: Any, first: Any, last: Any, cubes: Any, out: Any)
 
 
 @subroutine()
-def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, owners: Any) -> None:
+def _find_owners(row, offsets, count, cubes, values, owners):
     """Write the values of the cells of a row, and which of their points have them.
 
     `row` begins at the lowest vertex of the first cell. Of equal points the first is the owner.
@@ -94,7 +94,7 @@ def _find_owners(row: Any, offsets: Any, count: Any, cubes: Any, values: Any, ow
 
 
 @subroutine()
-def _vertices(rows: Any, z: Any, y: Any, extent: Any, orthant: Any) -> Any:
+def _vertices(rows, z, y, extent, orthant):
     """The vertices of a row of an orthant that are the highest of a row of cells, if there are."""
     up = ~orthant & extent
     z, y = z + (up >> 2 & 1), y + (up >> 1 & 1)
@@ -104,7 +104,7 @@ def _vertices(rows: Any, z: Any, y: Any, extent: Any, orthant: Any) -> Any:
 
 
 @kernel()
-def _add_sums(image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, sums: Any) -> None:
+def _add_sums(image, offsets, counts, signs, cubes, sums):
     """Add the values of the cells of a padded image (z, y, x) to `sums` (orthants, *grid)."""
     orthants, depth, height, width = sums.shape
     flat = image.reshape(-1)
@@ -123,9 +123,7 @@ def _add_sums(image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, sum
 
 
 @kernel()
-def _add_gradients(
-    image: Any, offsets: Any, counts: Any, signs: Any, cubes: Any, upstream: Any, out: Any
-) -> None:
+def _add_gradients(image, offsets, counts, signs, cubes, upstream, out):
     """Add the gradients of the points of a padded image to `out`, of the shape of that image."""
     orthants, depth, height, width = upstream.shape
     flat, gradients = image.reshape(-1), out.reshape(-1)

@@ -8,7 +8,6 @@ Sums are taken in the dtype of `buffer`, which is single precision unless images
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ TAYLOR = tuple(1 / math.factorial(k) for k in range(11, -1, -1))
 
 
 @subroutine(error_model="numpy", fastmath={"contract"})
-def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any) -> None:
+def exponentials(places, sharpness, scratch, out, count):
     """Write exp(sharpness * place), for exponents between -700 and 700.
 
     exp(z) = 2**k * exp(f) with an integer k and the Taylor series for abs(f) < 0.35. Unlike
@@ -50,7 +49,7 @@ def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any
 
 
 @kernel(error_model="numpy")
-def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
+def runs(levels, order, sharpness, span):
     """Ends of the runs of levels that share one exponential per point, in increasing order."""
     ends = np.empty(order.size, np.int64)
     count = first = 0
@@ -62,7 +61,7 @@ def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
+def prepare(levels, order, sharpness, buffer):
     """Ends of runs, ranges of the values that matter for them, and exponentials of the levels.
 
     `bounds` has shape (runs, 3): the middle of each run, and the range of values relative to it.
@@ -86,7 +85,7 @@ def prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
+def _sums(factor, place, buffer, count):
     """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
     one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
     total = slope = spread = one - one
@@ -101,7 +100,7 @@ def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
 
 
 @subroutine(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
+def _add_slopes(factor, upstream, buffer, count):
     """Add upstream * s' for one level to the buffer's second row."""
     one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
     for p in range(count):
@@ -111,9 +110,7 @@ def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def add_sums(
-    given: Any, part: Any, order: Any, buffer: Any, results: Any, upstream: Any, out: Any
-) -> None:
+def add_sums(given, part, order, buffer, results, upstream, out):
     """Add to curves and their derivatives by levels and sharpness, or to the gradients of points.
 
     `given` are the values and weights (images, points), the levels and the sharpness. `part` is a

@@ -211,7 +211,7 @@ class Sums(NamedTuple):
 
 
 @subroutine(error_model="numpy")
-def _window(value: Any, ends: Any) -> Any:
+def _window(value, ends):
     """Index of the first window that ends above the value, or the number of windows."""
     low, high = 0, ends.size
     while low < high:
@@ -224,7 +224,7 @@ def _window(value: Any, ends: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def deposit(values: Any, weights: Any, windows: Any, moments: Any) -> None:
+def deposit(values, weights, windows, moments):
     """Add the moments, weight times 1, e, e**2 and e**3, of points to the slots of their values.
 
     e is the distance from the centre of the bin in units of its width. Points at -inf are in the
@@ -251,7 +251,7 @@ def deposit(values: Any, weights: Any, windows: Any, moments: Any) -> None:
 
 
 @subroutine(error_model="numpy")
-def _near(level: Any, sharpness: Any, windows: Any) -> Any:
+def _near(level, sharpness, windows):
     """Window of a level, and the range of those of its bins that are within reach of it."""
     (starts, ends, offsets, width), reach = windows, REACH / sharpness
     window = _window(level, ends)
@@ -267,7 +267,7 @@ def _near(level: Any, sharpness: Any, windows: Any) -> Any:
 
 
 @subroutine(error_model="numpy")
-def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
+def _weigh(z, a, sharpness, weights):
     """Write the factors of the moments of a bin with centre z and width `a` in units of z.
 
     They are the Taylor coefficients of s(z), and of its derivatives with respect to the level and
@@ -288,7 +288,7 @@ def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
 
 
 @subroutine(error_model="numpy", fastmath={"reassoc", "contract"})
-def _dot(weights: Any, moments: Any) -> Any:
+def _dot(weights, moments):
     """Sum of products, in any order so that the loop is vectorized."""
     total = 0.0
     for bin in range(weights.shape[0]):
@@ -298,7 +298,7 @@ def _dot(weights: Any, moments: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def evaluate(moments: Any, levels: Any, sharpness: Any, windows: Any, results: Any) -> None:
+def evaluate(moments, levels, sharpness, windows, results):
     """Write curves, and their derivatives with respect to levels and sharpness, to `results`.
 
     `moments` has shape (images, slots, 4), and `results` has shape (3, images, levels).
@@ -326,7 +326,7 @@ def evaluate(moments: Any, levels: Any, sharpness: Any, windows: Any, results: A
 
 
 @kernel(error_model="numpy")
-def tabulate(gradients: Any, levels: Any, sharpness: Any, windows: Any, table: Any) -> None:
+def tabulate(gradients, levels, sharpness, windows, table):
     """Tabulate a function of the value, and its slope, at the ends of all bins.
 
     The function is the sum over the levels of ``gradient * sharpness * s'(z)``. `gradients` has
@@ -357,7 +357,7 @@ def tabulate(gradients: Any, levels: Any, sharpness: Any, windows: Any, table: A
 
 
 @kernel(error_model="numpy")
-def gather(values: Any, weights: Any, windows: Any, table: Any, out: Any) -> None:
+def gather(values, weights, windows, table, out):
     """Write weight * table(value), by cubic Hermite interpolation within the windows.
 
     Between windows the function is zero.

@@ -125,7 +125,7 @@ class Projection(NamedTuple):
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _write_steps(factor: Any, odds: Any, steps: Any, slopes: Any, count: Any) -> None:
+def _write_steps(factor, odds, steps, slopes, count):
     """Write s and s' = s * (1 - s) for one level."""
     one, most = steps.dtype.type(1), steps.dtype.type(MOST)
     for p in range(count):
@@ -136,7 +136,7 @@ def _write_steps(factor: Any, odds: Any, steps: Any, slopes: Any, count: Any) ->
 
 
 @kernel(error_model="numpy")
-def _workspace(weights: Any, levels: Any, sharpness: Any) -> Any:
+def _workspace(weights, levels, sharpness):
     """Return what :func:`_tabulate` needs; two rows of the third array are for the caller."""
     buffer = np.empty((3, CHUNK), weights.dtype)
     prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
@@ -145,7 +145,7 @@ def _workspace(weights: Any, levels: Any, sharpness: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def _tabulate(given: Any, k: Any, first: Any, last: Any, space: Any) -> Any:
+def _tabulate(given, k, first, last, space):
     """Write s and s' of some points to (n, CHUNK) tables, for the levels that are near any of them.
 
     Returns the range of these levels, and the number of points, which are repeated up to a multiple
@@ -178,7 +178,7 @@ def _tabulate(given: Any, k: Any, first: Any, last: Any, space: Any) -> Any:
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _sums(weights: Any, steps: Any, slopes: Any, distances: Any, level: Any, count: Any) -> Any:
+def _sums(weights, steps, slopes, distances, level, count):
     """Sums of weight * (s, s', s' * (level - height))."""
     total = slope = spread = steps.dtype.type(0)
     for p in range(count):
@@ -190,7 +190,7 @@ def _sums(weights: Any, steps: Any, slopes: Any, distances: Any, level: Any, cou
 
 
 @kernel(error_model="numpy")
-def curves(given: Any, results: Any) -> None:
+def curves(given, results):
     """Add to curves, and to their derivatives by the level and by the sharpness.
 
     `given` are weights (images, points), positions (d, points), directions (k, d), finite and
@@ -221,9 +221,7 @@ def curves(given: Any, results: Any) -> None:
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_levels(
-    upstream: Any, low: Any, high: Any, tables: Any, entered: Any, rates: Any, count: Any
-) -> None:
+def _add_levels(upstream, low, high, tables, entered, rates, count):
     """Write the sums over the levels of upstream * s, and of upstream * s'."""
     (steps, slopes), after = tables, 0.0
     for j in range(high, upstream.size):
@@ -243,7 +241,7 @@ def _add_levels(
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _moment(weights: Any, rates: Any, positions: Any) -> Any:
+def _moment(weights, rates, positions):
     total = 0.0
     for p in range(positions.size):
         total += positions[p] * (weights[p] * rates[p])
@@ -251,7 +249,7 @@ def _moment(weights: Any, rates: Any, positions: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def gradients(given: Any, upstream: Any, by_weights: Any, by_directions: Any) -> None:
+def gradients(given, upstream, by_weights, by_directions):
     """Add to the gradients of the weights, and to those of the directions image by image.
 
     `given` is that of :func:`curves`, `upstream` has shape (images, k, n), `by_weights` (images,

@@ -12,7 +12,7 @@ comparing the height itself with the levels.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 
 
 @subroutine(error_model="numpy")
-def _place(height: Any, grid: Any) -> Any:
+def _place(height, grid):
     """The bin of one height."""
     levels, top = grid.levels, grid.levels.size
     position = (height - grid.origin) * grid.scale
@@ -91,9 +91,7 @@ def _place(height: Any, grid: Any) -> Any:
 
 
 @subroutine(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
-def _guess(
-    x: Any, y: Any, z: Any, directions: Any, d: Any, origin: Any, scale: Any, top: Any, bins: Any
-) -> Any:
+def _guess(x, y, z, directions, d, origin, scale, top, bins):
     """Guess the bins among evenly spaced levels; whether any guess is too close to a level."""
     to_x, to_y, to_z = directions[d, 2] * scale, directions[d, 1] * scale, directions[d, 0] * scale
     offset = -origin * scale
@@ -108,7 +106,7 @@ def _guess(
 
 
 @subroutine(error_model="numpy")
-def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
+def _scatter(bins, weights, histograms, d):
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size
     quarter = count >> 2
@@ -123,9 +121,7 @@ def _scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def add_points(
-    points: Any, count: Any, directions: Any, part: Any, grid: Any, bins: Any, histograms: Any
-) -> None:
+def add_points(points, count, directions, part, grid, bins, histograms):
     """Add the first `count` of (x, y, z, weight) to the histograms of a part of the directions."""
     x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
@@ -142,7 +138,7 @@ def add_points(
 
 
 @kernel(error_model="numpy")
-def accumulate(histograms: Any, order: Any, sign: Any, values: Any) -> None:
+def accumulate(histograms, order, sign, values):
     """Write the cumulative sums of the histograms, times `sign`, to the rows that `order` gives."""
     for d in range(order.size):
         row, total = np.uint64(order[d]), sign * histograms[d, 0]

@@ -48,7 +48,7 @@ SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
 
 
 @kernel(error_model="numpy")
-def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
+def pack(pixels, padded, outside, bits):
     """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
 
     The padding is there already.
@@ -75,7 +75,7 @@ def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
+def link(bits, words, back, forward):
     """Write the planes of the pairs of set points along the last axis, by either of the two.
 
     What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
@@ -91,9 +91,7 @@ def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def _active_words(
-    bits: Any, edges: Any, tile: Any, end: Any, offsets: Any, present: Any, planes: Any, active: Any
-) -> Any:
+def _active_words(bits, edges, tile, end, offsets, present, planes, active):
     """List the words of ``tile:end`` with critical points, and how many there are.
 
     `offsets` are the distances to the words of the neighbours in the next slice and row, and
@@ -130,7 +128,7 @@ def _active_words(
 
 
 @kernel(error_model="numpy")
-def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: Any) -> Any:
+def _collect(planes, at, here, widths, points, count):
     """Append the critical points of a word; `here` is its (slice, row, column) position."""
     x, y, z, weights = points
     depth, height, column = here
@@ -147,7 +145,7 @@ def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: A
 
 
 @kernel(error_model="numpy")
-def count_mask(bits: Any, given: Any, chosen: Any, grid: Any, histograms: Any) -> None:
+def count_mask(bits, given, chosen, grid, histograms):
     """Add the critical points of each orthant to the histograms of its directions.
 
     `bits` are the points, the two results of :func:`link`, and the shape in words. `given` are the

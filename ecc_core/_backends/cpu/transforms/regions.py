@@ -37,7 +37,7 @@ CHUNK = 64  # regions that a thread takes at a time
 
 
 @subroutine(error_model="numpy")
-def _differ(first: Any, second: Any, mixed: Any) -> None:
+def _differ(first, second, mixed):
     """Mark the windows of two rows in which not all points are equal."""
     n = first.size - 1
     left, right, below_left, below_right = first[:n], first[1:], second[:n], second[1:]
@@ -48,9 +48,7 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
 
 
 @subroutine(error_model="numpy")
-def _list_row(
-    rows: Any, order: Any, at: Any, marks: Any, window: Any, critical: Any, corners: Any, count: Any
-) -> Any:
+def _list_row(rows, order, at, marks, window, critical, corners, count):
     """Append the corners of the marked windows of a row."""
     for word in range(marks.size):
         marked = marks[word]
@@ -76,7 +74,7 @@ def _list_row(
 
 
 @subroutine(error_model="numpy")
-def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
+def _load(labels, z, y, out):
     """Copy a row with a point of padding on either side; zeros outside of the image."""
     slices, rows, columns = labels.shape
     if 0 <= z < slices and 0 <= y < rows:
@@ -87,9 +85,7 @@ def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def list_corners(
-    labels: Any, axes: Any, critical: Any, first: Any, scratch: Any, corners: Any
-) -> Any:
+def list_corners(labels, axes, critical, first, scratch, corners):
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
     The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
@@ -124,7 +120,7 @@ def list_corners(
 
 
 @kernel(error_model="numpy")
-def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts: Any) -> None:
+def measure_regions(corners, region, critical, boxes, counts):
     """Widen the regions' bounding boxes, and count their critical points by orthant.
 
     ``boxes[i]`` is the lowest and the highest padded index of region i along the three axes,
@@ -146,9 +142,7 @@ def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts
 
 
 @kernel(error_model="numpy")
-def sort_points(
-    corners: Any, region: Any, boxes: Any, spacing: Any, tables: Any, ends: Any, points: Any
-) -> None:
+def sort_points(corners, region, boxes, spacing, tables, ends, points):
     """Sort critical points by orthant and region, centred in the region's bounding box.
 
     ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
@@ -177,9 +171,7 @@ def sort_points(
 
 
 @kernel(error_model="numpy")
-def count_regions(
-    points: Any, offsets: Any, chosen: Any, grid: Any, radii: Any, part: Any, values: Any
-) -> None:
+def count_regions(points, offsets, chosen, grid, radii, part, values):
     """Write the transforms of a part of the regions.
 
     `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.

@@ -15,8 +15,6 @@ and prefix sums of the coefficients give the rest.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
@@ -28,7 +26,7 @@ ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
 
 @kernel(error_model="numpy")
-def place_weights(weights: Any, negate: Any, absent: Any, out: Any) -> None:
+def place_weights(weights, negate, absent, out):
     """Copy the weights, or their negatives; 0 becomes `absent`."""
     slices, rows, columns = weights.shape
     for z in range(slices):
@@ -39,12 +37,12 @@ def place_weights(weights: Any, negate: Any, absent: Any, out: Any) -> None:
 
 
 @kernel(error_model="numpy")
-def _cell(weight: Any, absent: Any) -> Any:
+def _cell(weight, absent):
     return weight if abs(weight) < absent else 0
 
 
 @kernel(error_model="numpy")
-def _weigh(here: Any, below: Any, start: Any, step: Any, absent: Any, out: Any) -> None:
+def _weigh(here, below, start, step, absent, out):
     """Coefficients of a row in its slice, from itself and the row that cells span to."""
     n = out.size
     near, near_below = here[start : start + n], below[start : start + n]
@@ -59,15 +57,13 @@ def _weigh(here: Any, below: Any, start: Any, step: Any, absent: Any, out: Any) 
 
 
 @kernel(error_model="numpy")
-def _maximum(one: Any, other: Any, out: Any) -> None:
+def _maximum(one, other, out):
     for i in range(out.size):
         out[i] = max(one[i], other[i])
 
 
 @kernel(error_model="numpy")
-def _weigh_row(
-    values: Any, at: Any, steps: Any, axes: Any, absent: Any, scratch: Any, out: Any
-) -> None:
+def _weigh_row(values, at, steps, axes, absent, scratch, out):
     """Coefficients of the row that starts at the padded index `at`."""
     z, y, start = at
     pairs, pairs_below, behind = scratch
@@ -87,7 +83,7 @@ def _weigh_row(
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
-def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, counts: Any) -> Any:
+def _cross(start, step, tolerance, points, turns, counts):
     """Guess how many points lie at or below each level; whether any guess is too close.
 
     The levels lie at the places `start`, `start` + `step`, ... among the points, the first of which
@@ -103,9 +99,7 @@ def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, count
 
 
 @kernel(error_model="numpy")
-def _walk(
-    widths: Any, base: Any, slope: Any, levels: Any, first: Any, turns: Any, counts: Any
-) -> None:
+def _walk(widths, base, slope, levels, first, turns, counts):
     """The same as :func:`_cross`, by comparing heights with levels."""
     n = widths.size
     start, sign = (0, 1) if slope >= 0 else (n - 1, -1)
@@ -120,18 +114,18 @@ def _walk(
 
 @kernel(error_model="numpy")
 def _add_rows(
-    widths: Any,
-    heights: Any,
-    depth: Any,
-    sums: Any,
-    direction: Any,
-    spacing: Any,
-    grid: Any,
-    counts: Any,
-    d: Any,
-    histograms: Any,
-    curves: Any,
-) -> None:
+    widths,
+    heights,
+    depth,
+    sums,
+    direction,
+    spacing,
+    grid,
+    counts,
+    d,
+    histograms,
+    curves,
+):
     """Add rows to the curve of a direction in which the points lie denser than the levels.
 
     The rows lie at `heights` and `depth`, their points at `widths`. `sums` are the prefix sums of
@@ -165,7 +159,7 @@ def _add_rows(
 
 
 @kernel(error_model="numpy")
-def count_weights(given: Any, chosen: Any, grid: Any, histograms: Any, curves: Any) -> None:
+def count_weights(given, chosen, grid, histograms, curves):
     """Add the coefficients of each orthant to the histograms and curves of its directions.
 
     `given` are the weights (V) or the negated weights (T), padded by one point on both sides of the
