@@ -44,7 +44,7 @@ class Group(NamedTuple):
     images: Index  # index of the blocks along the batch axes
     column: tuple[slice, ...]  # which blocks the column has along the spatial axes
     first: int  # the place of the group's first block in the C order of the column
-    stop: int  # the place behind its last block
+    stop: int  # the place after its last block
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""

@@ -157,10 +157,15 @@ def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
 
 def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
     """Groups whose signed numbers are the Euler characteristic of a section by a lattice plane."""
-    zero, length = (0, 0, 0), sum(map(abs, (*a, *b)))
-    if length == 4 and max(abs(i + j) for i, j in zip(a, b, strict=True)) > 1:
+
+    def added(b: Offset) -> Offset:
+        return tuple(i + j for i, j in zip(a, b, strict=True))
+
+    zero = (0, 0, 0)
+    length = sum(map(abs, (*a, *b)))
+    if length == 4 and max(map(abs, added(b))) > 1:
         b = tuple(-j for j in b)  # at 120° from a, so that the sum is the third side
-    both = tuple(i + j for i, j in zip(a, b, strict=True))
+    both = added(b)
     groups = [(1, (zero,)), (-1, (zero, a)), (-1, (zero, b))]
     if length < 4:
         return [*groups, (1, (zero, a, b, both))]

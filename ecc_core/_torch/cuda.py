@@ -127,8 +127,8 @@ def _exact_gradients(
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
-    It does not take float64, negated views or split ties. Compiled graphs, `torch.func` and
-    subclasses do not come here.
+    It does not take float64, empty tensors, negated views or split ties. Compiled graphs,
+    `torch.func` and subclasses do not come here.
     """
     exact, empty = image.dtype == torch.float64, not (image.numel() and thresholds.numel())
     if exact or empty or others[-2] == "split":

@@ -13,7 +13,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import changes
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
@@ -27,6 +26,7 @@ from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.levels import changes
 from ecc_core.errors import NAN_MESSAGE, BackendError
 
 SHEET, SHEET_2D = (512, 512), (4096, 4096)  # rows and columns
@@ -34,7 +34,12 @@ BOX_BLOCKS = 64  # that share a box
 
 
 def betti_curves(
-    image: Any, thresholds: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    workers: int | None = None,
 ) -> Any:
     ndim, superlevel = filtration.ndim, filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
@@ -56,7 +61,7 @@ def betti_curves(
 
 
 def exact_betti_curves(
-    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
@@ -124,7 +129,7 @@ def _lasting(forests: "Forests", index: int) -> tuple[Any, Any]:
 
 
 def region_betti_curves(
-    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: int | None = None
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
 
