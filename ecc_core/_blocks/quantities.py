@@ -240,13 +240,11 @@ def coefficients_of(image: Array, *mask: Array, quantity: Curve) -> NDArray[np.i
     """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
     kept = mask[0][None] if mask else None
     compute = origin_of(image).backend().coefficients
-    values: NDArray[np.int8] = compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
-    return values
+    return compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
 
 
 def add(shares: Sequence[Values]) -> Values:
-    summed: Values = sum(shares[1:], start=shares[0])
-    return summed
+    return sum(shares[1:], start=shares[0])
 
 
 def differences(curves: Values, *, superlevel: bool) -> Values:

@@ -214,8 +214,7 @@ def add_tables(tables: Sequence[Values]) -> Values:
 
 def labels_of(table: Values, *, order: np.dtype[Any]) -> Array:
     """Return the labels of a table, increasing, in the given dtype."""
-    labels: Array = np.sort(table[:, 0].astype(order))
-    return labels
+    return np.sort(table[:, 0].astype(order))
 
 
 def values_of(table: Values, *, order: np.dtype[Any]) -> Values:

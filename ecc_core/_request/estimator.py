@@ -65,8 +65,7 @@ class Estimator:
 
     def functionals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
-        values: NDArray[np.float64] = np.matmul(self.weights, counts.astype(np.float64))
-        return values
+        return np.matmul(self.weights, counts.astype(np.float64))
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
@@ -185,8 +184,7 @@ def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     else:
         shares = np.array([_solid_angle(unit, units) for unit in units]) / (4 * math.pi)
     half = len(vectors)
-    both: NDArray[np.float64] = shares[:half] + shares[half:]
-    return both
+    return shares[:half] + shares[half:]
 
 
 def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float:

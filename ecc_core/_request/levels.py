@@ -103,8 +103,7 @@ def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
     ranks = np.searchsorted(levels.values, values, side="right" if levels.superlevel else "left")
     first = levels.values.size - ranks if levels.superlevel else ranks  # levels not to hold them
     counts = np.bincount(first, minlength=levels.values.size + 1)[: levels.values.size]
-    found: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)])[levels.entered]
-    return found
+    return np.concatenate([[0], np.cumsum(counts)])[levels.entered]
 
 
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:

@@ -148,10 +148,8 @@ def fused_curve(*args: Any) -> Tensor:
     tensors, options = args[:5], args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])
     if not needed:
-        curve: Tensor = _compute(tensors, options)[0]
-        return curve
-    found: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
-    return found
+        return _compute(tensors, options)[0]
+    return _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
 
 
 class _Fused(torch.autograd.Function):

@@ -87,8 +87,7 @@ def _at(levels: Floats, curve: Steps) -> Floats:
     """Return the values of a step function at levels."""
     place = np.searchsorted(curve.levels, levels, side="right")
     before = np.zeros((*curve.values.shape[:-1], 1))
-    values: Floats = np.concatenate([before, curve.values], axis=-1)[..., place]
-    return values
+    return np.concatenate([before, curve.values], axis=-1)[..., place]
 
 
 def check_level(level: float) -> float:

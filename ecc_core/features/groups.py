@@ -280,8 +280,7 @@ def _size(parts: Floats) -> Floats:
     """Return the root of the sum of squares over groups, the last axis but one."""
     if parts.shape[-2] == 1:
         return np.abs(parts[..., 0, :])
-    size: Floats = np.sqrt((parts**2).sum(axis=-2))
-    return size
+    return np.sqrt((parts**2).sum(axis=-2))
 
 
 def _relative(difference: Floats, scale: Floats) -> Floats:
