@@ -63,8 +63,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""
-        values: NDArray[Any] = found.values
-        return values.reshape(1, -1)
+        return found.values.reshape(1, -1)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Set what features are computed at: thresholds, or directions and heights.

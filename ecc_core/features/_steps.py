@@ -286,7 +286,6 @@ def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
     """Return the norm of step functions (..., n) from the first level to the last."""
     widths = np.diff(levels)
     held = values[..., :-1]
-    norm: Floats
     if metric == "L1":
         norm = np.abs(held) @ widths
     elif metric == "L2":

@@ -286,5 +286,4 @@ def _size(parts: Floats) -> Floats:
 def _relative(difference: Floats, scale: Floats) -> Floats:
     """Return differences in units of a scale; no difference is 0 of any scale."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(difference == 0, 0.0, difference / scale)
-    return found
+        return np.where(difference == 0, 0.0, difference / scale)

@@ -273,7 +273,7 @@ class Forests:
         where it begins. The frame, which never ends, is left out.
         """
         first, labels = int(self.kinds[index].complement), self.labels[index]
-        _, listed = self._counts(index)
+        _, listed = self.found[index].tolist()
         edges = self.edges[index, :listed]
         edges = edges[self._order(edges[:, 0], first)]
         minima = cupy.flatnonzero(labels < -first)
@@ -291,18 +291,13 @@ class Forests:
         order = cupy.argsort(keys | places.astype(np.uint64))
         return order[::-1] if reverse else order
 
-    def _counts(self, index: int) -> tuple[int, int]:
-        """Return the numbers of basins and edges."""
-        nodes, listed = self.found[index].view(np.uint32).tolist()
-        return nodes, listed
-
     def _joined(self, index: int, volume: Any, edges: Any) -> Any:
         """Return the links of a forest to which all edges are added.
 
         If there are many, they are added by rank, with shorter ways each time.
         """
         kind, forest = self.kinds[index], self._forest(index, edges)
-        nodes, listed = self._counts(index)
+        nodes, listed = self.found[index].tolist()
         joined = cupy.full(nodes, ROOT)
         if not listed:
             return joined
@@ -343,8 +338,8 @@ class Forests:
         macros = self.macros | asked
         plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
 
-    def _follow(self) -> tuple[Any, NDArray[np.uint64]]:
-        """Label all points. Return the edges, and on the host their numbers and those of basins."""
+    def _follow(self) -> tuple[Any, NDArray[np.uint32]]:
+        """Label all points. Return the edges, and on the host the numbers of basins and edges."""
         depth, height, width = self.shape
         columns = THREADS if self.macros["PLANAR"] else COLUMNS
         tiles = -(-width // columns) * -(-height // (THREADS // columns))
@@ -360,8 +355,8 @@ class Forests:
             pair = [where.get(key, forests[0]) for key in (False, True)]
             arguments = self._volume(self.levels + 1), *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
-            found = counts.get()
-            most = int((found >> np.uint64(32)).max())
+            found = counts.get().view(np.uint32)
+            most = int(found[:, 1].max())
             if most <= room:
                 return edges, found
             room = most
