@@ -132,9 +132,7 @@ class Surface(Quantity):
         a, b = (one.in_axes(first.ndim - 1) for one in (self.filtration, self.second))
         backend = origin_of(first).surfaces()
         shown = mask[0] if mask else None
-        values: Values = backend.surface(
-            first, second, self.thresholds, (a, b), mask=shown, workers=1
-        )
+        values = backend.surface(first, second, self.thresholds, (a, b), mask=shown, workers=1)
         return values.reshape((len(first), self.size))
 
 
