@@ -44,8 +44,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-
 Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
