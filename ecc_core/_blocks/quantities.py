@@ -108,9 +108,9 @@ class Curve(Quantity):
         return on_host(values) if self.lands_on_host else values
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        flat, options = closed(self.filtration, image.ndim), {"workers": self.workers}
+        flat = closed(self.filtration, image.ndim)
         curves = origin_of(image).backend().region_curves
-        found = curves(image, labels, self.thresholds, flat, **options)
+        found = curves(image, labels, self.thresholds, flat, workers=self.workers)
         return (on_host(found[0]), on_host(found[1])) if self.lands_on_host else found
 
 
