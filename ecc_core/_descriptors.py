@@ -46,8 +46,7 @@ def _sphere(n: int) -> Floats:
 def height_weights(heights: Floats) -> Floats:
     """Weights of the trapezoidal rule."""
     half = np.diff(heights) / 2
-    weights: Floats = np.append(half, 0) + np.append(0, half)
-    return weights
+    return np.append(half, 0) + np.append(0, half)
 
 
 def smooth(values: NDArray[Any], heights: Floats) -> Floats:

@@ -28,8 +28,6 @@ class LazyArray(Protocol):
 
 DeviceT = TypeVar("DeviceT", bound=_Tensor | _JaxArray)
 """An array of a library other than NumPy, whose results are arrays of this library."""
-
-
 LazyT = TypeVar("LazyT", bound=LazyArray)
 
 

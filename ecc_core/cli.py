@@ -209,8 +209,13 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "on stderr; 130 if interrupted.",
         allow_abbrev=False,
     )
-    text = "show the version and exit"
-    parser.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help=text)
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="show the version and exit",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, words in COMMANDS.items():
         if name not in given:

@@ -206,9 +206,16 @@ def persistent_regions(
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"mask": mask, "nan": nan, "workers": workers}
-    request = single_request(image, axis, boundary, **options)
+    request = single_request(
+        image,
+        axis,
+        boundary,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        workers=workers,
+    )
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers()
     array = as_booleans(array) if array.dtype.kind == "b" else array

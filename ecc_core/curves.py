@@ -87,8 +87,7 @@ def euler_number(
     options: dict[str, Any] = {"connectivity": connectivity, "superlevel": True, "nan": "omit"}
     options |= {"axis": all_axes(image), "boundary": boundary}
     if is_lazy(image):
-        lazy: int = euler_curve(image, LEAST_POSITIVE, **options).values[0]
-        return lazy
+        return euler_curve(image, LEAST_POSITIVE, **options).values[0]
     plan = plan_of("number", (image,), LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)

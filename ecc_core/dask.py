@@ -90,9 +90,16 @@ def euler_curve_blocks(
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "axis": axis}
-    options |= {"superlevel": superlevel, "mask": mask, "nan": nan}
-    request = lazy_request(image, thresholds, **options)
+    request = lazy_request(
+        image,
+        thresholds,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+    )
     curve = Curve(request.thresholds(), request.filtration)
     shares = graph.sums_of_blocks(curve, request.images, request.mask, each_block=True)
     order = request.filtration.superlevel
@@ -156,9 +163,17 @@ def region_curves(
            [0],
            [0]])
     """
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"ids": ids, "range": range}
-    return whole_regions(RegionCurves, Curve, image, labels, thresholds, **options)
+    return whole_regions(
+        RegionCurves,
+        Curve,
+        image,
+        labels,
+        thresholds,
+        ids=ids,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+    )
 
 
 def local_curves(

@@ -131,7 +131,9 @@ def euler_surface(
     check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
     one = {"range": range_second, "superlevel": flags[1], "axis": a.geometry.axes}
     b = Request.of(second, thresholds_second, name="second", like=a.origin, **one, **options)
-    shown = b.mask if a.mask is None else a.mask if b.mask is None else a.mask & b.mask
+    shown = a.mask
+    if b.mask is not None:
+        shown = b.mask if shown is None else shown & b.mask
     a, b = a._replace(mask=shown), b._replace(mask=shown)
     at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
     origin = a.origin

@@ -276,12 +276,20 @@ def region_betti_curves(
     """
     least = check_persistence(min_persistence)
     check_eager(labels, "labels")
-    options: Any = {"connectivity": connectivity, "superlevel": superlevel, "workers": workers}
-    options |= {"thresholds": thresholds, "range": range, "labels": labels}
-    request = single_request(image, axis, boundary, **options)
+    request = single_request(
+        image,
+        axis,
+        boundary,
+        thresholds=thresholds,
+        labels=labels,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        workers=workers,
+    )
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
-    options = {"workers": request.workers} | ({"least": least} if least > 0 else {})
+    options: Any = {"workers": request.workers} | ({"least": least} if least > 0 else {})
     ids, values = compute(request.images[0], request.labels, at, filtration, **options)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
@@ -382,9 +390,16 @@ def persistence_pairs(
     0
     """
     least = check_persistence(min_persistence)
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"mask": mask, "nan": nan, "workers": workers}
-    request = single_request(image, axis, boundary, **options)
+    request = single_request(
+        image,
+        axis,
+        boundary,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        workers=workers,
+    )
     origin, filtration = request.origin, request.filtration
     known = list(range(filtration.classes))
     if dimension is not None and (isinstance(dimension, bool) or dimension not in known):

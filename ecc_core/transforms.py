@@ -44,8 +44,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-
 Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
@@ -201,7 +199,8 @@ def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
     image, shown = split_masked(image, None)
     origin = origin_of(image, name)
     array = origin.image(image, name)
-    if not 1 <= len(shape := tuple(array.shape)) <= 3:
+    shape = tuple(array.shape)
+    if not 1 <= len(shape) <= 3:
         raise ValueError(f"`{name}` must have 1 to 3 axes, got shape {shape}")
     return origin, array, shown
 

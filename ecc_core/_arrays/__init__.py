@@ -11,8 +11,6 @@ __all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "regi
 
 HOST_TYPES = (np.ndarray, int, float, str, list, tuple, type(None))
 _adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
-
-
 _by_type: dict[type, Adapter] = {}  # those found, except of array-likes
 
 

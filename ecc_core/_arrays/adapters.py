@@ -34,8 +34,7 @@ class Adapter:
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         """Return the NumPy dtype that holds the values. Raises TypeError if there is none."""
-        dtype: np.dtype[Any] = array.dtype
-        return dtype
+        return array.dtype
 
     def layout(self, array: Any) -> Hashable | None:
         """Return all that plans depend on, so nothing about values; None if there are none."""
@@ -85,8 +84,7 @@ class NumPy(Adapter):
         return array.shape, array.strides, array.dtype
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.unwrap(array, name).dtype
-        return dtype
+        return self.unwrap(array, name).dtype
 
     def unwrap(self, array: Any, name: str) -> NDArray[Any]:
         if isinstance(array, list | tuple) and array and getattr(array[0], "ndim", 0) > 1:
@@ -245,8 +243,7 @@ class Torch(Adapter):
         return torch.from_dlpack(result)
 
     def on_host(self, array: Any) -> NDArray[Any]:
-        host: NDArray[Any] = self.unwrap(array.cpu(), "array")
-        return host
+        return self.unwrap(array.cpu(), "array")
 
     def read_once(self, array: Any) -> NDArray[Any]:
         if array.device.type == "cpu" or array.is_inference():  # inference tensors have no version

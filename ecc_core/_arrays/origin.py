@@ -63,8 +63,7 @@ class Origin:
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         if self.on_host:
-            dtype: np.dtype[Any] = array.dtype
-            return dtype
+            return array.dtype
         return self.adapter.dtype(array, name)
 
     def wrap(self, result: Any) -> Any:

@@ -106,7 +106,7 @@ class Request(NamedTuple):
         return self.levels.over(self.find_range, self.geometry.spatial)
 
     def kept(self) -> tuple[Any, ...]:
-        """Return the number of points of each image that are not masked, nor NaN that is omitted.
+        """Return the number of points of each image that are neither masked nor omitted as NaN.
 
         Of a dask array with a mask or omitted NaN these are 0-d dask arrays.
         """
@@ -132,7 +132,7 @@ class Request(NamedTuple):
         return self.origin.thresholds(given, at), self.spread(values, *values.shape[1:])
 
     def spread(self, values: Any, *shape: int) -> Any:
-        """Return values (images, ...) with the batch axes of the image, and `shape` behind them."""
+        """Return values (images, ...) with the batch axes of the image, then `shape`."""
         return self.origin.wrap(values.reshape((*self.geometry.batch, *shape)))
 
 
@@ -156,7 +156,7 @@ def layout_of(
 
 
 def single_request(image: Any, axis: Any, boundary: Any, **options: Any) -> Request:
-    """Check the arguments of a function of one image in memory that ends or is periodic."""
+    """Check the arguments of a function of one image in memory, closed or periodic."""
     check_eager(image)
     check_boundary(boundary, "betti")
     axis = all_axes(image) if axis is None else axis

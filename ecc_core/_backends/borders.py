@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._request.filtration import CLOSED, Filtration
-from ecc_core._request.levels import distinct_values
+from ecc_core._request.levels import changes, distinct_values
 
 Box = tuple[Any, ...]
 """An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
@@ -129,15 +129,6 @@ def bordered_exact_curve(
     levels = distinct_values(np.concatenate(found))
     values = curve(image, levels, filtration, mask=mask, **options)[0]
     return changes(levels, values, filtration.superlevel)
-
-
-def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
-    """Return the levels at which values, (n,) or (k, n), differ from those before, and these."""
-    nothing = np.zeros_like(values[..., :1])
-    before = [values[..., 1:], nothing] if superlevel else [nothing, values[..., :-1]]
-    changed = values != np.concatenate(before, axis=-1)
-    kept = changed.any(axis=0) if changed.ndim > 1 else changed
-    return levels[kept], values[..., kept]
 
 
 def stretch(array: Any, shape: list[int]) -> Any:

@@ -3,11 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._request.filtration import Filtration
-
-Values = NDArray[np.int64]
 
 
 class Kind(NamedTuple):

@@ -50,8 +50,7 @@ class Betti(Quantity):
     @property
     def backend(self) -> _backends.Pieces:
         """What joins pieces, which are in host memory."""
-        found: _backends.Pieces = getattr(_backends.betti_numbers("cpu"), self.name)
-        return found
+        return getattr(_backends.betti_numbers("cpu"), self.name)
 
     def _call(self, name: str, *arguments: Any) -> Any:
         given = (*arguments, self.dtype, self.thresholds, self.filtration)
@@ -78,8 +77,7 @@ class Betti(Quantity):
         """Return the curves of whole images, batch + (d + more, n)."""
         found = [self._call("numbers_of", piece) for piece in pieces]
         rows = self.filtration.ndim + self.more
-        values: Values = np.reshape(found, (*batch, rows, self.thresholds.size))
-        return values
+        return np.reshape(found, (*batch, rows, self.thresholds.size))
 
 
 @dataclass(frozen=True)
@@ -177,8 +175,7 @@ class BettiWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        values: Values = self.quantity.backend.pack_piece(piece)
-        return values
+        return self.quantity.backend.pack_piece(piece)
 
     def groups(self, size: int, side: int) -> list[Group]:
         """Return boxes of at most `size` blocks, in the order in which they are joined."""

@@ -80,8 +80,7 @@ def outermost(box: Box, at: slice) -> tuple[Box, ...]:
 
 def plane_of(array: Array, axis: int, at: slice) -> Array:
     """Return a part of a box along a spatial axis."""
-    plane: Array = array[(slice(None),) * (1 + axis) + (at,)]
-    return plane
+    return array[(slice(None),) * (1 + axis) + (at,)]
 
 
 def flattened(box: Box) -> Box:

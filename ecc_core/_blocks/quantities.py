@@ -108,9 +108,9 @@ class Curve(Quantity):
         return on_host(values) if self.lands_on_host else values
 
     def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        flat, options = closed(self.filtration, image.ndim), {"workers": self.workers}
+        flat = closed(self.filtration, image.ndim)
         curves = origin_of(image).backend().region_curves
-        found = curves(image, labels, self.thresholds, flat, **options)
+        found = curves(image, labels, self.thresholds, flat, workers=self.workers)
         return (on_host(found[0]), on_host(found[1])) if self.lands_on_host else found
 
 
@@ -132,9 +132,7 @@ class Surface(Quantity):
         a, b = (one.in_axes(first.ndim - 1) for one in (self.filtration, self.second))
         backend = origin_of(first).surfaces()
         shown = mask[0] if mask else None
-        values: Values = backend.surface(
-            first, second, self.thresholds, (a, b), mask=shown, workers=1
-        )
+        values = backend.surface(first, second, self.thresholds, (a, b), mask=shown, workers=1)
         return values.reshape((len(first), self.size))
 
 
@@ -240,13 +238,11 @@ def coefficients_of(image: Array, *mask: Array, quantity: Curve) -> NDArray[np.i
     """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
     kept = mask[0][None] if mask else None
     compute = origin_of(image).backend().coefficients
-    values: NDArray[np.int8] = compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
-    return values
+    return compute(image[None], quantity.filtration, mask=kept, workers=1)[0]
 
 
 def add(shares: Sequence[Values]) -> Values:
-    summed: Values = sum(shares[1:], start=shares[0])
-    return summed
+    return sum(shares[1:], start=shares[0])
 
 
 def differences(curves: Values, *, superlevel: bool) -> Values:

@@ -44,7 +44,7 @@ class Group(NamedTuple):
     images: Index  # index of the blocks along the batch axes
     column: tuple[slice, ...]  # which blocks the column has along the spatial axes
     first: int  # the place of the group's first block in the C order of the column
-    stop: int  # the place behind its last block
+    stop: int  # the place after its last block
 
     def blocks(self) -> Iterator[Index]:
         """Return the indices of the blocks, batch axes first."""
@@ -214,8 +214,7 @@ def add_tables(tables: Sequence[Values]) -> Values:
 
 def labels_of(table: Values, *, order: np.dtype[Any]) -> Array:
     """Return the labels of a table, increasing, in the given dtype."""
-    labels: Array = np.sort(table[:, 0].astype(order))
-    return labels
+    return np.sort(table[:, 0].astype(order))
 
 
 def values_of(table: Values, *, order: np.dtype[Any]) -> Values:

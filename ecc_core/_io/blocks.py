@@ -68,8 +68,7 @@ class Smoothing(NamedTuple):
         )
         pairs = zip(box, (start for start, _ in spans), strict=True)
         inner = tuple(slice(part.start - start, part.stop - start) for part, start in pairs)
-        smooth: Array = values[inner]
-        return smooth
+        return values[inner]
 
     def _spans(self, image: View, box: Box) -> list[tuple[int, int]]:
         """Return what has an effect along each axis, beyond the border if the image wraps."""

@@ -186,8 +186,7 @@ def _in_order(opened: Opened) -> Opened:
     ordered, as_stored = itemgetter(*order), itemgetter(*np.argsort(order))
 
     def read(box: Box) -> Array:
-        values: Array = np.asanyarray(array[as_stored(box)])
-        return values.transpose(order)
+        return np.asanyarray(array[as_stored(box)]).transpose(order)
 
     lazy = Lazy(ordered(array.shape), array.dtype, read)
     return replace(

@@ -281,8 +281,7 @@ class View(NamedTuple):
         values = self.source.read_box(self._stored(box))
         if self.gray is not None:
             values = np.expand_dims(luminance(np.moveaxis(values, self.gray, 0)), self.gray)
-        kept: Array = values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
-        return kept
+        return values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
 
     def read_all(self) -> Array:
         """Return all values, read in parts, so that little more memory is needed than for them."""

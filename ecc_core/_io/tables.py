@@ -288,5 +288,4 @@ def result_of(
     if measure != "euler":
         facts = facts | {"ndim": len(names) - more}
     array = parts[0] if measure == "euler" else np.stack(parts, axis=-2)
-    result: CurveResult[Any] = kind(thresholds, array, **known_by(kind, facts))
-    return result
+    return kind(thresholds, array, **known_by(kind, facts))

@@ -65,8 +65,7 @@ class Estimator:
 
     def functionals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
-        values: NDArray[np.float64] = np.matmul(self.weights, counts.astype(np.float64))
-        return values
+        return np.matmul(self.weights, counts.astype(np.float64))
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
@@ -157,10 +156,15 @@ def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
 
 def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
     """Groups whose signed numbers are the Euler characteristic of a section by a lattice plane."""
-    zero, length = (0, 0, 0), sum(map(abs, (*a, *b)))
-    if length == 4 and max(abs(i + j) for i, j in zip(a, b, strict=True)) > 1:
+
+    def added(b: Offset) -> Offset:
+        return tuple(i + j for i, j in zip(a, b, strict=True))
+
+    zero = (0, 0, 0)
+    length = sum(map(abs, (*a, *b)))
+    if length == 4 and max(map(abs, added(b))) > 1:
         b = tuple(-j for j in b)  # at 120° from a, so that the sum is the third side
-    both = tuple(i + j for i, j in zip(a, b, strict=True))
+    both = added(b)
     groups = [(1, (zero,)), (-1, (zero, a)), (-1, (zero, b))]
     if length < 4:
         return [*groups, (1, (zero, a, b, both))]
@@ -180,8 +184,7 @@ def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     else:
         shares = np.array([_solid_angle(unit, units) for unit in units]) / (4 * math.pi)
     half = len(vectors)
-    both: NDArray[np.float64] = shares[:half] + shares[half:]
-    return both
+    return shares[:half] + shares[half:]
 
 
 def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float:

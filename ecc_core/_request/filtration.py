@@ -96,8 +96,7 @@ class Direction:
             shape = (count,) + (1,) * (ndim - axis - 1)
             term = np.asarray(terms[first : first + count].reshape(shape), like=part)
             height = term if axis == 0 else height + term
-        values: NDArray[np.float64] = part.astype(np.float64) + self.scale * height
-        return values
+        return part.astype(np.float64) + self.scale * height
 
 
 @dataclass(frozen=True)

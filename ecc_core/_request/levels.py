@@ -26,6 +26,15 @@ def distinct_values(values: Array) -> Array:
     return np.unique(values.astype(wide)).astype(values.dtype)
 
 
+def changes(levels: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
+    """Return the levels at which values, (n,) or (k, n), change as points enter, and the values."""
+    nothing = np.zeros_like(values[..., :1])
+    before = [values[..., 1:], nothing] if superlevel else [nothing, values[..., :-1]]
+    changed = values != np.concatenate(before, axis=-1)
+    kept = changed.any(axis=0) if changed.ndim > 1 else changed
+    return levels[kept], values[..., kept]
+
+
 def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:
     """Round sorted thresholds down (superlevel: up) to values that `dtype` can hold.
 
@@ -94,8 +103,7 @@ def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
     ranks = np.searchsorted(levels.values, values, side="right" if levels.superlevel else "left")
     first = levels.values.size - ranks if levels.superlevel else ranks  # levels not to hold them
     counts = np.bincount(first, minlength=levels.values.size + 1)[: levels.values.size]
-    found: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)])[levels.entered]
-    return found
+    return np.concatenate([[0], np.cumsum(counts)])[levels.entered]
 
 
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:

@@ -15,7 +15,7 @@ def real_number(number: Any, name: str) -> float | int:
     """Return a number as an int if it is whole, else as a float."""
     if isinstance(number, bool) or np.ndim(number) or np.asarray(number).dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must be a real number, got {number!r}")
-    return np.asarray(number).item()  # type: ignore[no-any-return]
+    return np.asarray(number).item()
 
 
 def check_persistence(number: Any) -> float | int:
@@ -31,8 +31,7 @@ def lasting(births: Array, deaths: Array, least: float | int) -> NDArray[np.bool
         # A class that never dies may be born at the infinity that stands for its death.
         with np.errstate(over="ignore", invalid="ignore"):
             gaps = np.abs(np.subtract(deaths, births, dtype=np.float64))
-        found: NDArray[np.bool_] = gaps >= least
-        return found
+        return gaps >= least
     if least > MOST_GAP:
         return np.zeros(births.shape, np.bool_)
     if births.dtype.kind == "b":

@@ -194,7 +194,7 @@ def _is_float(number: Number) -> bool:
 
 def _number(value: Any) -> Number:
     if type(value) in (int, float):
-        return value  # type: ignore[no-any-return]
+        return value
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     if not isinstance(value, int | float):

@@ -50,8 +50,7 @@ def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
     if shown is not None:
         image = np.where(shown, image, image.dtype.type(0))
     if image.dtype.kind == "b":
-        ones: NDArray[np.int64] = as_booleans(image).astype(np.int64)
-        return ones
+        return as_booleans(image).astype(np.int64)
     if image.dtype.kind == "f":
         return _float_weights(image)
     whole: NDArray[np.int64] = image.astype(np.int64, copy=False)

@@ -127,8 +127,8 @@ def _exact_gradients(
 def fuses(image: Tensor, thresholds: Tensor, *others: Any) -> bool:
     """Whether `fused_curve` takes these arguments of the operator of `curve.py`.
 
-    It does not take float64, negated views or split ties. Compiled graphs, `torch.func` and
-    subclasses do not come here.
+    It does not take float64, empty tensors, negated views or split ties. Compiled graphs,
+    `torch.func` and subclasses do not come here.
     """
     exact, empty = image.dtype == torch.float64, not (image.numel() and thresholds.numel())
     if exact or empty or others[-2] == "split":
@@ -148,10 +148,8 @@ def fused_curve(*args: Any) -> Tensor:
     tensors, options = args[:5], args[5:]
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors[:4])
     if not needed:
-        curve: Tensor = _compute(tensors, options)[0]
-        return curve
-    found: Tensor = _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
-    return found
+        return _compute(tensors, options)[0]
+    return _Fused.apply(*tensors, options)  # type: ignore[no-untyped-call]
 
 
 class _Fused(torch.autograd.Function):

@@ -56,7 +56,7 @@ def operator(
         registered = getattr(torch.ops.ecc, implementation.__name__).default
         torch.library.register_vmap(name, _vmapped(registered, stacked))
         if backward is None:
-            return registered  # type: ignore[no-any-return]
+            return registered
         setup = _save if push else _save_nothing
         torch.library.register_autograd(name, backward, setup_context=setup)
         functions = backward, push or backward, setup, plain or registered

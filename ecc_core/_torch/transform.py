@@ -23,8 +23,7 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
     :func:`orthants_of`.
     """
     if bypasses_torch((weights,)):
-        found: Tensor = _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
-        return found
+        return _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
     return _orthants_in_torch(weights, connectivity, extension)
 
 
@@ -60,8 +59,7 @@ class _Orthants(torch.autograd.Function):
         weights = weights.contiguous()
         ctx.save_for_backward(weights)
         ctx.options = options
-        found: Tensor = soft_curves(weights.device.type).by_orthant(weights, *options)
-        return found
+        return soft_curves(weights.device.type).by_orthant(weights, *options)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:

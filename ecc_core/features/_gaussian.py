@@ -58,8 +58,7 @@ class Field:
         if self._function is None:
             along = np.moveaxis(lags, -1, 0)
             index = tuple(lag % n for lag, n in zip(along, self._torus.shape, strict=True))
-            found: Floats = self._torus[index]
-            return found
+            return self._torus[index]
         lags = np.asarray(lags * self._steps, np.float64)
         found = np.asarray(self._function(lags), np.float64)
         if found.shape != lags.shape[:-1]:

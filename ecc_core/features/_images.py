@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 
-PASSED = "connectivity", "superlevel", "spacing", "normalize", "workers"  # to the functions
-
 
 @dataclass(frozen=True)
 class ImageList:
@@ -43,6 +41,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _prefix: ClassVar[str]  # how the names of features begin
     _negative: ClassVar[bool] = True  # whether images can have negative values
+    _passed: ClassVar[tuple[str, ...]]  # parameters that the function of an image takes as they are
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
     thresholds_: NDArray[Any]
@@ -60,13 +59,11 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _options(self) -> dict[str, Any]:
-        """Return the parameters that the functions of images take as they are."""
-        return {name: value for name, value in vars(self).items() if name in PASSED}
+        return {name: getattr(self, name) for name in self._passed}
 
     def _rows(self, found: Any) -> NDArray[Any]:
         """Return the features of a result, (1, m)."""
-        values: NDArray[Any] = found.values
-        return values.reshape(1, -1)
+        return found.values.reshape(1, -1)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Set what features are computed at: thresholds, or directions and heights.

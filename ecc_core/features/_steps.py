@@ -87,8 +87,7 @@ def _at(levels: Floats, curve: Steps) -> Floats:
     """Return the values of a step function at levels."""
     place = np.searchsorted(curve.levels, levels, side="right")
     before = np.zeros((*curve.values.shape[:-1], 1))
-    values: Floats = np.concatenate([before, curve.values], axis=-1)[..., place]
-    return values
+    return np.concatenate([before, curve.values], axis=-1)[..., place]
 
 
 def check_level(level: float) -> float:
@@ -287,7 +286,6 @@ def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
     """Return the norm of step functions (..., n) from the first level to the last."""
     widths = np.diff(levels)
     held = values[..., :-1]
-    norm: Floats
     if metric == "L1":
         norm = np.abs(held) @ widths
     elif metric == "L2":

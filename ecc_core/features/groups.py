@@ -280,12 +280,10 @@ def _size(parts: Floats) -> Floats:
     """Return the root of the sum of squares over groups, the last axis but one."""
     if parts.shape[-2] == 1:
         return np.abs(parts[..., 0, :])
-    size: Floats = np.sqrt((parts**2).sum(axis=-2))
-    return size
+    return np.sqrt((parts**2).sum(axis=-2))
 
 
 def _relative(difference: Floats, scale: Floats) -> Floats:
     """Return differences in units of a scale; no difference is 0 of any scale."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(difference == 0, 0.0, difference / scale)
-    return found
+        return np.where(difference == 0, 0.0, difference / scale)

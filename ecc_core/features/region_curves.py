@@ -95,6 +95,7 @@ class RegionCurvesTransformer(ImageTransformer):
            [0, 0]])
     """
 
+    _passed = "connectivity", "superlevel", "workers"
     image_shape = None  # pairs have no flattened form
 
     def __init__(

@@ -69,6 +69,7 @@ class EulerCurveTransformer(ImageTransformer):
     """
 
     _prefix = "ecc"
+    _passed = "connectivity", "superlevel", "workers"
 
     def __init__(
         self,
@@ -175,6 +176,8 @@ class EulerTransformTransformer(_TransformTransformer):
     (2, 32)
     """
 
+    _passed = "connectivity", "spacing", "workers"
+
     def __init__(
         self,
         directions: int | ArrayLike = 16,
@@ -241,6 +244,7 @@ class RegionTransformsTransformer(_TransformTransformer):
     """
 
     _negative = False
+    _passed = "normalize", "connectivity", "spacing", "workers"
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ def exact_curve(
     superlevel: bool,
 ) -> Tensor:
     """Curves (batch, n) of images (batch, *spatial) with a mask (batch or 1, *spatial)."""
-    values: Tensor = euler_curve(
+    return euler_curve(
         image,
         thresholds,
         mask=None if mask is None else mask.expand(image.shape),
@@ -54,7 +54,6 @@ def exact_curve(
         superlevel=superlevel,
         axis=range(1, image.ndim),
     ).values
-    return values
 
 
 def _fake_transform(weights: Tensor, directions: Tensor, heights: Tensor, *_: Any) -> Tensor:

@@ -149,7 +149,6 @@ def soft_euler_curve(
         if cuda.fuses(image, *others):
             return cuda.fused_curve(image, *others, n_spatial)
     views = len(batch) != 1  # otherwise the shapes are those of the operator
-    curve: Tensor
     curve, *_ = soft_curve(image.reshape(math.prod(batch), *spatial) if views else image, *others)
     return curve.reshape(*batch, levels.numel()) if views else curve
 
@@ -236,6 +235,5 @@ def soft_euler_transform(
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
     owned = orthant_coefficients(flat, connectivity, extension)
-    values: Tensor
     values, *_ = soft_projection(owned, scaled(unit, steps), levels, slope)
     return values.reshape(*batch, vectors.shape[0], levels.numel())

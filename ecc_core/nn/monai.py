@@ -75,8 +75,7 @@ class EulerCurveLoss(loss.EulerCurveLoss):
             if input.shape[1] == 1:
                 raise ValueError("`include_background` must be True for one channel, got False")
             input, target = input[:, 1:], target[:, 1:]
-        found: Tensor = super().forward(input, target, mask)
-        return found
+        return super().forward(input, target, mask)
 
 
 class BettiErrorMetric(CumulativeIterationMetric):
@@ -125,11 +124,9 @@ class BettiErrorMetric(CumulativeIterationMetric):
         if y is None:
             raise ValueError("`y` must be the target, got None")
         first = 0 if self.include_background else 1
-        found: Tensor = self.error(y_pred[:, first:], y[:, first:])
-        return found
+        return self.error(y_pred[:, first:], y[:, first:])
 
     def aggregate(self, reduction: str | None = None) -> Tensor:
         """Reduce the errors of all batches."""
         errors = self.get_buffer()  # type: ignore[no-untyped-call]
-        found: Tensor = do_metric_reduction(errors, reduction or self.reduction)[0]
-        return found
+        return do_metric_reduction(errors, reduction or self.reduction)[0]

@@ -16,15 +16,13 @@ EULER = "Euler characteristic"
 def new_figure(**settings: Any) -> "Figure":
     """Return a figure made without pyplot: it needs no display and leaves no global state."""
     figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
-    figure: Figure = figures.Figure(**settings)
-    return figure
+    return figures.Figure(**settings)
 
 
 def new_axes(height: float, **settings: Any) -> "Axes":
     """Return the only axes of a new figure, as wide as a column."""
     figure = new_figure(figsize=(COLUMN, height), layout="constrained")
-    axes: Axes = figure.add_subplot(**settings)
-    return axes
+    return figure.add_subplot(**settings)
 
 
 def named(quantity: str, units: str | None) -> str:

@@ -150,7 +150,6 @@ def _axes_in_inches(
     """Add axes at a distance from the figure's upper left corner."""
     full_width, full_height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
     bottom = full_height - top - height
-    ax: Axes = figure.add_axes(
+    return figure.add_axes(
         (left / full_width, bottom / full_height, width / full_width, height / full_height)
     )
-    return ax

@@ -202,10 +202,7 @@ class Result(Sequence[ArrayT]):
             fact = UNITS_OF.get(name)
             if fact in facts:
                 coords[name] = name, array, {"units": facts.pop(fact)}
-        labelled: DataArray = xarray.DataArray(
-            values, coords, [*axes], name=self._quantity, attrs=facts
-        )
-        return labelled
+        return xarray.DataArray(values, coords, [*axes], name=self._quantity, attrs=facts)
 
 
 class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
@@ -244,8 +241,7 @@ class RegionResult(Result[ArrayT], Generic[OneT, ArrayT]):
         if not rows.size:
             raise KeyError(f"there is no label {label!r}")
         parts = {**self._asdict(), **self.facts, "values": self.values[int(rows[0])]}
-        found: OneT = self._one(**known_by(self._one, parts))
-        return found
+        return self._one(**known_by(self._one, parts))
 
 
 def known_by(kind: Any, parts: Mapping[str, Any]) -> dict[str, Any]:

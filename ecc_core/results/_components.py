@@ -68,34 +68,29 @@ class ComponentCurves(CurveResult[ArrayT]):
     @property
     def points(self) -> ArrayT:
         """Points of the set at each threshold: (..., n) int64 array."""
-        found: ArrayT = self.values[..., 0, :]
-        return found
+        return self.values[..., 0, :]
 
     @property
     def largest(self) -> ArrayT:
         """Points of its largest component: (..., n) int64 array."""
-        found: ArrayT = self.values[..., 1, :]
-        return found
+        return self.values[..., 1, :]
 
     @property
     def spanning(self) -> ArrayT:
         """Components that touch both ends of each axis of the image: (..., d, n) int64 array."""
-        found: ArrayT = self.values[..., 2:, :]
-        return found
+        return self.values[..., 2:, :]
 
     @property
     def porosity(self) -> ArrayT:
         """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
         points = self.points
         kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
-        fraction: ArrayT = points / adapter_of(points).wrap(kept, points)
-        return fraction
+        return points / adapter_of(points).wrap(kept, points)
 
     @property
     def volume(self) -> ArrayT:
         """Length, area or volume of the set, in units of `spacing`: (..., n) float64 array."""
-        found: ArrayT = self.points * math.prod(self.spacing or (1.0,))
-        return found
+        return self.points * math.prod(self.spacing or (1.0,))
 
     @property
     def _functionals(self) -> tuple[str, ...]:
@@ -150,8 +145,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each component never dies: (k,) bool array."""
-        found: ArrayT = self.merged_into == 0
-        return found
+        return self.merged_into == 0
 
     def _axes(self) -> dict[str, Any]:
         return {"label": np.arange(1, len(self.births) + 1), "event": np.array(["birth", "death"])}

@@ -28,8 +28,7 @@ class BettiResult(CurveResult[ArrayT]):
     def euler(self) -> ArrayT:
         """Euler characteristic at each threshold, (..., n) int64: the alternating sum."""
         values = self.values
-        total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
-        return total
+        return values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
 
     def _axes(self) -> dict[str, Any]:
         return {"dimension": np.arange(len(self._functionals)), "threshold": self.thresholds}
@@ -195,8 +194,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
     @property
     def essential(self) -> ArrayT:
         """Whether each class never dies: (k,) bool array."""
-        found: ArrayT = self.death_points[:, 0] < 0
-        return found
+        return self.death_points[:, 0] < 0
 
     @property
     def dimensions(self) -> ArrayT:

@@ -57,6 +57,9 @@ def test_data_with_few_numbers():
     layer = EulerCurveLayer(3)
     with pytest.raises(ValueError, match="`data` must have finite values, got none"):
         layer.calibrate(torch.full((4, 4), torch.nan))
+    for quantiles in ((0.9, 0.1), (0.5, 0.5), (-0.1, 0.9), (0, 1.1)):
+        with pytest.raises(ValueError, match="`quantiles` must be increasing numbers from 0 to 1"):
+            layer.calibrate(draw(4, 4), quantiles=quantiles)
     layer.calibrate(torch.tensor([[2.0, 2.0], [torch.inf, torch.nan]]))
     assert layer.thresholds.tolist() == [1.5, 2.0, 2.5]
 

@@ -121,8 +121,7 @@ def on_host(array: Any) -> NDArray[Any]:
     runtime, size = cupy.cuda.runtime, array.nbytes
     here = array.device.id == runtime.getDevice()
     if not (here and 0 < size <= SMALL and array.flags.c_contiguous):
-        host: NDArray[Any] = array.get()
-        return host
+        return array.get()
     memory, stream = cupy.cuda.alloc_pinned_memory(size), cupy.cuda.get_current_stream()
     runtime.memcpyAsync(memory.ptr, array.data.ptr, size, TO_HOST, stream.ptr)
     stream.synchronize()

@@ -13,7 +13,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import changes
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, has_nan, numbers, thresholds_on_host
@@ -27,6 +26,7 @@ from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds
 from ecc_core._backends.sheets import Sheet, lay_out
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.levels import changes
 from ecc_core.errors import NAN_MESSAGE, BackendError
 
 SHEET, SHEET_2D = (512, 512), (4096, 4096)  # rows and columns
@@ -34,7 +34,12 @@ BOX_BLOCKS = 64  # that share a box
 
 
 def betti_curves(
-    image: Any, thresholds: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    workers: int | None = None,
 ) -> Any:
     ndim, superlevel = filtration.ndim, filtration.superlevel
     euler = as_cupy(launch.curve(image, thresholds, filtration, mask=mask))  # raises for NaN
@@ -56,7 +61,7 @@ def betti_curves(
 
 
 def exact_betti_curves(
-    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         if view.element in EVERY_VALUE:
@@ -124,7 +129,7 @@ def _lasting(forests: "Forests", index: int) -> tuple[Any, Any]:
 
 
 def region_betti_curves(
-    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: int | None = None
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64.
 
@@ -176,8 +181,7 @@ def _boxes_of(numbers: Any, count: int) -> NDArray[np.int64]:
         cupy.minimum.at(low, regions, indices)
         cupy.maximum.at(high, regions, indices + 1)
         sides.append(cupy.stack([low, high], axis=1))
-    boxes: NDArray[np.int64] = cupy.stack(sides, axis=2).get().astype(np.int64)
-    return boxes
+    return cupy.stack(sides, axis=2).get().astype(np.int64)
 
 
 def _events(
@@ -269,7 +273,7 @@ class Forests:
         where it begins. The frame, which never ends, is left out.
         """
         first, labels = int(self.kinds[index].complement), self.labels[index]
-        _, listed = self._counts(index)
+        _, listed = self.found[index].tolist()
         edges = self.edges[index, :listed]
         edges = edges[self._order(edges[:, 0], first)]
         minima = cupy.flatnonzero(labels < -first)
@@ -287,18 +291,13 @@ class Forests:
         order = cupy.argsort(keys | places.astype(np.uint64))
         return order[::-1] if reverse else order
 
-    def _counts(self, index: int) -> tuple[int, int]:
-        """Return the numbers of basins and edges."""
-        nodes, listed = self.found[index].view(np.uint32).tolist()
-        return nodes, listed
-
     def _joined(self, index: int, volume: Any, edges: Any) -> Any:
         """Return the links of a forest to which all edges are added.
 
         If there are many, they are added by rank, with shorter ways each time.
         """
         kind, forest = self.kinds[index], self._forest(index, edges)
-        nodes, listed = self._counts(index)
+        nodes, listed = self.found[index].tolist()
         joined = cupy.full(nodes, ROOT)
         if not listed:
             return joined
@@ -339,8 +338,8 @@ class Forests:
         macros = self.macros | asked
         plan_call("betti", name, macros, (blocks,), THREADS, arguments, self.shared).launch()
 
-    def _follow(self) -> tuple[Any, NDArray[np.uint64]]:
-        """Label all points. Return the edges, and on the host their numbers and those of basins."""
+    def _follow(self) -> tuple[Any, NDArray[np.uint32]]:
+        """Label all points. Return the edges, and on the host the numbers of basins and edges."""
         depth, height, width = self.shape
         columns = THREADS if self.macros["PLANAR"] else COLUMNS
         tiles = -(-width // columns) * -(-height // (THREADS // columns))
@@ -356,8 +355,8 @@ class Forests:
             pair = [where.get(key, forests[0]) for key in (False, True)]
             arguments = self._volume(self.levels + 1), *pair, np.int32(slices)
             self._run("follow_neighbours", self.kinds, tiles * -(-depth // slices), arguments)
-            found = counts.get()
-            most = int((found >> np.uint64(32)).max())
+            found = counts.get().view(np.uint32)
+            most = int(found[:, 1].max())
             if most <= room:
                 return edges, found
             room = most

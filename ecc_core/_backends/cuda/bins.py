@@ -104,8 +104,9 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     pair_bins = bins.copy()
     if cells is not None:
         upload("table", cells, bins)
-    pairs: PairRule | None = PairRule(TABLE, 256)
-    if rule != TABLE:
+    if rule == TABLE:
+        pairs: PairRule | None = PairRule(TABLE, 256)
+    else:
         pairs = pair_rule(values, thresholds, keys, superlevel)
     of_pairs: tuple[int | None, int, int, int] = (None, 0, 0, 0)
     if pairs is not None:

@@ -131,8 +131,7 @@ def _entered(
         return levels.entered
     values, span = levels.values.astype(np.int64), np.iinfo(own)
     admitted = span.max - values[::-1] if superlevel else values - span.min
-    entered: NDArray[np.int64] = np.append(0, admitted + 1)[levels.entered]
-    return entered
+    return np.append(0, admitted + 1)[levels.entered]
 
 
 @lru_cache(maxsize=256)

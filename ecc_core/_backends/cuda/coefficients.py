@@ -10,7 +10,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import changes
 from ecc_core._backends.cuda.arrays import Placement, arrange
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, table_memory
 from ecc_core._backends.cuda.calls import Call, is_set, plan_call, take_reply
@@ -35,6 +34,7 @@ from ecc_core._backends.cuda.samples import (
     samples_of,
 )
 from ecc_core._backends.cuda.scan import running_sums
+from ecc_core._request.levels import changes
 
 COEFFICIENTS = Struct("coefficients.cuh", "Coefficients")
 DATA, MASK = map(IMAGE.word, ("data", "mask"))

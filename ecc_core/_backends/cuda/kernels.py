@@ -38,14 +38,22 @@ class Struct:
     def __init__(self, source: str, name: str, **types: Any) -> None:
         self.dtype = _dtype(_text(source), name, NUMBERS | types)
         self._zero = dict(zip(self.dtype.names or (), np.zeros((), self.dtype).item(), strict=True))
+        self._ranges = {
+            field: range(np.iinfo(layout.base).min, np.iinfo(layout.base).max + 1)
+            for field, (layout, *_) in (self.dtype.fields or {}).items()
+            if layout.base.kind in "iu"
+        }
 
     def __call__(self, **fields: Any) -> NDArray[Any]:
         """Return a structure as integers; fields that are not given are zero."""
         found = np.zeros(1, self.dtype)
         found[0] = tuple((self._zero | fields).values())
         for name, value in fields.items():  # NumPy would drop fractions, and NumPy 1 wraps integers
+            fitting = self._ranges.get(name)
+            if fitting is None or (type(value) in (int, bool) and value in fitting):
+                continue
             kept = found[name][0]
-            if kept.dtype.kind in "iu" and not (kept == value).all():
+            if not (kept == value).all():
                 raise OverflowError(f"`{name}` of a kernel must fit {kept.dtype}, got {value}")
         return found.view(np.int32 if self.dtype.itemsize % 8 else np.int64)
 

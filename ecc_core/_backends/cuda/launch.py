@@ -14,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, changes
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import (
     ArrayView,
     Placement,
@@ -48,6 +48,7 @@ from ecc_core._backends.cuda.rules import UNIFORM
 from ecc_core._backends.cuda.samples import DATA, Images, find_range, plan_range
 from ecc_core._backends.cuda.scan import Number, Scan, pick_levels, plan_scan, scan_of
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.levels import changes
 from ecc_core._request.thresholds import Thresholds
 from ecc_core.errors import NAN_MESSAGE
 
@@ -76,7 +77,7 @@ def curve(
 
 
 def number(
-    image: Any, level: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, level: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> int:
     with adopt(curve(image, level, filtration, mask=mask)) as values:
         return int(on_host(values.array)[0, 0])
@@ -138,7 +139,7 @@ def raise_for_nan(flag: Any, view: ArrayView, mask: Any) -> None:
 
 
 def coefficients(
-    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> Any:
     with adopt(image) as view:
 
@@ -175,7 +176,7 @@ def _with_coefficients(
 
 
 def exact_curve(
-    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         superlevel, direction = filtration.superlevel, filtration.direction
@@ -204,7 +205,7 @@ def exact_curve(
 
 
 def value_range(
-    image: Any, filtration: Filtration, *, mask: Any = None, workers: Any = None
+    image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         low, high, nan = find_range(Images.of(view, filtration, as_cupy(mask)))

@@ -207,7 +207,7 @@ def _with_margin(count: int) -> int:
 
 
 def region_curves(
-    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: Any = None
+    image: Any, labels: Any, thresholds: Any, filtration: Filtration, *, workers: int | None = None
 ) -> tuple[Any, Any]:
     with adopt(image) as view:
         given = as_cupy(labels)

@@ -21,7 +21,7 @@ from ecc_core.transforms import unit_vectors
 Range = tuple[float, float]
 Hard = Literal["forward"]
 Normalize = Literal["side", "batch"]
-MANY = 1 << 20  # values, from about which quantiles are estimated
+MOST_SAMPLED = 1 << 20  # values that quantiles are estimated from
 
 
 class EulerLayer(nn.Module):
@@ -224,17 +224,19 @@ class CalibratedLayer(EulerLayer):
         Raises
         ------
         ValueError
-            If no value is finite.
+            If no value is finite, or `quantiles` are not increasing numbers from 0 to 1.
         """
+        if not 0 <= quantiles[0] < quantiles[1] <= 1:
+            raise ValueError(f"`quantiles` must be increasing numbers from 0 to 1, got {quantiles}")
         if not self._needs_calibration():
             return
         values = data.detach().flatten()
-        values = values[:: -(-values.numel() // MANY) or 1]
+        values = values[:: -(-values.numel() // MOST_SAMPLED) or 1]
         values = values[values.isfinite()].double()
         if values.numel() == 0:
             raise ValueError("`data` must have finite values, got none")
         low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
-        if low == high:
+        if not low < high:
             low, high = low - 0.5, high + 0.5
         if not self._estimates_range:
             low, high = self.thresholds[0].item(), self.thresholds[-1].item()
@@ -357,8 +359,7 @@ def increasing(free: Tensor, step: Tensor) -> Tensor:
         free.is_cuda and free.dtype in (torch.float32, torch.float64) and free.is_contiguous()
     )
     if by_kernels and bypasses_torch((free, step)):
-        found: Tensor = _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
-        return found
+        return _Increasing.apply(free, step)  # type: ignore[no-untyped-call]
     return _increasing_in_torch(free, step)
 
 
