@@ -109,14 +109,15 @@ def write_ome_zarr(
     steps: Sequence[Sequence[float]] = (),
     zarr_format: int = 2,
     chunk: int = 4,
+    unit: str = "nanometer",
 ) -> Any:
-    """Write resolutions of an image; steps are those of each resolution, in nanometers."""
+    """Write resolutions of an image; steps are those of each resolution, in the unit."""
     group = zarr.create_group(path, zarr_format=zarr_format)
     for number, image in enumerate(levels):
         options = {"shape": image.shape, "dtype": image.dtype, "chunks": (chunk,) * image.ndim}
         group.create_array(str(number), **options)[...] = image
     kinds = {"c": {"type": "channel"}, "t": {"type": "time"}}
-    length = {"type": "space", "unit": "nanometer"}
+    length = {"type": "space", "unit": unit}
     datasets: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(levels))]
     for dataset, step in zip(datasets, steps, strict=False):
         dataset["coordinateTransformations"] = [{"type": "scale", "scale": list(step)}]
@@ -127,7 +128,7 @@ def write_ome_zarr(
 
 
 def command_line(folder: Path, *arguments: Any, chunk: int = 0) -> list[str]:
-    """Arguments of a command; arrays are saved, in chunks if their side is given."""
+    """Arguments of a command; arrays are saved as NPY, or as Zarr with chunks of this side."""
     line = []
     for number, argument in enumerate(arguments):
         if isinstance(argument, np.ndarray) and chunk:

@@ -1,4 +1,7 @@
-"""The public functions on arrays of every library, against the reference: what goes in and out."""
+"""The public functions on arrays of known libraries, against the reference, and of others.
+
+These are computed as what they are, or refused.
+"""
 
 import array
 import re

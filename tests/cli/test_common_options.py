@@ -19,6 +19,8 @@ from skimage.measure import euler_number
 from topology_helpers import alive, intervals
 
 import ecc_core as ecc
+from ecc_core._cli import batch
+from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 AT = [90.0, 110.0, 125.5, 140.0]
@@ -78,7 +80,7 @@ class TestSmooth:
             ("2,0.7,0", "float64", "float64"),
         ],
     )
-    def test_as_the_whole_image(self, columns, tmp_path, command, sigma, dtype, precision):
+    def test_as_the_whole_image(self, columns, command, sigma, dtype, precision):
         image = noise(40, 37, 33, dtype=dtype)
         widths = [float(s) for s in sigma.split(",")]
         smooth = gaussian_filter(image.astype(precision), widths * (3 // len(widths)))
@@ -104,7 +106,7 @@ class TestSmooth:
 
     @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("sigma", [1.5, 20])
-    def test_periodic(self, columns, tmp_path, command, sigma):
+    def test_periodic(self, columns, command, sigma):
         """A filter may be wider than the image."""
         image = noise(2, 21, 18)
         image[0, :, 0] = 255
@@ -131,7 +133,7 @@ class TestSmooth:
         assert columns(command, path, "--smooth", "3", *given)["euler_number"] == [euler(smooth)]
 
     @pytest.mark.parametrize("command", COMMANDS)
-    def test_with_everything_else(self, columns, tmp_path, command):
+    def test_with_everything_else(self, columns, command):
         """A region of interest is smoothed on its own; a direction is added afterwards."""
         image, mask = noise(30, 40), noise(30, 40, seed=1) > 60
         smooth = gaussian_filter(image[3:, :35].astype(np.float32), 1).astype(float)
@@ -215,7 +217,7 @@ class TestMasks:
             assert found["volume"] == volume
 
     @pytest.mark.parametrize("command", COMMANDS)
-    def test_mask_of_all_times_and_labels(self, columns, tmp_path, command):
+    def test_mask_of_all_times_and_labels(self, columns, command):
         image, mask = noise(3, 20, 22), noise(20, 22, seed=1) > 60
         labels = np.repeat([0, 4, 7], 8)[:20, None] * np.ones(22, np.uint8)
         given = [command, image, "--axes", "TYX", "--mask", mask]
@@ -226,8 +228,8 @@ class TestMasks:
     @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("labelled", [False, True])
     def test_nan(self, columns, tmp_path, capsys, command, labelled):
-        image, labels = noise(20, 22).astype(np.float32), noise(20, 22, seed=1) // 100
-        image[3:7, 4:9] = np.nan
+        image, labels = noise(9, 20, 22).astype(np.float32), noise(9, 20, 22, seed=1) // 100
+        image[1:5, 3:7, 4:9] = np.nan
         line = command_line(tmp_path, image, *(["--labels", labels] if labelled else []), chunk=8)
         out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
         assert main([command, *line, *out]) in (1, 2)
@@ -236,13 +238,16 @@ class TestMasks:
         found = columns(command, *line, "--nan", "omit")
         assert found["euler_number"] == [euler(image, inside) for inside in regions]
 
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_resuming_knows_the_mask(self, columns, tmp_path, command):
+    @pytest.mark.parametrize("command", ["stack", "batch"])
+    def test_resuming_knows_the_mask(self, columns, tmp_path, monkeypatch, command):
+        """Also where a run has left what it computed with another mask."""
+        monkeypatch.setattr(Parts, "clear", lambda _: None)
+        monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
         image = noise(20, 20)
+        path = write_zarr(tmp_path / "a.zarr", image)
         for seed in (1, 2):
             mask = noise(20, 20, seed=seed) > 99
-            flags = [] if command == "curve" else ["--resume"]
-            found = columns(command, image, "--mask", mask, *flags)
+            found = columns(command, path, "--mask", mask, "--resume")
             assert found["euler_number"] == [euler(image, mask)]
 
 
@@ -253,7 +258,7 @@ class TestLargeImages:
     def every_image_is_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ecc_core._cli.curve.SMALL", 0)
 
-    def test_measures(self, columns, tmp_path):
+    def test_measures(self, columns):
         image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
         flags = ["--axes", "TYX", "--mask", mask, "--max-memory", "10K"]
         found = columns("curve", image, *flags, "--betti", "--minkowski", "exact")
@@ -344,7 +349,7 @@ class TestPairs:
 
 class TestMeasures:
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_of_labels(self, columns, tmp_path, command):
+    def test_of_labels(self, columns, command):
         image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
         flags = ["--labels", labels, "--betti", "--minkowski", "crofton-4"]
         found = columns(command, image, *flags)
@@ -357,7 +362,7 @@ class TestMeasures:
         np.testing.assert_array_equal(found["perimeter"], known.perimeter)
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_periodic_betti_numbers(self, columns, tmp_path, command):
+    def test_periodic_betti_numbers(self, columns, command):
         image = noise(2, 12, 13)
         flags = ["--axes", "TYX", "--betti", "--boundary", "periodic", "--smooth", "0.5"]
         found = columns(command, image, *flags)
@@ -379,7 +384,7 @@ class TestMeasures:
                 sets = [image >= t if flags else image <= t for t in at]
                 assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
 
-    def test_persistence_in_a_batch(self, columns, tmp_path):
+    def test_persistence_in_a_batch(self, columns):
         image = np.full((9, 9), 200, np.uint8)
         image[2, 2], image[6, 6] = 80, 185  # 120 and 15 below what is around
         found = columns("batch", image, "--betti", "--persistence", "20")

@@ -101,7 +101,8 @@ class TestCurve:
 
 class TestOutput:
     def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path, say):
-        printed = say("curve", image_file)
+        printed = say("curve", image_file, "--plot", tmp_path / "c.svg")
+        assert (tmp_path / "c.svg").exists()
         assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
         assert capsys.readouterr() == ("", "")
         assert (tmp_path / "c.csv").read_text() == printed

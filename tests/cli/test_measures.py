@@ -85,19 +85,20 @@ def faces(image: np.ndarray, at: Any = AT) -> list[float]:
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 @pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
-def test_quantities(tmp_path, draw, command, shape):
+def test_quantities(draw, command, shape):
     image = images(*shape)[0]
     assert draw(command, image) == {EULER: [euler(image)]}
-    numbers = [[found] for found in betti(image)]
-    found = draw(command, image, "--betti")
-    assert list(found) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
-    assert list(found.values()) == numbers
+    numbers = draw(command, image, "--betti")
+    assert list(numbers) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
+    assert list(numbers.values()) == [[found] for found in betti(image)]
     found = draw(command, image, "--minkowski", "exact")
     names = ["area", "perimeter"] if len(shape) == 2 else ["volume", "surface", "mean breadth"]
     assert list(found) == [*names, EULER]
     assert found[names[0]] == [points(image)]
     assert found[names[1]] == [faces(image)]
     assert found[EULER] == [euler(image)]
+    both = draw(command, image, "--betti", "--minkowski", "exact")
+    assert list(both.items()) == [*numbers.items(), *found.items()]
 
 
 @pytest.mark.parametrize("command", ["curve", "batch"])
@@ -123,7 +124,7 @@ def test_several_images(tmp_path, draw, figures, command):
 @pytest.mark.parametrize(
     ("command", "option"), [*product(["curve", "stack"], ["", "--minkowski"]), ("curve", "--betti")]
 )
-def test_labels(tmp_path, draw, figures, command, option):
+def test_labels(draw, figures, command, option):
     """The numbers of a region are those of an image whose other points never enter."""
     image = images(9, 11)[0]
     labels = np.repeat([1, 1, 7], 3)[:, None] * np.ones(11, np.uint8)
@@ -144,7 +145,7 @@ def test_labels(tmp_path, draw, figures, command, option):
     assert texts == ["label 1", "label 7"]
 
 
-def test_channels_of_a_stack(tmp_path, draw, figures):
+def test_channels_of_a_stack(draw, figures):
     channels = images(9, 11)
     found = draw("stack", np.stack(channels), "--axes", "CYX", "--betti")
     for k, lines in enumerate(found.values()):

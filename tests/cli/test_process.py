@@ -57,6 +57,7 @@ class TestProcess:
         assert (done.returncode, done.stderr) == (0, "")
         for option in ("--out", "--plot", "--labels", "--mask", "--channel", "gaussian_filter"):
             assert option in done.stdout
+        assert "an apostrophe precedes file names" in " ".join(done.stdout.split())
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     def test_nobody_reads(self, tmp_path):

@@ -27,6 +27,7 @@ CURVE = [
     ("--smooth 1 --spacing 2", "--spacing needs --direction, --mink"),
     ("--nan drop", "invalid choice: 'drop'"),
     ("--channel 0", "--channel must be left out"),
+    ("--level 1", "has levels 0 to 0, got level 1"),
     ("--axes X", "--axes must be one letter per axis"),
     ("--conn 1", "unrecognized arguments"),
     ("--minkowski exact --spacing 1,2,3", "be one number or 2 of them"),

@@ -1,4 +1,4 @@
-"""Every command reads a file, or a folder of slices, in the same way, or refuses it so."""
+"""Every command reads a file or a folder of slices in the same way, or says the same of it."""
 
 import json
 import shutil

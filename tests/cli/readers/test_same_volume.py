@@ -84,8 +84,8 @@ def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
 
 
 def write_ome_zarr(path: Path, volume: np.ndarray) -> None:
-    steps = [1.0] * (volume.ndim - 3) + [1e6 * step for step in STEPS]
-    io_helpers.write_ome_zarr(path, [volume], "CZYX"[-volume.ndim :], [steps])
+    axes, steps = "CZYX"[-volume.ndim :], [1.0] * (volume.ndim - 3) + [*STEPS]
+    io_helpers.write_ome_zarr(path, [volume], axes, [steps], unit="millimeter")
 
 
 def write_series(path: Path, volume: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""`ecc stack --resume`: nothing done is lost, whatever happens; nothing outdated is used."""
+"""`ecc stack --resume`: nothing done is lost, also if a cluster is; nothing outdated is used."""
 
 import multiprocessing
 import os

@@ -136,7 +136,7 @@ class Meeting:
         (["--workers", "3", "--max-memory", "700"], 2),  # of 5 times 64 bytes for each block
     ],
 )
-def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
+def test_workers_and_memory(stack, image, monkeypatch, means, most):
     meeting, emit = Meeting(most), Work.emit
 
     def meet(self: Work, block: tuple[int, ...]) -> Any:
@@ -148,6 +148,9 @@ def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
     assert_curve(stack(part, "--thresholds", LEVELS, *means), part)
     assert max(meeting.counts) == most
+
+
+# Batches
 
 
 def run(folder: Path, *inputs: str, out: str = "table.csv", options: tuple[str, ...] = ()) -> int:

@@ -14,7 +14,7 @@ from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
-VOLUME = (19, 20, 17)
+SHAPE = (19, 20, 17)
 SMALL = " --max-memory 20K"  # so that there are many blocks
 OTHER = {"connectivity": 1, "superlevel": True}
 OTHER_FLAGS = "--connectivity 1 --superlevel"
@@ -30,11 +30,11 @@ def assert_table(table: dict[str, list[float]], known: Any) -> None:
 @pytest.mark.parametrize(
     ("flags", "shape", "function", "options"),
     [
-        ("--betti", VOLUME, ecc.betti_curves, {}),
-        (f"--betti {OTHER_FLAGS}", VOLUME, ecc.betti_curves, OTHER),
+        ("--betti", SHAPE, ecc.betti_curves, {}),
+        (f"--betti {OTHER_FLAGS}", SHAPE, ecc.betti_curves, OTHER),
         ("--betti --persistence 4", (40, 50), ecc.betti_curves, {"min_persistence": 4}),
-        ("--components", VOLUME, ecc.component_curves, {}),
-        (f"--components {OTHER_FLAGS}", VOLUME, ecc.component_curves, OTHER),
+        ("--components", SHAPE, ecc.component_curves, {}),
+        (f"--components {OTHER_FLAGS}", SHAPE, ecc.component_curves, OTHER),
         ("--betti --direction 1,2", (29, 28), ecc.euler_curve, {"direction": (1, 2)}),
     ],
 )
