@@ -16,12 +16,10 @@ from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.cli import main
-from ecc_core.features import distance_matrix
 from ecc_core.io import read_table
 
 AT = np.array([50, 100, 127, 200])
 EULER = "Euler characteristic"
-Lines = dict[str, list[list[float]]]
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 def draw(tmp_path: Path, figures: list[Figure]) -> Any:
     """Run a command and return the heights of the lines of each panel, by its label."""
 
-    def lines(command: str, *arguments: object) -> Lines:
+    def lines(command: str, *arguments: object) -> dict[str, list[list[float]]]:
         thresholds = ["--thresholds", ",".join(map(str, AT))]
         outputs = ["--out", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.png")]
         line = command_line(tmp_path, *arguments, *thresholds, *outputs)
@@ -255,7 +253,6 @@ def test_densities(tmp_path, command, suffix):
     assert all(upper.y0 > lower.y1 for upper, lower in pairwise(drawn))
     euler = read_table(path, "euler").curves
     np.testing.assert_array_equal(euler.values, found.values[:, -1])
-    with pytest.raises(ValueError, match="`density`"):
-        distance_matrix(euler, ecc.euler_curve(image, [2, 5])._replace(values=euler.values))
+    assert euler.density
     for more in ([], ["--minkowski", "exact", "--labels", "x"]):
         assert main([*given, *more]) == 2

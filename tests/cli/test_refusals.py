@@ -25,6 +25,8 @@ CURVE = [
     ("--smooth nan", "must be a positive number, or one for each axis"),
     ("--smooth 1,2,3", "--smooth must be one number or 2 of them, got 3"),
     ("--smooth 1 --spacing 2", "--spacing needs --direction, --mink"),
+    ("--unit mm", "--unit needs --direction, --minkowski or --smooth"),
+    ("--unit parsnip", "must be one of kilometer, meter"),
     ("--nan drop", "invalid choice: 'drop'"),
     ("--channel 0", "--channel must be left out"),
     ("--level 1", "has levels 0 to 0, got level 1"),
@@ -60,6 +62,7 @@ STACK = [
     ("--direction 1,0,0 --direction-scale 1e308", "must keep the added heights finite"),
     ("--direction 1,0,0 --spacing 0", "--spacing must be positive and finite"),
     ("--spacing 2", "--spacing needs --direction"),
+    ("--unit mm", "--unit needs --direction, --minkowski or --smooth"),
     ("--direction-scale 2", "--direction-scale must be given together with --direction"),
     ("--max-memory 1", "need --max-memory of at least 1M"),
     ("--betti --persistence 3", "tunnels that last are known for whole images only"),
@@ -96,6 +99,13 @@ OTHERS = [
     ("curve none.png --out {out}/c.csv", "there is no folder"),
     ("curve {plane} none.png --out {out}.csv --plot {out}.png", "none.png: no such file"),
     ("stack {out}.zarr --out {out}.csv", "no such file or folder"),
+    ("stack memory://no/a.zarr --out {out}.csv", "error: memory://no/a.zarr: no Zarr image there"),
+    ("stack nonsense://a.zarr --out {out}.csv", "nonsense://a.zarr: Protocol not known: nonsense"),
+    pytest.param(
+        "stack s3://bucket/a.zarr --out {out}.csv",
+        "error: Install s3fs to access S3",
+        marks=pytest.mark.skipif(find_spec("s3fs") is not None, reason="s3fs is installed"),
+    ),
     pytest.param(
         "stack {volume} --out {out}.csv --device cuda",
         "--device cuda needs cupy: pip install 'napari-ecc[cuda12]'",
@@ -103,6 +113,7 @@ OTHERS = [
     ),
     ("batch {plane} --out {out}.csv --thresholds 5", "--range must be given, so that all images"),
     ("batch {plane} --out {out}.csv --thresholds 1,1", "--thresholds must differ"),
+    ("batch {plane} --out {out}.csv --thresholds 1, --unit mm", "--unit needs --direction"),
     ("batch {out}*.zarr --out {out}.csv --thresholds 1,", "*.zarr: no such file or folder"),
     (
         "batch {plane} --out {out}.csv --thresholds exact --labels x",

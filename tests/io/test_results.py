@@ -20,6 +20,7 @@ from ecc_core.dask import local_curves
 from ecc_core.features import descriptor_table, distance_matrix, mean_band, permutation_test
 from ecc_core.io import (
     RESULT_SUFFIXES,
+    TABLE_SUFFIXES,
     curves_of_table,
     read_result,
     read_table,
@@ -30,6 +31,8 @@ from ecc_core.io import (
 IMAGE = np.random.default_rng(1).integers(0, 9, (6, 7))
 LABELS = np.where(IMAGE > 6, 7, 2).astype(np.uint16)
 FLOATS = IMAGE.astype(np.float32) / 10
+BOTH = np.stack([IMAGE, -IMAGE])
+VOLUME = np.stack([IMAGE, IMAGE % 3, IMAGE % 4])
 RESULTS = {
     "curve": lambda: ecc.euler_curve(IMAGE, 4, superlevel=True, connectivity=1),
     "float32 thresholds": lambda: ecc.euler_curve(FLOATS, "exact"),
@@ -39,7 +42,7 @@ RESULTS = {
     "repeated thresholds": lambda: ecc.euler_curve(IMAGE, [1.0, 1.0, np.inf]),
     "directional": lambda: ecc.euler_curve(IMAGE, 4, direction=[1, 2], direction_scale=1 / 3),
     "window": lambda: ecc.euler_curve(IMAGE, 4, boundary="half-open"),
-    "batch": lambda: ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2)),
+    "batch": lambda: ecc.euler_curve(BOTH, 4, axis=(1, 2)),
     "no thresholds": lambda: ecc.euler_curve(IMAGE, []),
     "regions": lambda: ecc.region_curves(IMAGE, LABELS, 3),
     "no regions": lambda: ecc.region_curves(IMAGE, np.zeros_like(LABELS), [0.5, np.inf]),
@@ -48,18 +51,14 @@ RESULTS = {
     "smooth": lambda: ecc.smooth_transform(ecc.euler_transform(IMAGE > 4, 5, 6)),
     "volume": lambda: ecc.euler_transform(np.ones((2, 3, 4), bool), 4, 5),
     "region transforms": lambda: ecc.region_transforms(LABELS, 3, 4, normalize="radius"),
-    "Betti numbers": lambda: ecc.betti_curves(
-        np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), superlevel=True
-    ),
+    "Betti numbers": lambda: ecc.betti_curves(BOTH, 4, axis=(1, 2), superlevel=True),
     "Betti numbers of regions": lambda: ecc.region_betti_curves(IMAGE, LABELS, 3),
     "components": lambda: ecc.component_curves(FLOATS, 4, spacing=(2, 0.1), superlevel=True),
-    "components of a batch": lambda: ecc.component_curves(
-        np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2)
-    ),
+    "components of a batch": lambda: ecc.component_curves(BOTH, 4, axis=(1, 2)),
     "functionals": lambda: ecc.minkowski_curves(IMAGE, 5, spacing=2, boundary="half-open"),
     "functionals of regions": lambda: ecc.region_minkowski(IMAGE, LABELS, 5, estimator="crofton-2"),
     "surface": lambda: ecc.euler_surface(IMAGE, FLOATS, 4, [0.1, 0.5], superlevel=(False, True)),
-    "surfaces": lambda: ecc.euler_surface(*np.stack([IMAGE, -IMAGE])[:, None], 3, 2, axis=(1, 2)),
+    "surfaces": lambda: ecc.euler_surface(*BOTH[:, None], 3, 2, axis=(1, 2)),
     "pairs": lambda: ecc.persistence_pairs(FLOATS, 1, superlevel=True, connectivity=1),
     "pairs that never end": lambda: ecc.persistence_pairs(
         np.array([0, np.inf, -0.1, 3, np.inf]), 0
@@ -69,10 +68,8 @@ RESULTS = {
     "pairs of unsigned integers": lambda: ecc.persistence_pairs(
         np.array([[0, 2**64 - 1, 2**64 - 2, 0, 2**53 + 1]], np.uint64), 0, superlevel=True
     ),
-    "pairs of a volume": lambda: ecc.persistence_pairs(np.stack([IMAGE, IMAGE % 3, IMAGE % 4]), 2),
-    "pairs of all dimensions": lambda: ecc.persistence_pairs(
-        np.stack([IMAGE, IMAGE % 3, IMAGE % 4])
-    ),
+    "pairs of a volume": lambda: ecc.persistence_pairs(VOLUME, 2),
+    "pairs of all dimensions": lambda: ecc.persistence_pairs(VOLUME),
     "no pairs": lambda: ecc.persistence_pairs(np.zeros((3, 4)), 1),
     "units": lambda: dataclasses.replace(ecc.euler_curve(IMAGE, 2), units='"µm",\n'),
 }
@@ -216,7 +213,6 @@ def test_tables_of_several_images(suffix, tmp_path):
         read_result(out)
 
 
-SUFFIXES = [".csv", ".parquet", ".json"]
 AT = [40, 100.5, 200]
 
 
@@ -236,7 +232,7 @@ def sets(image, superlevel):
     return [image >= t if superlevel else image <= t for t in AT]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 @pytest.mark.parametrize("command", ["curve", "batch"])
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_curves_are_those_of_the_images(images, tmp_path, command, suffix, superlevel):
@@ -272,11 +268,10 @@ def test_units_and_estimator(images, tmp_path):
     curves = read_table(path).curves
     assert (curves.spacing_units, curves.estimator, curves.ndim) == ("millimeter", "exact", 2)
     image = images[read_table(path).metadata["input"][0]]
-    inside = image <= 85
-    assert curves.area[0, 1] == 4 * inside.sum()
+    assert curves.area[0, 1] == 4 * np.count_nonzero(image <= 85)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 def test_labels_and_indices_are_metadata(tmp_path, suffix):
     stack = np.random.default_rng(1).integers(0, 9, (2, 8, 9), np.uint8)
     regions = np.repeat([3, 0, 7], [4, 1, 3])[:, None] * np.ones(9, np.uint8)
@@ -293,7 +288,7 @@ def test_labels_and_indices_are_metadata(tmp_path, suffix):
     assert_array_equal(table.select([1, 0]).curves.values, expected[::-1])
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 def test_stack_without_columns_besides_the_curve(tmp_path, suffix):
     volume = np.random.default_rng(2).integers(0, 99, (6, 7, 8), np.uint8)
     path = tmp_path / f"t{suffix}"
@@ -360,7 +355,7 @@ def test_bad_files(tmp_path):
         read_table(tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 def test_infinite_thresholds(tmp_path, suffix):
     at, path = [-np.inf, 0.5, np.inf], tmp_path / f"t{suffix}"
     write_table(path, {"input": ["x"] * 3, "threshold": at, "euler_number": [0, 1, 2]})

@@ -75,10 +75,9 @@ def test_a_row_for_each_field_and_channel(command, images, tmp_path):
 
 def test_info(command, images, tmp_path, say):
     path = str(tmp_path / "p.zarr")
-    lines = [
-        f"  well    {well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS
-    ]
-    assert say("info", path).splitlines() == [path, "  plate   screen", *lines]
+    names = [f"{well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS]
+    lines = ["  plate   screen", *(f"  well    {name}" for name in names)]
+    assert say("info", path).splitlines() == [path, *lines]
     (found,) = json.loads(say("info", path, "--json"))
     assert found["wells"]["B2"] == [f"{path}/B/2/0", f"{path}/B/2/1"]
 

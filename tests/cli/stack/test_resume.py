@@ -14,7 +14,6 @@ from io_helpers import columns, write_zarr
 from stack_helpers import LEVELS, assert_curve, failing_after, noise, run_until_killed
 
 import ecc_core as ecc
-from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
@@ -43,20 +42,6 @@ def parts_of(out: Path) -> list[Path]:
     """Parts in the order of their numbers."""
     found = out.parent.glob(f"{out.name}.parts/*.npy")
     return sorted(found, key=lambda path: int(path.name.split("-")[1]))
-
-
-@pytest.fixture
-def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """Indices of the blocks that are read."""
-    read: list[tuple[int, ...]] = []
-    emit = Work.emit
-
-    def counted(self: Work, block: tuple[int, ...]) -> Any:
-        read.append(block)
-        return emit(self, block)
-
-    monkeypatch.setattr(Work, "emit", counted)
-    return read
 
 
 def test_killed_at_any_moment(out, arguments, resume):
@@ -113,17 +98,13 @@ def test_a_full_disk(interrupted, out, blocks_read, resume):
     assert len(set(blocks_read)) == 768 - 7 * 16
 
 
-def test_damaged_parts(interrupted, out, resume):
+def test_damaged_parts_and_files_of_others(interrupted, out, resume):
     first, second, third, *_ = parts_of(out)
     first.write_bytes(first.read_bytes()[:100])
     np.save(second, np.zeros(3))
     content = bytearray(third.read_bytes())
     content[-30] ^= 4  # the last of its numbers
     third.write_bytes(content)
-    resume()
-
-
-def test_files_of_others(interrupted, out, resume):
     folder = out.with_name("curve.csv.parts")
     job = parts_of(out)[0].name.split("-")[0]
     foreign = {f"{job}-x-y.npy", "notes.txt", "1-2-3.npy"}
@@ -159,22 +140,18 @@ def test_without_resume(interrupted, arguments, large, out):
     assert_curve(columns(out), large[1])
 
 
-def test_changed_points(interrupted, large, blocks_read, resume):
-    """Groups whose files have changed are computed again, and no others."""
+@pytest.mark.parametrize("removed", [False, True])
+def test_changed_points(interrupted, large, blocks_read, resume, removed):
+    """Groups whose files have changed or are gone are computed again, and no others."""
     path, image = large
-    image[:8, :8, :8] = 8 - image[:8, :8, :8]
+    image[:8, :8, :8] = 0 if removed else 8 - image[:8, :8, :8]
     changed = write_zarr(path.with_name("changed.zarr"), image, chunks=(8, 8, 8))
-    (changed / "c/0/0/0").replace(path / "c/0/0/0")
+    (path / "c/0/0/0").unlink()
+    if not removed:
+        (changed / "c/0/0/0").rename(path / "c/0/0/0")
     resume(image)
     assert (0, 0, 0) in blocks_read
     assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
-
-
-def test_a_removed_chunk(interrupted, large, resume):
-    path, image = large
-    (path / "c/0/0/0").unlink()
-    image[:8, :8, :8] = 0
-    resume(image)
 
 
 def test_a_changed_file(tmp_path, out):

@@ -69,22 +69,6 @@ def test_pages_are_read_several_at_once(tmp_path, image):
 # Labels
 
 
-@pytest.mark.parametrize("connectivity", [1, 3])
-def test_labels(stack, tmp_path, image, connectivity):
-    """They touch and cross chunks."""
-    coarse = noise(3, 4, 4, seed=5).repeat(5, 0).repeat(5, 1).repeat(5, 2)
-    labels = coarse[:9, :20, :17].astype(np.uint16) * 100
-    path = write_zarr(tmp_path / "a.zarr", image)
-    write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
-    flags = ["--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11", "--thresholds", LEVELS]
-    table = stack(path, *flags, "--connectivity", connectivity)
-    part = np.s_[1:, 2:9, :11]
-    options = {"connectivity": connectivity}
-    known = ecc.region_curves(image[part], labels[part], np.arange(9), **options)
-    assert table["label"] == np.repeat(known.labels, 9).tolist()
-    assert table["euler_number"] == known.values.ravel().tolist()
-
-
 def test_labels_that_change_with_time(stack, tmp_path):
     image, labels = noise(2, 3, 8, 9), noise(2, 8, 9, seed=4)
     path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCYX")

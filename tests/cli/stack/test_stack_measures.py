@@ -18,6 +18,7 @@ SHAPE = (19, 20, 17)
 SMALL = " --max-memory 20K"  # so that there are many blocks
 OTHER = {"connectivity": 1, "superlevel": True}
 OTHER_FLAGS = "--connectivity 1 --superlevel"
+HALF_OPEN = {"superlevel": True, "boundary": "half-open"}
 
 
 def assert_table(table: dict[str, list[float]], known: Any) -> None:
@@ -55,13 +56,7 @@ def test_measures(stack, flags, shape, function, options):
             "CYX",
             (2, 9, 8),
             "--minkowski --superlevel --boundary half-open",
-            partial(
-                ecc.minkowski_curves,
-                axis=(1, 2),
-                spacing=(2, 3),
-                superlevel=True,
-                boundary="half-open",
-            ),
+            partial(ecc.minkowski_curves, axis=(1, 2), spacing=(2, 3), **HALF_OPEN),
         ),
     ],
 )
@@ -97,13 +92,22 @@ def test_borders(stack, connectivity, estimator, boundary):
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_labels(stack, boundary):
-    image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
-    labels[:4, :4, :4] = 0  # a block without labels
-    flags = ["--minkowski", "crofton-3", "--boundary", boundary, "--max-memory", "4K"]
-    table = stack(image, "--labels", labels, "--thresholds", LEVELS, *flags)
-    options = {"estimator": "crofton-3", "boundary": boundary}
-    assert_table(table, ecc.region_minkowski(image, labels, np.arange(9), **options))
+@pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
+def test_labels(stack, tmp_path, connectivity, estimator, boundary):
+    """They touch, have other chunks than the image, and are those of its region of interest."""
+    image, labels = noise(11, 16, 9), noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
+    labels[:5, :6, :4] = 0  # a block without labels
+    write_zarr(tmp_path / "labels.zarr", labels, chunks=(3, 7, 5))
+    flags = ["--labels", tmp_path / "labels.zarr", "--roi", "1:10,2:,:8", "--boundary", boundary]
+    flags += ["--connectivity", connectivity, "--max-memory", "4K", "--thresholds", LEVELS]
+    options = {"connectivity": connectivity, "boundary": boundary}
+    function = ecc.region_curves
+    if estimator:
+        function = partial(ecc.region_minkowski, estimator=estimator)
+        flags += ["--minkowski", estimator]
+    part = np.s_[1:10, 2:, :8]
+    known = function(image[part], labels[part], np.arange(9), **options)
+    assert_table(stack(image, *flags), known)
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "half-open"])
