@@ -116,7 +116,7 @@ class TestSmooth:
         path = tmp_path / "a.ome.tif"
         tifffile.imwrite(path, image, metadata={"axes": "ZYX", **sizes})
         smooth = gaussian_filter(image.astype(np.float32), (0.5, 2, 4))
-        for sigma, unit in (("1", "um"), ("0.001,0.001,0.001", "mm")):
+        for sigma, unit in (("1", "um"), ("0.001,0.001,0.001", "mm"), ("1e-6", "m")):
             found = columns(command, path, "--smooth", sigma, "--unit", unit)
             assert found["euler_number"] == [euler(smooth)]
         given = ["--unit", "um", "--spacing", "1,1,2"]

@@ -161,10 +161,8 @@ def test_wrong_types(tmp_path):
         read_result(tmp_path / "c.csv")
 
 
-def test_without_pyarrow(monkeypatch, tmp_path):
+def test_csv_without_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"napari-ecc\[parquet\]"):
-        write_result(tmp_path / "c.parquet", RESULTS["curve"]())
     write_result(tmp_path / "c.csv", RESULTS["curve"]())
     assert read_result(tmp_path / "c.csv") == RESULTS["curve"]()
 

@@ -258,14 +258,6 @@ class TestUnits:
         said = f"ecc: spacing 2.0,0.5,0.25 {shown}, from {path}\n"
         assert volumes(command, path) == ([(pytest.approx(EMPTY, rel=1e-12), name)], said)
 
-    @pytest.mark.parametrize(
-        ("unit", "name", "factor"),
-        [("um", "micrometer", 1e3), ("mm", "millimeter", 1.0), ("m", "meter", 1e-3)],
-    )
-    def test_conversion(self, tmp_path, volumes, command, unit, name, factor):
-        found, _ = volumes(command, write_in_unit(tmp_path / "a.nii", "mm"), "--unit", unit)
-        assert found == [(pytest.approx(EMPTY * factor**3, rel=1e-12), name)]
-
     def test_an_unknown_unit_is_not_converted(self, tmp_path, volumes, command):
         path = write_in_unit(tmp_path / "a.nii", "unknown")
         _, said = volumes(command, path, "--unit", "mm", code=1 if command == "batch" else 2)

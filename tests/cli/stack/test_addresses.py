@@ -41,9 +41,8 @@ def test_resuming(bucket, tmp_path, monkeypatch, blocks_read, change):
     out = tmp_path / "a.csv"
     command = ["stack", address, "--out", str(out), "--thresholds", LEVELS, "--resume"]
     command += ["--max-memory", "3K", "--workers", "2"]
-    with monkeypatch.context() as patch:
-        patch.setattr(Parts, "clear", lambda _: None)
-        assert main(command) == 0
+    monkeypatch.setattr(Parts, "clear", lambda _: None)
+    assert main(command) == 0
     blocks_read.clear()
     files = fsspec.filesystem("memory")
     chunk = f"/{tmp_path.name}/a.zarr/c/0/0/0"

@@ -46,11 +46,6 @@ def command(tmp_path: Path, images: Any) -> list[str]:
     return ["batch", str(tmp_path / "p.zarr"), *out]
 
 
-@pytest.fixture
-def every_image_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
-
-
 def assert_table(path: Path, images: dict[tuple[str, str], np.ndarray]) -> None:
     rows = rows_of(path)
     at = [int(level) for level in LEVELS.split(",")]
@@ -98,8 +93,9 @@ def test_paths_stay_inside(command, images, tmp_path, capsys):
     assert "leaves the image: ../secret" in capsys.readouterr().err
 
 
-def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
+def test_resuming(command, images, tmp_path, monkeypatch):
     """What was done is not done again, unless its files have changed."""
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     computed: list[str] = []
     compute = batch.curves_of
 
@@ -126,7 +122,8 @@ def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
     assert len(computed) == 4
 
 
-def test_a_killed_worker(command, images, tmp_path, monkeypatch, every_image_is_kept):
+def test_a_killed_worker(command, images, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     keep, kept = Parts.keep, []
     with local_cluster() as cluster:
 

@@ -154,15 +154,14 @@ def test_changed_points(interrupted, large, blocks_read, resume, removed):
     assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
 
 
-def test_a_changed_file(tmp_path, out):
+def test_a_changed_file(tmp_path, monkeypatch, out):
     """The parts of an image in a single file all depend on it."""
     path, image = tmp_path / "a.npy", noise(160, 16, 16)
     np.save(path, image)
     command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", LEVELS]
     command += ["--max-memory", "6K", "--workers", "2"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Parts, "clear", lambda _: None)
-        assert main(command) == 0
+    monkeypatch.setattr(Parts, "clear", lambda _: None)
+    assert main(command) == 0
     assert len(parts_of(out)) > 1
     np.save(path, 8 - image)
     assert main(command) == 0

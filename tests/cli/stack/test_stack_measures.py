@@ -134,15 +134,13 @@ def test_tables_of_components(tmp_path, command):
 
 @pytest.mark.parametrize("chunks", [(1, 20, 17), (19, 3, 17)])
 @pytest.mark.parametrize("memory", ["6K", "1M"])
-def test_rows_of_blocks(stack, tmp_path, chunks, memory):
+def test_rows_of_blocks(stack, tmp_path, monkeypatch, chunks, memory):
     """Joined from the first one on, in groups of one or of several."""
     image = noise(19, 20, 17)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
-    flags = ["--thresholds", LEVELS, "--workers", 2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
-        table = stack(path, *flags, "--betti", "--max-memory", memory)
-        assert_table(table, ecc.betti_curves(image, np.arange(9)))
+    flags = ["--thresholds", LEVELS, "--workers", 2, "--betti", "--max-memory", memory]
+    monkeypatch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
+    assert_table(stack(path, *flags), ecc.betti_curves(image, np.arange(9)))
 
 
 def test_memory_that_is_not_enough(tmp_path, refuse):
@@ -177,9 +175,8 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, function, blocks, ch
         return compute(self, block, *more)
 
     monkeypatch.setattr(work, method, counted)
-    with monkeypatch.context() as patch:
-        patch.setattr(Parts, "clear", lambda _: None)
-        assert main(arguments) == 0
+    monkeypatch.setattr(Parts, "clear", lambda _: None)
+    assert main(arguments) == 0
     assert 0 < len(computed) < blocks
     assert len(computed) == len(set(computed))
     assert_table(columns(out), function(image, np.arange(9)))
