@@ -173,11 +173,10 @@ def test_a_corrupt_chunk_spoils_its_groups_only(large, out, arguments, blocks_re
     chunk = path / "c/5/4/3"
     good = chunk.read_bytes()
     chunk.write_bytes(b"damaged")
-    message = refuse(*arguments)
-    assert message.startswith(f"ecc: error: {path}: cannot read chunk [40:48, 32:40, 24:32]: ")
-    assert message.count("\n") == 1
-    kept = len(parts_of(out))
-    assert kept >= 40  # of 48: the chunk and its earlier neighbours are in 4 to 8 groups
+    start = f"ecc: error: {path}: cannot read chunk [40:48, 32:40, 24:32]: "
+    assert refuse(*arguments).startswith(start)
+    # Of 48 parts: the chunk and its earlier neighbours are in 4 to 8 groups.
+    assert len(parts_of(out)) >= 40
     chunk.write_bytes(good)
     blocks_read.clear()
     resume(image)
