@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from ecc_core.io import read_image
 
 LEVELS = [0, 64, 128, 255]
 FACTS = {"connectivity", "superlevel", "boundary", "direction", "direction_scale", "estimator"}
-FACTS |= {"unit"}
+FACTS |= {"input", "unit"}
 LIF_AXES = {"X": 1, "Y": 2, "Z": 3, "T": 4}
 
 
@@ -54,7 +53,7 @@ def columns_of(table: Path) -> dict[str, list[Any]]:
 
 
 def columns(table: Path) -> dict[str, list[float]]:
-    """The numbers of a CSV table, without those that say how curves were computed."""
+    """The numbers of a CSV table, without what says of which image they are, and how computed."""
     rows = rows_of(table)
     names = [name for name in rows[0] if name not in FACTS]
     return {name: [float(row[name]) for row in rows] for name in names}
@@ -109,14 +108,15 @@ def write_ome_zarr(
     steps: Sequence[Sequence[float]] = (),
     zarr_format: int = 2,
     chunk: int = 4,
+    unit: str = "nanometer",
 ) -> Any:
-    """Write resolutions of an image; steps are those of each resolution, in nanometers."""
+    """Write resolutions of an image; steps are those of each resolution, in the unit."""
     group = zarr.create_group(path, zarr_format=zarr_format)
     for number, image in enumerate(levels):
         options = {"shape": image.shape, "dtype": image.dtype, "chunks": (chunk,) * image.ndim}
         group.create_array(str(number), **options)[...] = image
     kinds = {"c": {"type": "channel"}, "t": {"type": "time"}}
-    length = {"type": "space", "unit": "nanometer"}
+    length = {"type": "space", "unit": unit}
     datasets: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(levels))]
     for dataset, step in zip(datasets, steps, strict=False):
         dataset["coordinateTransformations"] = [{"type": "scale", "scale": list(step)}]
@@ -127,7 +127,7 @@ def write_ome_zarr(
 
 
 def command_line(folder: Path, *arguments: Any, chunk: int = 0) -> list[str]:
-    """Arguments of a command; arrays are saved, in chunks if their side is given."""
+    """Arguments of a command; arrays are saved as NPY, or as Zarr with chunks of this side."""
     line = []
     for number, argument in enumerate(arguments):
         if isinstance(argument, np.ndarray) and chunk:
@@ -155,25 +155,6 @@ def write_pages(path: Path, image: np.ndarray) -> None:
 
 def write_picture(path: Path, image: np.ndarray, **options: Any) -> None:
     Image.fromarray(image).save(path, **options)
-
-
-def write_png(path: Path, header: tuple[int, int, int, int], pixels: bytes) -> None:
-    """Write a PNG of columns, rows, bits and a type of colour, which may be wrong."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        length, checksum = len(content), zlib.crc32(kind + content)
-        return struct.pack(">I", length) + kind + content + struct.pack(">I", checksum)
-
-    described = struct.pack(">IIBBBBB", *header, 0, 0, 0)
-    chunks = [(b"IHDR", described), (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*c) for c in chunks))
-
-
-def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
-    """Write a 16-bit PNG, colours included, which no library at hand does."""
-    rows, columns = image.shape[:2]
-    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
-    write_png(path, (columns, rows, 16, colour_type), pixels)
 
 
 def write_nifti(

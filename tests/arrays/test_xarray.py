@@ -96,9 +96,8 @@ def test_batch_axes_need_no_numbers():
 def test_spacing_given():
     found = ecc.minkowski_curves(labelled(), [4], spacing=(Y, X))
     assert found == ecc.minkowski_curves(labelled(), [4])
-    with pytest.raises(
-        ValueError, match=r"`spacing`.*left out, got 2 along 'y', where they have 0.5"
-    ):
+    message = "`spacing`.*left out, got 2 along 'y', where they have 0.5"
+    with pytest.raises(ValueError, match=message):
         ecc.minkowski_curves(labelled(), [4], spacing=2)
     half = labelled().drop_vars("y")
     with pytest.raises(ValueError, match=r"`spacing` must be given.*along 'y'"):

@@ -11,8 +11,6 @@ from io_helpers import command_line, noise, rows_of
 
 from ecc_core.cli import main
 
-Rows = list[dict[str, str]]
-
 
 @pytest.fixture
 def image() -> np.ndarray:
@@ -30,7 +28,7 @@ def image_file(tmp_path: Path, image: np.ndarray) -> str:
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run `ecc curve` on paths or arrays and return the rows that it prints."""
 
-    def rows(*arguments: object) -> Rows:
+    def rows(*arguments: object) -> list[dict[str, str]]:
         assert main(["curve", *command_line(tmp_path, *arguments)]) == 0
         output, errors = capsys.readouterr()
         assert errors == ""

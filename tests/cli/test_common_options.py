@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import command_line, rows_of, write_zarr
+from io_helpers import command_line, noise, rows_of, write_ome_zarr, write_zarr
 from oracles.components import counted
 from processes import run_python
 from pyarrow.csv import read_csv
@@ -19,15 +19,13 @@ from skimage.measure import euler_number
 from topology_helpers import alive, intervals
 
 import ecc_core as ecc
+from ecc_core._cli import batch
+from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
 AT = [90.0, 110.0, 125.5, 140.0]
 COMMANDS = ["curve", "stack", "batch"]
 SMALL = ["--max-memory", "2M", "--workers", "2"]
-
-
-def noise(*shape: int, seed: int = 0, dtype: str = "uint8") -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, shape).astype(dtype)
 
 
 def euler(image: np.ndarray, inside: Any = True) -> list[int]:
@@ -65,8 +63,8 @@ def columns(tmp_path: Path) -> Any:
     return measures
 
 
+@pytest.mark.parametrize("command", COMMANDS)
 class TestSmooth:
-    @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize(
         ("sigma", "dtype", "precision"),
         [
@@ -78,14 +76,13 @@ class TestSmooth:
             ("2,0.7,0", "float64", "float64"),
         ],
     )
-    def test_as_the_whole_image(self, columns, tmp_path, command, sigma, dtype, precision):
-        image = noise(40, 37, 33, dtype=dtype)
+    def test_as_the_whole_image(self, columns, command, sigma, dtype, precision):
+        image = noise(40, 37, 33).astype(dtype)
         widths = [float(s) for s in sigma.split(",")]
         smooth = gaussian_filter(image.astype(precision), widths * (3 // len(widths)))
         found = columns(command, image, "--smooth", sigma, *SMALL)
         assert found["euler_number"] == [euler(smooth)]
 
-    @pytest.mark.parametrize("command", COMMANDS)
     def test_bit_for_bit(self, tmp_path, command):
         """Values of the smoothed image are thresholds, next to which rounding would show."""
         image = noise(70, 60)
@@ -102,9 +99,8 @@ class TestSmooth:
         else:
             assert table["euler_number"] == expected
 
-    @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("sigma", [1.5, 20])
-    def test_periodic(self, columns, tmp_path, command, sigma):
+    def test_periodic(self, columns, command, sigma):
         """A filter may be wider than the image."""
         image = noise(2, 21, 18)
         image[0, :, 0] = 255
@@ -114,24 +110,20 @@ class TestSmooth:
             smooth = gaussian_filter(one.astype(np.float32), sigma, mode="wrap")
             assert values == [torus(smooth <= t) for t in AT]
 
-    @pytest.mark.parametrize("command", COMMANDS)
     def test_in_a_unit(self, columns, tmp_path, command):
         image = noise(12, 30, 28)
-        sizes = {
-            f"PhysicalSize{axis}": size for axis, size in zip("ZYX", (2, 0.5, 0.25), strict=True)
-        }
+        sizes = {"PhysicalSizeZ": 2, "PhysicalSizeY": 0.5, "PhysicalSizeX": 0.25}
         path = tmp_path / "a.ome.tif"
         tifffile.imwrite(path, image, metadata={"axes": "ZYX", **sizes})
         smooth = gaussian_filter(image.astype(np.float32), (0.5, 2, 4))
-        for sigma, unit in (("1", "um"), ("0.001,0.001,0.001", "mm")):
+        for sigma, unit in (("1", "um"), ("0.001,0.001,0.001", "mm"), ("1e-6", "m")):
             found = columns(command, path, "--smooth", sigma, "--unit", unit)
             assert found["euler_number"] == [euler(smooth)]
         given = ["--unit", "um", "--spacing", "1,1,2"]
         smooth = gaussian_filter(image.astype(np.float32), (3, 3, 1.5))
         assert columns(command, path, "--smooth", "3", *given)["euler_number"] == [euler(smooth)]
 
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_with_everything_else(self, columns, tmp_path, command):
+    def test_with_everything_else(self, columns, command):
         """A region of interest is smoothed on its own; a direction is added afterwards."""
         image, mask = noise(30, 40), noise(30, 40, seed=1) > 60
         smooth = gaussian_filter(image[3:, :35].astype(np.float32), 1).astype(float)
@@ -142,7 +134,6 @@ class TestSmooth:
         assert found["euler_number"] == [euler(smooth + ramp, inside)]
         assert found["b0"] == [components(smooth + ramp, inside)]
 
-    @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_values_that_would_spread(self, tmp_path, capsys, command, bad):
         image = noise(20, 20).astype(np.float32)
@@ -153,16 +144,17 @@ class TestSmooth:
         assert f"{line[0]}: --smooth needs an image without NaN and infinity" in message
         assert message.count("\n") == 1
 
-    def test_the_range_is_that_of_the_smooth_images(self, tmp_path, say):
-        images = [noise(20, 30), noise(25, 20, seed=1)]
-        line = command_line(tmp_path, *images, "--smooth", "2", "--thresholds", "5", chunk=16)
-        rows = rows_of(say("curve", *line))
-        smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
-        low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
-        at = np.linspace(float(low), float(high), 5)
-        assert [float(row["threshold"]) for row in rows] == [*at, *at]
-        expected = [euler_number(s <= t) for s in smooth for t in at]
-        assert [int(row["euler_number"]) for row in rows] == expected
+
+def test_the_range_is_that_of_the_smooth_images(tmp_path, say):
+    images = [noise(20, 30), noise(25, 20, seed=1)]
+    line = command_line(tmp_path, *images, "--smooth", "2", "--thresholds", "5", chunk=16)
+    rows = rows_of(say("curve", *line))
+    smooth = [gaussian_filter(image.astype(np.float32), 2) for image in images]
+    low, high = min(s.min() for s in smooth), max(s.max() for s in smooth)
+    at = np.linspace(float(low), float(high), 5)
+    assert [float(row["threshold"]) for row in rows] == [*at, *at]
+    expected = [euler_number(s <= t) for s in smooth for t in at]
+    assert [int(row["euler_number"]) for row in rows] == expected
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -200,8 +192,8 @@ def torus(binary: np.ndarray) -> int:
     return corners.sum() - across.sum() - along.sum() + binary.sum()
 
 
+@pytest.mark.parametrize("command", COMMANDS)
 class TestMasks:
-    @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("dtype", [bool, "uint16", "float32"])
     def test_mask(self, columns, tmp_path, command, dtype):
         image = noise(20, 22, 24)
@@ -214,8 +206,7 @@ class TestMasks:
             volume = [[np.count_nonzero((image <= t) & (mask != 0)) for t in AT]]
             assert found["volume"] == volume
 
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_mask_of_all_times_and_labels(self, columns, tmp_path, command):
+    def test_mask_of_all_times_and_labels(self, columns, command):
         image, mask = noise(3, 20, 22), noise(20, 22, seed=1) > 60
         labels = np.repeat([0, 4, 7], 8)[:20, None] * np.ones(22, np.uint8)
         given = [command, image, "--axes", "TYX", "--mask", mask]
@@ -223,11 +214,10 @@ class TestMasks:
         expected = [euler(one, mask & (labels == i)) for one in image for i in (4, 7)]
         assert columns(*given, "--labels", labels.astype(np.uint8))["euler_number"] == expected
 
-    @pytest.mark.parametrize("command", COMMANDS)
     @pytest.mark.parametrize("labelled", [False, True])
     def test_nan(self, columns, tmp_path, capsys, command, labelled):
-        image, labels = noise(20, 22).astype(np.float32), noise(20, 22, seed=1) // 100
-        image[3:7, 4:9] = np.nan
+        image, labels = noise(9, 20, 22).astype(np.float32), noise(9, 20, 22, seed=1) // 100
+        image[1:5, 3:7, 4:9] = np.nan
         line = command_line(tmp_path, image, *(["--labels", labels] if labelled else []), chunk=8)
         out = ["--thresholds", "9,", "--out", str(tmp_path / "out.csv")]
         assert main([command, *line, *out]) in (1, 2)
@@ -236,14 +226,18 @@ class TestMasks:
         found = columns(command, *line, "--nan", "omit")
         assert found["euler_number"] == [euler(image, inside) for inside in regions]
 
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_resuming_knows_the_mask(self, columns, tmp_path, command):
-        image = noise(20, 20)
-        for seed in (1, 2):
-            mask = noise(20, 20, seed=seed) > 99
-            flags = [] if command == "curve" else ["--resume"]
-            found = columns(command, image, "--mask", mask, *flags)
-            assert found["euler_number"] == [euler(image, mask)]
+
+@pytest.mark.parametrize("command", ["stack", "batch"])
+def test_resuming_knows_the_mask(columns, tmp_path, monkeypatch, command):
+    """Also where a run has left what it computed with another mask."""
+    monkeypatch.setattr(Parts, "clear", lambda _: None)
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+    image = noise(20, 20)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    for seed in (1, 2):
+        mask = noise(20, 20, seed=seed) > 99
+        found = columns(command, path, "--mask", mask, "--resume")
+        assert found["euler_number"] == [euler(image, mask)]
 
 
 class TestLargeImages:
@@ -253,7 +247,7 @@ class TestLargeImages:
     def every_image_is_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ecc_core._cli.curve.SMALL", 0)
 
-    def test_measures(self, columns, tmp_path):
+    def test_measures(self, columns):
         image, mask = noise(2, 40, 42), noise(40, 42, seed=1) > 60
         flags = ["--axes", "TYX", "--mask", mask, "--max-memory", "10K"]
         found = columns("curve", image, *flags, "--betti", "--minkowski", "exact")
@@ -270,9 +264,8 @@ class TestLargeImages:
         rows = rows_of(say("curve", *command_line(tmp_path, image, *flags, labels, chunk=16)))
         at = np.linspace(image[..., 14:].min(), image[..., 14:].max(), 5)
         assert [float(row["threshold"]) for row in rows] == [*at] * 4
-        expected = [
-            euler_number((one <= t) & (labels == i)) for one in image for i in (4, 7) for t in at
-        ]
+        regions = [np.where(labels == i, one, np.inf) for one in image for i in (4, 7)]
+        expected = [euler_number(region <= t) for region in regions for t in at]
         assert [int(row["euler_number"]) for row in rows] == expected
 
     def test_a_range_beyond_the_values(self, tmp_path, say):
@@ -289,6 +282,7 @@ class TestLargeImages:
         assert message.startswith(f"ecc: error: {line[0]}: the image")
 
 
+@pytest.mark.parametrize("command", ["curve", "batch"])
 class TestPairs:
     @pytest.fixture
     def subjects(self, tmp_path: Path) -> dict[str, np.ndarray]:
@@ -301,7 +295,6 @@ class TestPairs:
             found[str(tmp_path / f"sub-0{i}_T1w.npy")] = image, labels
         return found
 
-    @pytest.mark.parametrize("command", ["curve", "batch"])
     @pytest.mark.parametrize("option", ["labels", "mask"])
     @pytest.mark.parametrize("how", ["rule", "csv", "name"])
     def test_pairs(self, columns, tmp_path, subjects, command, option, how):
@@ -323,7 +316,6 @@ class TestPairs:
         ]
         assert found["euler_number"] == expected
 
-    @pytest.mark.parametrize("command", ["curve", "batch"])
     def test_what_is_missing_is_said_once(self, tmp_path, subjects, capsys, command, refuse):
         for name in ("sub-02_dseg.npy", "sub-03_dseg.npy"):
             (tmp_path / name).unlink()
@@ -336,15 +328,14 @@ class TestPairs:
         assert said.count("--mask _T2w=_dseg does not name it") == 3
         (tmp_path / "a.csv").write_text("image,labels\n")
         assert main([*start, "--labels", str(tmp_path / "a.csv")]) == 2
-        assert (
-            "must have the columns input and labels, got image, labels" in capsys.readouterr().err
-        )
+        said = capsys.readouterr().err
+        assert "must have the columns input and labels, got image, labels" in said
         assert not (tmp_path / "o.csv").exists()
 
 
 class TestMeasures:
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_of_labels(self, columns, tmp_path, command):
+    def test_of_labels(self, columns, command):
         image, labels = noise(20, 22), noise(20, 22, seed=3) // 100
         flags = ["--labels", labels, "--betti", "--minkowski", "crofton-4"]
         found = columns(command, image, *flags)
@@ -357,7 +348,7 @@ class TestMeasures:
         np.testing.assert_array_equal(found["perimeter"], known.perimeter)
 
     @pytest.mark.parametrize("command", ["curve", "batch"])
-    def test_periodic_betti_numbers(self, columns, tmp_path, command):
+    def test_periodic_betti_numbers(self, columns, command):
         image = noise(2, 12, 13)
         flags = ["--axes", "TYX", "--betti", "--boundary", "periodic", "--smooth", "0.5"]
         found = columns(command, image, *flags)
@@ -379,7 +370,7 @@ class TestMeasures:
                 sets = [image >= t if flags else image <= t for t in at]
                 assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
 
-    def test_persistence_in_a_batch(self, columns, tmp_path):
+    def test_persistence_in_a_batch(self, columns):
         image = np.full((9, 9), 200, np.uint8)
         image[2, 2], image[6, 6] = 80, 185  # 120 and 15 below what is around
         found = columns("batch", image, "--betti", "--persistence", "20")
@@ -467,15 +458,11 @@ class TestChannelNames:
             metadata = {"axes": "CYX", "Channel": {"Name": ["DAPI", "GFP"]}}
             tifffile.imwrite(path, image, metadata=metadata, photometric="minisblack")
             return str(path), image
-        group = zarr.create_group(tmp_path / "a.zarr")
-        group.create_array("0", shape=image.shape, dtype=image.dtype)[...] = image
-        axes = [{"name": "c", "type": "channel"}, {"name": "y"}, {"name": "x"}]
-        group.attrs["ome"] = {
-            "version": "0.5",
-            "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
-            "omero": {"channels": [{"label": "DAPI"}, {"label": "GFP"}]},
-        }
-        return str(tmp_path / "a.zarr"), image
+        path = write_ome_zarr(tmp_path / "a.zarr", [image], "CYX", zarr_format=3)
+        attributes = zarr.open_group(path).attrs
+        named = {"omero": {"channels": [{"label": "DAPI"}, {"label": "GFP"}]}}
+        attributes["ome"] = attributes["ome"] | named
+        return str(path), image
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_they_choose_and_are_written(self, columns, tmp_path, capsys, named, command, say):

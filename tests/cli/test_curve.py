@@ -15,10 +15,8 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from ecc_core.cli import main
 
-Rows = list[dict[str, str]]
 
-
-def assert_rows_are(rows: Rows, curve: ecc.EulerCurve, path: object) -> None:
+def assert_rows_are(rows: list[dict[str, str]], curve: ecc.EulerCurve, path: object) -> None:
     assert {row["input"] for row in rows} == {str(path)}
     assert [float(row["threshold"]) for row in rows] == curve.thresholds.tolist()
     assert [int(row["euler_number"]) for row in rows] == curve.values.tolist()
@@ -101,7 +99,8 @@ class TestCurve:
 
 class TestOutput:
     def test_csv_is_what_stdout_gets(self, capsys, image_file, tmp_path, say):
-        printed = say("curve", image_file)
+        printed = say("curve", image_file, "--plot", tmp_path / "c.svg")
+        assert (tmp_path / "c.svg").exists()
         assert main(["curve", image_file, "--out", str(tmp_path / "c.csv")]) == 0
         assert capsys.readouterr() == ("", "")
         assert (tmp_path / "c.csv").read_text() == printed
@@ -142,17 +141,16 @@ class TestOutput:
             assert "would overwrite" in refuse("curve", image_file, "--plot", plot)
         masked = [noise(12, 9), "--mask", image_file]
         assert "would overwrite" in refuse("curve", *masked, "--plot", image_file)
-        code = main(["stack", image_file, "--out", str(tmp_path / "c.csv"), "--plot", image_file])
-        assert code == 2
+        stack = ["stack", image_file, "--out", tmp_path / "c.csv"]
+        assert "would overwrite" in refuse(*stack, "--plot", image_file)
         assert Path(image_file).read_bytes() == content
 
 
 class TestBadInput:
     def test_colours(self, refuse, tmp_path):
         imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
-        assert "choose one with --channel: 0 to 2, r, g, b, gray" in refuse(
-            "curve", tmp_path / "a.png"
-        )
+        message = refuse("curve", tmp_path / "a.png")
+        assert "choose one with --channel: 0 to 2, r, g, b, gray" in message
 
     @pytest.mark.parametrize(
         ("command", "array", "words"),
@@ -174,27 +172,30 @@ class TestBadInput:
     @pytest.mark.parametrize("flag", ["--mask", "--labels"])
     def test_mask_and_labels(self, refuse, image_file, tmp_path, flag):
         imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
-        assert f"{flag} must have the image's shape Y 12 x X 9, got Y 3 x X 3" in refuse(
-            "curve", image_file, flag, np.ones((3, 3), np.uint8)
-        )
-        assert "colour.png: a mask or label image must have one channel" in refuse(
-            "curve", image_file, flag, tmp_path / "colour.png"
-        )
-        assert "none.png: no such file" in refuse("curve", image_file, flag, "none.png")
+        for given, words in (
+            (np.ones((3, 3), np.uint8), "must have the image's shape Y 12 x X 9, got Y 3 x X 3"),
+            (tmp_path / "colour.png", "colour.png: a mask or label image must have one channel"),
+            ("none.png", "none.png: no such file"),
+        ):
+            assert words in refuse("curve", image_file, flag, given)
         if flag == "--labels":
             for labels in (np.full((12, 9), -1), np.ones((12, 9))):
                 assert "--labels must" in refuse("curve", image_file, flag, labels)
 
     def test_missing_extra(self, refuse, monkeypatch, image_file, tmp_path):
-        for library, extra, flag, name in (
-            ("pyarrow", "parquet", "--out", "c.parquet"),
-            ("matplotlib", "io", "--plot", "c.png"),
+        np.save(tmp_path / "a.npy", noise(7, 5))
+        imageio.imwrite(tmp_path / "a.tif", noise(7, 5))
+        for library, extra, name, *output in (
+            ("imageio", "io", image_file),
+            ("tifffile", "io", "a.tif"),
+            ("pyarrow", "parquet", "a.npy", "--out", tmp_path / "c.parquet"),
+            ("matplotlib", "io", "a.npy", "--plot", tmp_path / "c.png"),
         ):
             with monkeypatch.context() as patch:
                 for module in [m for m in sys.modules if m.partition(".")[0] == library]:
                     patch.delitem(sys.modules, module)
                 patch.setitem(sys.modules, library, None)
-                message = refuse("curve", image_file, flag, tmp_path / name)
+                message = refuse("curve", tmp_path / name, *output)
             assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
 
     def test_too_little_memory(self, refuse, monkeypatch, image_file):

@@ -16,12 +16,10 @@ from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.cli import main
-from ecc_core.features import distance_matrix
 from ecc_core.io import read_table
 
 AT = np.array([50, 100, 127, 200])
 EULER = "Euler characteristic"
-Lines = dict[str, list[list[float]]]
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 def draw(tmp_path: Path, figures: list[Figure]) -> Any:
     """Run a command and return the heights of the lines of each panel, by its label."""
 
-    def lines(command: str, *arguments: object) -> Lines:
+    def lines(command: str, *arguments: object) -> dict[str, list[list[float]]]:
         thresholds = ["--thresholds", ",".join(map(str, AT))]
         outputs = ["--out", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.png")]
         line = command_line(tmp_path, *arguments, *thresholds, *outputs)
@@ -85,19 +83,20 @@ def faces(image: np.ndarray, at: Any = AT) -> list[float]:
 
 @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
 @pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7)])
-def test_quantities(tmp_path, draw, command, shape):
+def test_quantities(draw, command, shape):
     image = images(*shape)[0]
     assert draw(command, image) == {EULER: [euler(image)]}
-    numbers = [[found] for found in betti(image)]
-    found = draw(command, image, "--betti")
-    assert list(found) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
-    assert list(found.values()) == numbers
+    numbers = draw(command, image, "--betti")
+    assert list(numbers) == ["$b_0$", "$b_1$", "$b_2$"][: len(shape)]
+    assert list(numbers.values()) == [[found] for found in betti(image)]
     found = draw(command, image, "--minkowski", "exact")
     names = ["area", "perimeter"] if len(shape) == 2 else ["volume", "surface", "mean breadth"]
     assert list(found) == [*names, EULER]
     assert found[names[0]] == [points(image)]
     assert found[names[1]] == [faces(image)]
     assert found[EULER] == [euler(image)]
+    both = draw(command, image, "--betti", "--minkowski", "exact")
+    assert list(both.items()) == [*numbers.items(), *found.items()]
 
 
 @pytest.mark.parametrize("command", ["curve", "batch"])
@@ -123,7 +122,7 @@ def test_several_images(tmp_path, draw, figures, command):
 @pytest.mark.parametrize(
     ("command", "option"), [*product(["curve", "stack"], ["", "--minkowski"]), ("curve", "--betti")]
 )
-def test_labels(tmp_path, draw, figures, command, option):
+def test_labels(draw, figures, command, option):
     """The numbers of a region are those of an image whose other points never enter."""
     image = images(9, 11)[0]
     labels = np.repeat([1, 1, 7], 3)[:, None] * np.ones(11, np.uint8)
@@ -144,7 +143,7 @@ def test_labels(tmp_path, draw, figures, command, option):
     assert texts == ["label 1", "label 7"]
 
 
-def test_channels_of_a_stack(tmp_path, draw, figures):
+def test_channels_of_a_stack(draw, figures):
     channels = images(9, 11)
     found = draw("stack", np.stack(channels), "--axes", "CYX", "--betti")
     for k, lines in enumerate(found.values()):
@@ -254,7 +253,6 @@ def test_densities(tmp_path, command, suffix):
     assert all(upper.y0 > lower.y1 for upper, lower in pairwise(drawn))
     euler = read_table(path, "euler").curves
     np.testing.assert_array_equal(euler.values, found.values[:, -1])
-    with pytest.raises(ValueError, match="`density`"):
-        distance_matrix(euler, ecc.euler_curve(image, [2, 5])._replace(values=euler.values))
+    assert euler.density
     for more in ([], ["--minkowski", "exact", "--labels", "x"]):
         assert main([*given, *more]) == 2

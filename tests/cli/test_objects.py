@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import columns_of, rows_of
+from io_helpers import columns, columns_of
 from scipy import ndimage
 from topology_helpers import alive, intervals
 
@@ -17,19 +17,13 @@ def lifetimes(image, least, sign=1):
     return sign * found[found[:, 1] - found[:, 0] >= least]
 
 
-def read(path):
-    rows = rows_of(path)
-    names = [name for name in rows[0] if name != "input"]
-    return {name: np.array([float(row[name]) for row in rows]) for name in names}
-
-
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize(("image", "least"), [(IMAGE[0], 40), (VOLUME, 9.5)], ids=["2-D", "3-D"])
 def test_labels_and_table(tmp_path, say, image, least, superlevel):
     out, table, plot = (tmp_path / end for end in ("l.tif", "t.csv", "d.png"))
     options = ["--persistence", least, *(["--superlevel"] if superlevel else [])]
     say("objects", image, *options, "--out", out, "--table", table, "--plot", plot)
-    labels, rows = tifffile.imread(out), read(table)
+    labels, rows = tifffile.imread(out), columns(table)
     expected = lifetimes(image, least, -1 if superlevel else 1)
     found = np.stack([rows["birth"], rows["death"]], axis=1)
     np.testing.assert_allclose(np.sort(found, axis=0), np.sort(expected, axis=0), rtol=1e-7)
@@ -37,7 +31,7 @@ def test_labels_and_table(tmp_path, say, image, least, superlevel):
     assert labels.shape == image.shape
     cubes = np.ones((3,) * image.ndim)
     axes = ("z", "y", "x")[-image.ndim :]
-    for i, label in enumerate(rows["label"].astype(int)):
+    for i, label in enumerate(rows["label"]):
         inside = labels == label
         assert rows["points"][i] == inside.sum()
         assert ndimage.label(inside, cubes)[1] == 1
@@ -54,12 +48,12 @@ def test_part_threshold_mask_and_printed_table(tmp_path, say):
     command = ["objects", VOLUME, "--persistence", "5"]
     flags = ["--mask", shown, "--roi", "1:3,4:20,:", "--threshold", "52", "--table", table]
     say(*command, *flags)
-    columns = columns_of(table)
-    assert min(columns["z"]) >= 1
-    assert min(columns["y"]) >= 4
+    found = columns_of(table)
+    assert min(found["z"]) >= 1
+    assert min(found["y"]) >= 4
     expected = lifetimes(np.where(shown, part, np.float32(1e9)), 5)
-    assert len(columns["label"]) == len(expected)
-    assert sum(columns["points"]) <= (shown & (part <= 52)).sum()
+    assert len(found["label"]) == len(expected)
+    assert sum(found["points"]) <= (shown & (part <= 52)).sum()
     assert say(*command).startswith("label,birth,death,persistence,merged_into,points,z")
 
 
@@ -73,7 +67,7 @@ def test_objects_over_opposite_sides(tmp_path, say, boundary, points):
     image[np.ix_([0, 1, -1], [0, -2, -1])] = 0
     flags = ["--persistence", "5", "--threshold", "0", "--boundary", boundary]
     say("objects", image, *flags, "--table", tmp_path / "t.csv")
-    assert sorted(read(tmp_path / "t.csv")["points"]) == points
+    assert sorted(columns(tmp_path / "t.csv")["points"]) == points
 
 
 def test_filtered_curves(tmp_path, say):
@@ -84,4 +78,4 @@ def test_filtered_curves(tmp_path, say):
     for flags, images in (([], IMAGE[:1]), (["--labels", labels], regions)):
         say("curve", IMAGE[0], *options, *flags, "--out", tmp_path / "c.csv")
         expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
-        np.testing.assert_array_equal(read(tmp_path / "c.csv")["b0"], np.concatenate(expected))
+        np.testing.assert_array_equal(columns(tmp_path / "c.csv")["b0"], np.concatenate(expected))

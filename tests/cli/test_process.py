@@ -57,15 +57,14 @@ class TestProcess:
         assert (done.returncode, done.stderr) == (0, "")
         for option in ("--out", "--plot", "--labels", "--mask", "--channel", "gaussian_filter"):
             assert option in done.stdout
+        assert "an apostrophe precedes file names" in " ".join(done.stdout.split())
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     def test_nobody_reads(self, tmp_path):
         np.save(tmp_path / "a.npy", np.arange(200_000))
         with command("curve", tmp_path / "a.npy", "--thresholds", 200_000) as process:
-            assert process.stdout is not None
             assert process.stdout.readline() == "input,threshold,euler_number\n"
             process.stdout.close()
-            assert process.stderr is not None
             assert process.stderr.read() == ""
         assert process.returncode == 141
 
@@ -83,9 +82,8 @@ class TestProcess:
     def test_output_that_cannot_be_written(self, tmp_path, arguments, redirection, code, errors):
         np.save(tmp_path / "a.npy", np.arange(1000))
         shell = ["sh", "-c", f'"$0" -m ecc_core.cli "$@" {redirection}', sys.executable]
-        done = subprocess.run(
-            [*shell, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        options = {"cwd": tmp_path, "capture_output": True, "text": True}
+        done = subprocess.run([*shell, *arguments], check=False, **options)
         assert (done.returncode, done.stderr) == (code, errors)
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")

@@ -206,16 +206,11 @@ class TestDicom:
         for place, slope in enumerate(slopes):
             tags = {"RescaleSlope": slope, "RescaleIntercept": 0}
             write_dicom(tmp_path / f"{place}.dcm", image[place], place, **tags)
-        expected = np.stack(
-            [
-                pydicom.pixels.apply_rescale(slice_.pixel_array, slice_)
-                for slice_ in (pydicom.dcmread(tmp_path / f"{i}.dcm") for i in range(3))
-            ]
-        )
+        slices = [pydicom.dcmread(tmp_path / f"{place}.dcm") for place in range(3)]
+        expected = [pydicom.pixels.apply_rescale(one.pixel_array, one) for one in slices]
         actual = read_image(tmp_path)
         assert actual.dtype == dtype
         np.testing.assert_array_equal(actual, expected)
-        np.testing.assert_array_equal(actual, image * np.reshape(slopes, (3, 1, 1)))
 
     def test_a_slope_for_each_frame(self, tmp_path):
         """Files of several frames keep slopes in groups, one for each frame or one for all."""
@@ -243,11 +238,10 @@ class TestDicom:
         assert opened.notes == ("0 is white and the largest value black; values are as stored",)
 
 
-class TestCzi:
-    def test_values_and_spacing(self, tmp_path):
-        image = noise(2, 3, 32, 40, dtype="u2")
-        write_czi(tmp_path / "a.czi", image)
-        assert_opens(tmp_path / "a.czi", image, "CZYX", SPACING, "micrometer")
+def test_czi(tmp_path):
+    image = noise(2, 3, 32, 40, dtype="u2")
+    write_czi(tmp_path / "a.czi", image)
+    assert_opens(tmp_path / "a.czi", image, "CZYX", SPACING, "micrometer")
 
 
 class TestLif:
@@ -259,18 +253,13 @@ class TestLif:
         images = noise(2, 3, 12, 10, dtype="u2")
         steps = {"Z": 2e-6, "Y": 0.5e-6, "X": 0.25e-6}
         write_lif(tmp_path / "a.lif", images, "ZYX", steps)
-        assert_refused(tmp_path / "a.lif", "holds 2 images, choose one with `series`")
+        path = tmp_path / "a.lif"
+        assert_refused(path, "holds 2 images, choose one with `series`")
         for number, image in enumerate(images):
-            path = tmp_path / "a.lif"
             assert_opens(path, image, "ZYX", SPACING, "micrometer", series=number)
-
-    def test_channels(self, tmp_path):
-        image = noise(2, 3, 12, 10, dtype="u1")
-        write_lif(tmp_path / "a.lif", [image], "CZYX", {})
-        for channel in range(2):
-            np.testing.assert_array_equal(
-                read_image(tmp_path / "a.lif", channel=channel), image[channel]
-            )
+        channels = noise(2, 3, 12, 10, dtype="u1")
+        write_lif(path, [channels], "CZYX", {})
+        assert_opens(path, channels, "CZYX", {})
 
     def test_a_description_of_other_files(self, tmp_path):
         """Leica's XLIF files name the files that have the values; they are not read."""
@@ -382,6 +371,5 @@ class TestCollections:
             path = tmp_path / "p.zarr" / "A" / "1" / str(field)
             write_ome_zarr(path, [noise(5, 6) + field], "yx")
         assert_refused(tmp_path / "p.zarr", "is a plate of several images")
-        np.testing.assert_array_equal(
-            read_image(tmp_path / "p.zarr" / "A" / "1", series=1), noise(5, 6) + 1
-        )
+        found = read_image(tmp_path / "p.zarr" / "A" / "1", series=1)
+        np.testing.assert_array_equal(found, noise(5, 6) + 1)

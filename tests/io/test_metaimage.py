@@ -30,7 +30,6 @@ class TestFiles:
         image, opened = SimpleITK.ReadImage(str(tmp_path / name)), open_image(tmp_path / name)
         assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
         assert opened.unit == "millimeter"
-        assert opened.affine is not None
         for x, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 4, 2)):
             there = np.array(image.TransformIndexToPhysicalPoint((x, y, z))) * (-1, -1, 1)
             here = opened.affine.moved({"X": x, "Y": y, "Z": z}).origin

@@ -37,12 +37,11 @@ class TestReading:
     @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "f4", "f8", ">u2"])
     @pytest.mark.parametrize("compression", [None, "zlib"])
     def test_tiff(self, tmp_path, dtype, compression):
-        image = noise(9, 8, 7, dtype=np.dtype(dtype).newbyteorder("=").str).astype(dtype)
-        tifffile.imwrite(
-            tmp_path / "a.tif", image, compression=compression, photometric="minisblack"
-        )
-        assert_reads(tmp_path / "a.tif", image.astype(image.dtype.newbyteorder("=")))
-        assert read_file(tmp_path / "a.tif").axes == "ZYX"
+        path, native = tmp_path / "a.tif", np.dtype(dtype).newbyteorder("=")
+        image = noise(9, 8, 7, dtype=native.str).astype(dtype)
+        tifffile.imwrite(path, image, compression=compression, photometric="minisblack")
+        assert_reads(path, image.astype(native))
+        assert read_file(path).axes == "ZYX"
 
     @pytest.mark.parametrize("shape", [(3,), (1, 9), (4, 5), (2, 3, 4), (2, 3, 4, 5), (0, 5)])
     def test_npy_and_npz(self, tmp_path, shape):
@@ -141,18 +140,15 @@ class TestChannels:
             found = select_channel(ImageFile(colours[part], "YXS"), "gray")
             np.testing.assert_array_equal(found, whole[part])
 
-    def test_gray_needs_opaque_colours(self):
+    def test_gray_needs_opaque_colours_and_a_known_white(self):
+        with pytest.raises(ValueError, match="uint or float, got int16"):
+            select_channel(ImageFile(noise(7, 5, 3, dtype="i2"), "YXS"), "gray")
         colours = noise(7, 5, 4)
         with pytest.raises(ValueError, match="not defined where colours are transparent"):
             select_channel(ImageFile(colours, "YXS"), "gray")
         colours[..., 3] = 255
-        np.testing.assert_allclose(
-            select_channel(ImageFile(colours, "YXS"), "gray"), rgb2gray(colours[..., :3])
-        )
-
-    def test_gray_needs_a_known_white(self):
-        with pytest.raises(ValueError, match="uint or float, got int16"):
-            select_channel(ImageFile(noise(7, 5, 3, dtype="i2"), "YXS"), "gray")
+        gray = select_channel(ImageFile(colours, "YXS"), "gray")
+        np.testing.assert_allclose(gray, rgb2gray(colours[..., :3]))
 
     def test_gray_and_alpha(self, tmp_path):
         image = noise(7, 5, 2)
@@ -212,10 +208,8 @@ class TestOrder:
             write_hdf5(path, image, axes, chunks=(2,) * image.ndim)
         expected = np.einsum(f"{axes}->{''.join(a for a in 'tczyx' if a in axes)}", image)
         opened = open_image(path)
-        assert (opened.axes, opened.shape) == (
-            "".join(a for a in "TCZYX" if a.lower() in axes),
-            expected.shape,
-        )
+        assert opened.axes == "".join(a for a in "TCZYX" if a.lower() in axes)
+        assert opened.shape == expected.shape
         np.testing.assert_array_equal(opened.read(), expected)
         np.testing.assert_array_equal(read_file(path).values, expected)
         box = (1, *(slice(1, n) for n in expected.shape[1:-1]), 0)
@@ -253,17 +247,18 @@ class TestOrder:
 
 
 class TestZarr:
-    @pytest.fixture(params=[2, 3])
-    def path(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    @pytest.mark.parametrize(
+        ("zarr_format", "named"),
+        [
+            (2, {"attributes": {"_ARRAY_DIMENSIONS": ["c", "y", "x"]}}),
+            (3, {"dimension_names": ["c", "y", "x"]}),
+        ],
+    )
+    def test_axes(self, tmp_path, zarr_format, named):
         path, image = tmp_path / "a.zarr", noise(3, 8, 9)
-        names = ["c", "y", "x"]
-        named = {3: {"dimension_names": names}, 2: {"attributes": {"_ARRAY_DIMENSIONS": names}}}
-        zarr.create_array(path, data=image, zarr_format=request.param, **named[request.param])
-        return path
-
-    def test_axes(self, path):
+        zarr.create_array(path, data=image, zarr_format=zarr_format, **named)
         assert open_image(path).axes == "CYX"
-        assert_reads(path, noise(3, 8, 9)[1], channel=1)
+        assert_reads(path, image[1], channel=1)
         assert_refused(path, "has 3 channels", "choose one with `channel`")
 
     def test_ome_zarr_has_axes_of_its_own(self, tmp_path):

@@ -11,16 +11,7 @@ import nrrd
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import (
-    curves_in,
-    noise,
-    rows_of,
-    write_dicom,
-    write_hdf5,
-    write_itk,
-    write_mrc,
-    write_zarr,
-)
+from io_helpers import curves_in, noise, rows_of
 from skimage.measure import euler_number
 
 from ecc_core.cli import main
@@ -33,16 +24,11 @@ LEVELS = (60, 120, 180)
 PART = (slice(1, 4), slice(2, 7), slice(0, 6))
 
 
-def write_tiff(path: Path, volume: np.ndarray) -> None:
-    metadata = {"axes": "ZYX", "spacing": 2.0, "unit": "mm"}
-    tifffile.imwrite(path, volume, metadata=metadata, **TIFF)
-
-
-def write_imagej(path: Path, volume: np.ndarray) -> None:
-    axes = "CZYX"[-volume.ndim :]
-    stored = np.moveaxis(volume, 0, 1) if volume.ndim > 3 else volume  # it keeps ZCYX
-    metadata = {"axes": axes if volume.ndim == 3 else "ZCYX", "spacing": 2.0, "unit": "mm"}
-    tifffile.imwrite(path, stored, imagej=True, metadata=metadata, **TIFF)
+def write_tiff(path: Path, volume: np.ndarray, *, imagej: bool = False) -> None:
+    channels = volume.ndim > 3
+    stored = np.moveaxis(volume, 0, 1) if channels else volume  # ImageJ keeps ZCYX
+    metadata = {"axes": "ZCYX" if channels else "ZYX", "spacing": 2.0, "unit": "mm"}
+    tifffile.imwrite(path, stored, imagej=imagej, metadata=metadata, **TIFF)
 
 
 def write_ome_tiff(path: Path, volume: np.ndarray) -> None:
@@ -73,25 +59,25 @@ def write_metaimage(path: Path, volume: np.ndarray) -> None:
     """With channels beside each other."""
     components = volume.ndim > 3
     values = np.moveaxis(volume, 0, -1) if components else volume
-    write_itk(path, values, np.diag([*STEPS[::-1], 1]), isVector=components)
+    io_helpers.write_itk(path, values, np.diag([*STEPS[::-1], 1]), isVector=components)
 
 
 def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
     """With axes and spacing as ilastik writes them."""
-    write_hdf5(path, volume, "czyx"[-volume.ndim :])
+    io_helpers.write_hdf5(path, volume, "czyx"[-volume.ndim :])
     with h5py.File(path, "r+") as file:
         file["raw"].attrs["element_size_um"] = [1e3 * step for step in STEPS]
 
 
 def write_ome_zarr(path: Path, volume: np.ndarray) -> None:
-    steps = [1.0] * (volume.ndim - 3) + [1e6 * step for step in STEPS]
-    io_helpers.write_ome_zarr(path, [volume], "CZYX"[-volume.ndim :], [steps])
+    axes, steps = "CZYX"[-volume.ndim :], [1.0] * (volume.ndim - 3) + [*STEPS]
+    io_helpers.write_ome_zarr(path, [volume], axes, [steps], unit="millimeter")
 
 
 def write_series(path: Path, volume: np.ndarray) -> None:
     path.mkdir()
     for place, plane in enumerate(volume):
-        write_dicom(path / f"{place}.dcm", plane, z=STEPS[0] * place)
+        io_helpers.write_dicom(path / f"{place}.dcm", plane, z=STEPS[0] * place)
 
 
 def write_folder(path: Path, volume: np.ndarray) -> None:
@@ -112,15 +98,15 @@ FORMATS = {
     "a.npy": Format(np.save, GIVEN, ("--axes", "CZYX")),
     "a.npz": Format(np.savez, GIVEN, ("--axes", "CZYX")),
     "a.tif": Format(write_tiff),
-    "imagej.tif": Format(write_imagej, (), ()),
+    "imagej.tif": Format(partial(write_tiff, imagej=True), (), ()),
     "a.ome.tif": Format(write_ome_tiff, (), ()),
     "a.nii": Format(write_nifti, (), ("--time", "0")),
     "a.nii.gz": Format(write_nifti, (), ("--time", "0")),
     "a.nrrd": Format(write_nrrd, (), ()),
     "a.mha": Format(write_metaimage, (), ()),
-    "a.mrc": Format(partial(write_mrc, voxel=tuple(1e7 * step for step in STEPS[::-1]))),
+    "a.mrc": Format(partial(io_helpers.write_mrc, voxel=tuple(1e7 * step for step in STEPS[::-1]))),
     "a.h5": Format(write_labelled_hdf5, (), ()),
-    "plain.zarr": Format(write_zarr, GIVEN, ("--axes", "CZYX")),
+    "plain.zarr": Format(io_helpers.write_zarr, GIVEN, ("--axes", "CZYX")),
     "a.zarr": Format(write_ome_zarr, (), ()),
     "series": Format(write_series),
     "folder": Format(write_folder, GIVEN),

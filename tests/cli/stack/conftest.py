@@ -8,6 +8,7 @@ import pytest
 from io_helpers import columns, command_line
 from stack_helpers import noise
 
+from ecc_core._blocks.work import Work
 from ecc_core.cli import main
 
 
@@ -29,3 +30,17 @@ def stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         return columns(out)
 
     return table
+
+
+@pytest.fixture
+def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Indices of the blocks that are read."""
+    read: list[tuple[int, ...]] = []
+    emit = Work.emit
+
+    def counted(self: Work, block: tuple[int, ...]) -> Any:
+        read.append(block)
+        return emit(self, block)
+
+    monkeypatch.setattr(Work, "emit", counted)
+    return read

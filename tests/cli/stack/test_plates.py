@@ -46,11 +46,6 @@ def command(tmp_path: Path, images: Any) -> list[str]:
     return ["batch", str(tmp_path / "p.zarr"), *out]
 
 
-@pytest.fixture
-def every_image_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
-
-
 def assert_table(path: Path, images: dict[tuple[str, str], np.ndarray]) -> None:
     rows = rows_of(path)
     at = [int(level) for level in LEVELS.split(",")]
@@ -75,10 +70,9 @@ def test_a_row_for_each_field_and_channel(command, images, tmp_path):
 
 def test_info(command, images, tmp_path, say):
     path = str(tmp_path / "p.zarr")
-    lines = [
-        f"  well    {well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS
-    ]
-    assert say("info", path).splitlines() == [path, "  plate   screen", *lines]
+    names = [f"{well.replace('/', '')}: {path}/{well}/0, {path}/{well}/1" for well in WELLS]
+    lines = ["  plate   screen", *(f"  well    {name}" for name in names)]
+    assert say("info", path).splitlines() == [path, *lines]
     (found,) = json.loads(say("info", path, "--json"))
     assert found["wells"]["B2"] == [f"{path}/B/2/0", f"{path}/B/2/1"]
 
@@ -99,8 +93,9 @@ def test_paths_stay_inside(command, images, tmp_path, capsys):
     assert "leaves the image: ../secret" in capsys.readouterr().err
 
 
-def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
+def test_resuming(command, images, tmp_path, monkeypatch):
     """What was done is not done again, unless its files have changed."""
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     computed: list[str] = []
     compute = batch.curves_of
 
@@ -127,7 +122,8 @@ def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
     assert len(computed) == 4
 
 
-def test_a_killed_worker(command, images, tmp_path, monkeypatch, every_image_is_kept):
+def test_a_killed_worker(command, images, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
     keep, kept = Parts.keep, []
     with local_cluster() as cluster:
 

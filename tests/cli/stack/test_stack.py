@@ -69,22 +69,6 @@ def test_pages_are_read_several_at_once(tmp_path, image):
 # Labels
 
 
-@pytest.mark.parametrize("connectivity", [1, 3])
-def test_labels(stack, tmp_path, image, connectivity):
-    """They touch and cross chunks."""
-    coarse = noise(3, 4, 4, seed=5).repeat(5, 0).repeat(5, 1).repeat(5, 2)
-    labels = coarse[:9, :20, :17].astype(np.uint16) * 100
-    path = write_zarr(tmp_path / "a.zarr", image)
-    write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
-    flags = ["--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11", "--thresholds", LEVELS]
-    table = stack(path, *flags, "--connectivity", connectivity)
-    part = np.s_[1:, 2:9, :11]
-    options = {"connectivity": connectivity}
-    known = ecc.region_curves(image[part], labels[part], np.arange(9), **options)
-    assert table["label"] == np.repeat(known.labels, 9).tolist()
-    assert table["euler_number"] == known.values.ravel().tolist()
-
-
 def test_labels_that_change_with_time(stack, tmp_path):
     image, labels = noise(2, 3, 8, 9), noise(2, 8, 9, seed=4)
     path = write_ome_zarr(tmp_path / "a.zarr", [image], "TCYX")
@@ -136,7 +120,7 @@ class Meeting:
         (["--workers", "3", "--max-memory", "700"], 2),  # of 5 times 64 bytes for each block
     ],
 )
-def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
+def test_workers_and_memory(stack, image, monkeypatch, means, most):
     meeting, emit = Meeting(most), Work.emit
 
     def meet(self: Work, block: tuple[int, ...]) -> Any:
@@ -148,6 +132,9 @@ def test_workers_and_memory(stack, tmp_path, image, monkeypatch, means, most):
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
     assert_curve(stack(part, "--thresholds", LEVELS, *means), part)
     assert max(meeting.counts) == most
+
+
+# Batches
 
 
 def run(folder: Path, *inputs: str, out: str = "table.csv", options: tuple[str, ...] = ()) -> int:

@@ -14,10 +14,11 @@ from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 
-VOLUME = (19, 20, 17)
+SHAPE = (19, 20, 17)
 SMALL = " --max-memory 20K"  # so that there are many blocks
 OTHER = {"connectivity": 1, "superlevel": True}
 OTHER_FLAGS = "--connectivity 1 --superlevel"
+HALF_OPEN = {"superlevel": True, "boundary": "half-open"}
 
 
 def assert_table(table: dict[str, list[float]], known: Any) -> None:
@@ -30,11 +31,11 @@ def assert_table(table: dict[str, list[float]], known: Any) -> None:
 @pytest.mark.parametrize(
     ("flags", "shape", "function", "options"),
     [
-        ("--betti", VOLUME, ecc.betti_curves, {}),
-        (f"--betti {OTHER_FLAGS}", VOLUME, ecc.betti_curves, OTHER),
+        ("--betti", SHAPE, ecc.betti_curves, {}),
+        (f"--betti {OTHER_FLAGS}", SHAPE, ecc.betti_curves, OTHER),
         ("--betti --persistence 4", (40, 50), ecc.betti_curves, {"min_persistence": 4}),
-        ("--components", VOLUME, ecc.component_curves, {}),
-        (f"--components {OTHER_FLAGS}", VOLUME, ecc.component_curves, OTHER),
+        ("--components", SHAPE, ecc.component_curves, {}),
+        (f"--components {OTHER_FLAGS}", SHAPE, ecc.component_curves, OTHER),
         ("--betti --direction 1,2", (29, 28), ecc.euler_curve, {"direction": (1, 2)}),
     ],
 )
@@ -55,13 +56,7 @@ def test_measures(stack, flags, shape, function, options):
             "CYX",
             (2, 9, 8),
             "--minkowski --superlevel --boundary half-open",
-            partial(
-                ecc.minkowski_curves,
-                axis=(1, 2),
-                spacing=(2, 3),
-                superlevel=True,
-                boundary="half-open",
-            ),
+            partial(ecc.minkowski_curves, axis=(1, 2), spacing=(2, 3), **HALF_OPEN),
         ),
     ],
 )
@@ -97,13 +92,22 @@ def test_borders(stack, connectivity, estimator, boundary):
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
-def test_labels(stack, boundary):
-    image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
-    labels[:4, :4, :4] = 0  # a block without labels
-    flags = ["--minkowski", "crofton-3", "--boundary", boundary, "--max-memory", "4K"]
-    table = stack(image, "--labels", labels, "--thresholds", LEVELS, *flags)
-    options = {"estimator": "crofton-3", "boundary": boundary}
-    assert_table(table, ecc.region_minkowski(image, labels, np.arange(9), **options))
+@pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
+def test_labels(stack, tmp_path, connectivity, estimator, boundary):
+    """They touch, have other chunks than the image, and are those of its region of interest."""
+    image, labels = noise(11, 16, 9), noise(11, 16, 9, seed=1) // 3 * np.uint16(100)
+    labels[:5, :6, :4] = 0  # a block without labels
+    write_zarr(tmp_path / "labels.zarr", labels, chunks=(3, 7, 5))
+    flags = ["--labels", tmp_path / "labels.zarr", "--roi", "1:10,2:,:8", "--boundary", boundary]
+    flags += ["--connectivity", connectivity, "--max-memory", "4K", "--thresholds", LEVELS]
+    options = {"connectivity": connectivity, "boundary": boundary}
+    function = ecc.region_curves
+    if estimator:
+        function = partial(ecc.region_minkowski, estimator=estimator)
+        flags += ["--minkowski", estimator]
+    part = np.s_[1:10, 2:, :8]
+    known = function(image[part], labels[part], np.arange(9), **options)
+    assert_table(stack(image, *flags), known)
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "half-open"])
@@ -130,15 +134,13 @@ def test_tables_of_components(tmp_path, command):
 
 @pytest.mark.parametrize("chunks", [(1, 20, 17), (19, 3, 17)])
 @pytest.mark.parametrize("memory", ["6K", "1M"])
-def test_rows_of_blocks(stack, tmp_path, chunks, memory):
+def test_rows_of_blocks(stack, tmp_path, monkeypatch, chunks, memory):
     """Joined from the first one on, in groups of one or of several."""
     image = noise(19, 20, 17)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=chunks)
-    flags = ["--thresholds", LEVELS, "--workers", 2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
-        table = stack(path, *flags, "--betti", "--max-memory", memory)
-        assert_table(table, ecc.betti_curves(image, np.arange(9)))
+    flags = ["--thresholds", LEVELS, "--workers", 2, "--betti", "--max-memory", memory]
+    monkeypatch.setattr("ecc_core._cli.blockwise.BLOCK_BYTES", 1)
+    assert_table(stack(path, *flags), ecc.betti_curves(image, np.arange(9)))
 
 
 def test_memory_that_is_not_enough(tmp_path, refuse):
@@ -173,9 +175,8 @@ def test_resume(tmp_path, monkeypatch, work, method, flags, function, blocks, ch
         return compute(self, block, *more)
 
     monkeypatch.setattr(work, method, counted)
-    with monkeypatch.context() as patch:
-        patch.setattr(Parts, "clear", lambda _: None)
-        assert main(arguments) == 0
+    monkeypatch.setattr(Parts, "clear", lambda _: None)
+    assert main(arguments) == 0
     assert 0 < len(computed) < blocks
     assert len(computed) == len(set(computed))
     assert_table(columns(out), function(image, np.arange(9)))
