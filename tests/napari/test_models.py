@@ -19,7 +19,6 @@ from napari_ecc._model.regions import (
     feature_columns,
     is_own_column,
     principal_components,
-    toggled,
 )
 
 
@@ -121,14 +120,6 @@ def test_columns_and_rows():
     assert regions.rows([3, 10**30]) == []
     others = "index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc"
     assert not any(map(is_own_column, others))
-
-
-def test_a_choice_with_ctrl_adds_and_takes_away():
-    assert toggled((4, 2), (3,)) == (4, 2, 3)
-    assert toggled((4, 2), (4,)) == (2,)
-    assert toggled((4, 2), (2, 5)) == (4, 2, 5)
-    assert toggled((4, 2, 5), (2, 4)) == (5,)
-    assert toggled((4, 2), ()) == (4, 2)
 
 
 def test_features_are_added_to_those_of_others():
