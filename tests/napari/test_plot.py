@@ -137,17 +137,6 @@ def test_the_value_under_the_mouse(plot, move_mouse):
         assert chi == str(value)
 
 
-def test_message_instead_of_curves(plot, qtbot):
-    before = pixels_of(plot)
-    plot.set_lines([])
-    plot.set_state("Open an image")
-    assert (pixels_of(plot) != before).any()
-    moved = []
-    plot.threshold_moved.connect(moved.append)
-    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
-    assert moved == []
-
-
 def test_another_suffix_is_refused(plot, tmp_path):
     with pytest.raises(ValueError, match=r"must end with one of .png, .svg, .pdf, got 'curve.gif'"):
         plot.save(tmp_path / "curve.gif")
@@ -235,11 +224,17 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     assert_allclose(heat.pixels(0, 45)[1], heat.area().top() + heat.area().height() / 4, atol=0.5)
 
 
-def test_an_empty_map_says_why(heat, drag_mouse):
+def test_messages_instead_of_curves_and_of_a_map(plot, heat, drag_mouse):
+    before = pixels_of(plot)
+    plot.set_lines([])
+    plot.set_state("Open an image")
+    assert (pixels_of(plot) != before).any()
     heat.show_nothing()
     heat.set_state("nothing here")
-    seen = []
-    heat.placed.connect(lambda _, row: seen.append(row))
-    drag_mouse(heat, (200, 100))
-    assert seen == []
     assert_array_equal(pixels_of(heat)[5, 5], QColor(PAPER.background).getRgb()[:3])
+    moved = []
+    plot.threshold_moved.connect(moved.append)
+    heat.placed.connect(lambda _, row: moved.append(row))
+    for widget in (plot, heat):
+        drag_mouse(widget, (200, 100))
+    assert moved == []
