@@ -61,11 +61,6 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
-@needs_fork
-def test_forks_during_a_compilation():
-    run(FORK_DURING_A_COMPILATION)
-
-
 LOADER = """
 import sys
 import torch
@@ -123,8 +118,11 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @needs_fork
-def test_forks_after_calls():
-    run(FORK_AFTER_CALLS)
+@pytest.mark.parametrize(
+    "script", [FORK_DURING_A_COMPILATION, FORK_AFTER_CALLS], ids=["compilation", "calls"]
+)
+def test_forks(script):
+    run(script)
 
 
 THREADS = """

@@ -1,11 +1,10 @@
 """What leaves the explorer: files, code that gives the same curve, commands of the palette."""
 
 import dask.array as da
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
-from napari_helpers import TIMEOUT, run_copied, settle
+from napari_helpers import TIMEOUT, run_copied, settle, smooth
 from numpy.testing import assert_array_equal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QFileDialog
@@ -13,13 +12,9 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 from napari_ecc import _commands
 
 
-def ramp(*shape):
-    return np.random.default_rng(1).integers(0, 50, shape, np.uint8)
-
-
 def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     """They say how they were computed."""
-    _, panel = explorer(ramp(30, 40), name="cells", units=("um", "um"))
+    _, panel = explorer(smooth(30, 40), name="cells", units=("um", "um"))
     curve, betti = panel.model.curve, panel.model.betti
     panel.save(str(tmp_path / "curve"))
     lines = (tmp_path / "curve.csv").read_text().splitlines()
@@ -60,7 +55,7 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
 @pytest.mark.parametrize("case", ["plane", "volume", "smoothed", "labels", "shapes", "dask"])
 def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     """The code on the clipboard runs as it is, and gives exactly the curve on the screen."""
-    image = ramp(6, 30, 40)
+    image = smooth(6, 30, 40)
     data = da.from_array(image, chunks=10) if case == "dask" else image
     viewer, panel = explorer(data, name="it's", scale=(2, 1, 1))
     model = panel.model
@@ -89,7 +84,7 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
 def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     """They open the explorer where it is not open, and do what their buttons do."""
     viewer = make_napari_viewer()
-    viewer.add_image(ramp(30, 40), name="image")
+    viewer.add_image(smooth(30, 40), name="image")
     _commands.next_merge(viewer)
     controller = _commands._explorer(viewer)
     assert _commands._explorer(viewer) is controller
@@ -113,7 +108,7 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
 
 def test_settings_are_kept_with_the_layer(explorer, qtbot):
     """They survive another image, and closing the dock."""
-    viewer, panel = explorer(ramp(30, 40), ramp(30, 40)[::-1].copy(), name="image")
+    viewer, panel = explorer(smooth(30, 40), smooth(30, 40)[::-1].copy(), name="image")
     model = panel.model
     model.image = "image"
     settle(qtbot, panel)

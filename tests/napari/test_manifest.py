@@ -24,16 +24,10 @@ def manifest():
     return PluginManifest.from_distribution("napari-ecc")
 
 
-def test_manifest_is_valid():
-    command = [sys.executable, "-m", "npe2", "validate", "napari_ecc"]
+def test_manifest_is_valid_and_commands_can_be_imported():
+    command = [sys.executable, "-m", "npe2", "validate", "--imports", "napari_ecc"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_commands_can_be_imported(manifest):
-    for command in manifest.contributions.commands:
-        module, _, name = command.python_name.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
 
 
 def test_scripts_need_no_window_system():

@@ -19,7 +19,6 @@ from napari_ecc._model.regions import (
     feature_columns,
     is_own_column,
     principal_components,
-    toggled,
 )
 
 
@@ -113,22 +112,11 @@ def test_columns_and_rows():
     assert [*columns][14:17] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
     assert len(columns) == 14 + 24
     assert all(map(is_own_column, columns))
-    assert_array_equal(columns["ecc_t4"], curves.values[:, 1])
-    assert_array_equal(columns["b0_t4"], betti.values[:, 0, 1])
-    assert_array_equal(columns["perimeter_t4"], minkowski.perimeter[:, 1])
     assert_array_equal(columns["ect_d11_h1"], transforms.values[:, 11, 1])
     assert regions.rows([10, 9, 3, 2, 0]) == [1, 0]
     assert regions.rows([3, 10**30]) == []
     others = "index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc"
     assert not any(map(is_own_column, others))
-
-
-def test_a_choice_with_ctrl_adds_and_takes_away():
-    assert toggled((4, 2), (3,)) == (4, 2, 3)
-    assert toggled((4, 2), (4,)) == (2,)
-    assert toggled((4, 2), (2, 5)) == (4, 2, 5)
-    assert toggled((4, 2, 5), (2, 4)) == (5,)
-    assert toggled((4, 2), ()) == (4, 2)
 
 
 def test_features_are_added_to_those_of_others():

@@ -5,7 +5,6 @@ import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
-import gudhi
 import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, overlays, settle, smooth
@@ -14,6 +13,7 @@ from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import binary_dilation, generate_binary_structure, label
 from scipy.stats import rankdata
 from skimage.data import coins
+from topology_helpers import alive, intervals
 
 from napari_ecc._controller import fields
 from napari_ecc._controller.fields import Field, find_classes, find_objects
@@ -21,33 +21,20 @@ from napari_ecc._model.explorer import Tree
 from napari_ecc._workers import result
 
 
-def lasting(image, *, superlevel, connectivity, least):
-    """Dimension, birth and death of the classes that GUDHI finds, in the image's values."""
-    values = image.astype(np.float64) * (-1 if superlevel else 1)
-    kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    found = gudhi.CubicalComplex(**{kind: values}).persistence(
-        homology_coeff_field=2, min_persistence=0
-    )
-    for dimension, (birth, death) in found:
-        if death - birth >= least:
-            yield dimension, birth, death
-
-
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 def test_curves_and_numbers_of_what_lasts_are_those_of_gudhi(superlevel, full):
     dtypes = np.uint8, np.int16, np.float32, np.float64
+    sign = -1 if superlevel else 1
     for shape, dtype in itertools.product(((23, 31), (9, 11, 10)), dtypes):
         image = smooth(*shape, dtype=dtype, seed=len(shape))
-        sets = {"superlevel": superlevel, "connectivity": None if full else 1}
+        connectivity = image.ndim if full else 1
+        sets = {"superlevel": superlevel, "connectivity": connectivity}
         levels = np.unique(image)[::7].astype(np.float64)
         classes = result(find_classes(Field(image, None), levels, **sets))
+        parts = intervals(sign * image.astype(np.float64), connectivity)
         for least in (0, float(np.ptp(image)) / 10, float(np.ptp(image)) / 3):
-            values = np.zeros((image.ndim, levels.size), np.int64)
-            at = -levels if superlevel else levels
-            known = lasting(image, least=least, superlevel=superlevel, connectivity=int(not full))
-            for dimension, birth, death in known:
-                values[dimension] += (birth <= at) & (at < death)
+            values = alive(parts, sign * levels, least)
             assert_array_equal(classes.betti_curves(least).values, values)
             for k in range(levels.size):
                 assert classes.numbers(levels[k], least) == tuple(values[:, k])
@@ -117,15 +104,9 @@ def test_small_objects_are_left_out(monkeypatch, pairable):
             assert row["merges_with"] in (0, 1)
 
 
-def wait_for_classes(qtbot, panel):
-    qtbot.waitUntil(lambda: panel.model.classes is not None, timeout=TIMEOUT)
-    settle(qtbot, panel)
-
-
 def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     """24 coins instead of 652 components, in the curve, the numbers and the labels."""
     viewer, panel = explorer(coins(), name="coins")
-    wait_for_classes(qtbot, panel)
     panel.model.threshold = 179.0
     assert "652 components" in panel.readout.text()
     button = panel.offer_least["accept"]
@@ -163,6 +144,10 @@ def two_hills():
     return image.clip(0).astype(np.uint8)
 
 
+def is_outlined(viewer):
+    return "chosen component" in [layer.name for layer in overlays(viewer)]
+
+
 def outlined(viewer):
     """Points of the outline of what is chosen."""
     (outline,) = [layer for layer in overlays(viewer) if layer.name == "chosen component"]
@@ -179,7 +164,6 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     """The threshold at which two objects merge is found by a button, and by a double click."""
     image = two_hills()
     viewer, panel = explorer(image)
-    wait_for_classes(qtbot, panel)
     model, probe = panel.model, panel.controller.probe
     model.min_persistence = 20.0
     (merge,) = [t for t in range(11, 151) if label(image >= t)[1] == 1 != label(image > t)[1]][-1:]
@@ -204,32 +188,6 @@ def test_jumps_and_the_object_under_the_mouse(explorer, qtbot):
     assert panel.object.text() == ""
 
 
-def test_components_of_the_diagram_are_outlined(explorer, qtbot):
-    image = two_hills()
-    viewer, panel = explorer(image)
-    wait_for_classes(qtbot, panel)
-    panel.form["show_diagram"].value = True
-    assert not panel.diagram.isHidden()
-    classes = panel.model.classes
-    second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
-    assert "component, born at" in panel.diagram._texts[second]
-    panel.diagram.chosen.emit((second,))
-    settle(qtbot, panel)
-    assert_second_hill_is_outlined(viewer, image > classes.deaths[second])
-
-    panel.diagram.chosen.emit(tuple(range(len(classes.births))))
-    settle(qtbot, panel)
-    inside = image >= panel.model.threshold
-    assert_array_equal(outlined(viewer), np.argwhere(binary_dilation(inside) & ~inside))
-    components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
-    assert set(components) <= set(panel.diagram.selected)
-    panel.diagram.chosen.emit(())
-    settle(qtbot, panel)
-    qtbot.waitUntil(
-        lambda: "chosen component" not in [at.name for at in overlays(viewer)], timeout=TIMEOUT
-    )
-
-
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
     """In random trees; a bar that another merges with is met at its row."""
@@ -252,11 +210,32 @@ def test_no_line_of_a_merge_tree_crosses_a_bar(superlevel):
             assert not (between & (births < deaths[k]) & (deaths[k] < deaths)).any()
 
 
-def test_the_merge_tree_of_objects(explorer, qtbot):
-    """Two hills, the lower of which meets the higher one at the saddle; a click outlines one."""
+def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
+    """Two hills, the lower of which meets the higher one at the saddle; a click outlines one.
+
+    So does a click in the diagram.
+    """
     image = two_hills()
     viewer, panel = explorer(image, show=True)
-    wait_for_classes(qtbot, panel)
+    panel.form["show_diagram"].value = True
+    assert not panel.diagram.isHidden()
+    classes = panel.model.classes
+    second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
+    assert "component, born at" in panel.diagram._texts[second]
+    panel.diagram.chosen.emit((second,))
+    settle(qtbot, panel)
+    assert_second_hill_is_outlined(viewer, image > classes.deaths[second])
+
+    panel.diagram.chosen.emit(tuple(range(len(classes.births))))
+    settle(qtbot, panel)
+    inside = image >= panel.model.threshold
+    assert_array_equal(outlined(viewer), np.argwhere(binary_dilation(inside) & ~inside))
+    components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
+    assert set(components) <= set(panel.diagram.selected)
+    panel.diagram.chosen.emit(())
+    settle(qtbot, panel)
+    qtbot.waitUntil(lambda: not is_outlined(viewer), timeout=TIMEOUT)
+
     panel.model.min_persistence = 20.0
     panel.form["show_tree"].value = True
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 2, timeout=TIMEOUT)
@@ -270,9 +249,7 @@ def test_the_merge_tree_of_objects(explorer, qtbot):
     x, y = panel.tree.pixels(float(tree.births[1]), float(tree.rows[1]))
     at = QPoint(int(x), int(y))
     qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    qtbot.waitUntil(
-        lambda: "chosen component" in [layer.name for layer in overlays(viewer)], timeout=TIMEOUT
-    )
+    qtbot.waitUntil(lambda: is_outlined(viewer), timeout=TIMEOUT)
     assert_second_hill_is_outlined(viewer, image >= panel.model.threshold)
 
     panel.model.threshold = float(saddle)

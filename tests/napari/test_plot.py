@@ -137,17 +137,6 @@ def test_the_value_under_the_mouse(plot, move_mouse):
         assert chi == str(value)
 
 
-def test_message_instead_of_curves(plot, qtbot):
-    before = pixels_of(plot)
-    plot.set_lines([])
-    plot.set_state("Open an image")
-    assert (pixels_of(plot) != before).any()
-    moved = []
-    plot.threshold_moved.connect(moved.append)
-    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
-    assert moved == []
-
-
 def test_another_suffix_is_refused(plot, tmp_path):
     with pytest.raises(ValueError, match=r"must end with one of .png, .svg, .pdf, got 'curve.gif'"):
         plot.save(tmp_path / "curve.gif")
@@ -155,10 +144,9 @@ def test_another_suffix_is_refused(plot, tmp_path):
 
 def test_steps_hold_to_the_side_of_the_set():
     x, y = np.array([0.0, 1, 3]), np.array([5, 7, 9])
-    for superlevel, expected in ((False, [5, 5, 7, 7, 9]), (True, [5, 7, 7, 9, 9])):
-        across, up = Line(x, y, superlevel).corners()
-        assert across.tolist() == ([0, 0, 1, 1, 3] if superlevel else [0, 1, 1, 3, 3])
-        assert up.tolist() == expected
+    below, above = (np.array(Line(x, y, superlevel).corners()) for superlevel in (False, True))
+    assert below.tolist() == [[0, 1, 1, 3, 3], [5, 5, 7, 7, 9]]
+    assert above.tolist() == [[0, 0, 1, 1, 3], [5, 7, 7, 9, 9]]
 
 
 @pytest.mark.parametrize("size", [11, 10_000])
@@ -171,32 +159,24 @@ def test_curves_of_one_look_are_not_joined(plot, size):
 
 
 @pytest.mark.parametrize(
-    ("whole", "low", "high", "texts"),
+    ("kind", "low", "high", "size", "texts"),
     [
-        (False, 0, 1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
-        (True, 0, 2, ["0", "1", "2"]),
-        (True, -20, 20, ["−20", "−10", "0", "10", "20"]),  # noqa: RUF001
-        (False, 0, 1e6, ["0", "200k", "400k", "600k", "800k", "1000k"]),
-        (False, 0, 4e7, ["0", "10M", "20M", "30M", "40M"]),
+        ("even", 0, 1, 250, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        ("whole", 0, 2, 250, ["0", "1", "2"]),
+        ("whole", -20, 20, 250, ["−20", "−10", "0", "10", "20"]),  # noqa: RUF001
+        ("even", 0, 1e6, 250, ["0", "200k", "400k", "600k", "800k", "1000k"]),
+        ("even", 0, 4e7, 250, ["0", "10M", "20M", "30M", "40M"]),
+        ("log", -12, 2000, 400, ["−10", "−1", "0", "1", "10", "100", "1000"]),  # noqa: RUF001
+        ("log", -12, 2000, 130, ["0", "100"]),
+        ("log", 0, 3, 200, ["0", "1"]),
     ],
 )
-def test_ticks(whole, low, high, texts):
-    axis = Axis("left", whole=whole)
-    spacing, ticks = axis.tickValues(low, high, 250)[0]
+def test_ticks(kind, low, high, size, texts):
+    axis = Axis("left", whole=kind == "whole")
+    axis.log = kind == "log"
+    ends = (symlog(low), symlog(high)) if axis.log else (low, high)
+    spacing, ticks = axis.tickValues(*ends, size)[0]
     assert axis.tickStrings(ticks, 1.0, spacing) == texts
-
-
-def test_ticks_of_a_logarithmic_axis():
-    axis = Axis("left")
-    axis.log = True
-
-    def texts(low, high, size):
-        ((spacing, ticks),) = axis.tickValues(symlog(low), symlog(high), size)
-        return axis.tickStrings(ticks, 1.0, spacing)
-
-    assert texts(-12, 2000, 400) == ["−10", "−1", "0", "1", "10", "100", "1000"]  # noqa: RUF001
-    assert texts(-12, 2000, 130) == ["0", "100"]
-    assert texts(0, 3, 200) == ["0", "1"]
 
 
 def test_colours_are_told_apart_in_both_themes():
@@ -244,11 +224,17 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     assert_allclose(heat.pixels(0, 45)[1], heat.area().top() + heat.area().height() / 4, atol=0.5)
 
 
-def test_an_empty_map_says_why(heat, drag_mouse):
+def test_messages_instead_of_curves_and_of_a_map(plot, heat, drag_mouse):
+    before = pixels_of(plot)
+    plot.set_lines([])
+    plot.set_state("Open an image")
+    assert (pixels_of(plot) != before).any()
     heat.show_nothing()
     heat.set_state("nothing here")
-    seen = []
-    heat.placed.connect(lambda _, row: seen.append(row))
-    drag_mouse(heat, (200, 100))
-    assert seen == []
     assert_array_equal(pixels_of(heat)[5, 5], QColor(PAPER.background).getRgb()[:3])
+    moved = []
+    plot.threshold_moved.connect(moved.append)
+    heat.placed.connect(lambda _, row: moved.append(row))
+    for widget in (plot, heat):
+        drag_mouse(widget, (200, 100))
+    assert moved == []

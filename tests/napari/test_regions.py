@@ -149,8 +149,10 @@ def test_ctrl_adds_objects_and_takes_them_away(regions, drag_mouse, mode):
 
     drag_mouse(scatter, *square(*places[5]), **ctrl)
     assert set(model.selected) == {4, 2, 12}
-    drag_mouse(scatter, *square(*places.mean(axis=0), 1000))
-    assert model.selected == (2, 4, 6, 8, 10, 12)
+    around_all = square(*places.mean(axis=0), 1000)
+    for options, expected in ((ctrl, range(2, 13, 2)), (ctrl, ()), ({}, range(2, 13, 2))):
+        drag_mouse(scatter, *around_all, **options)
+        assert sorted(model.selected) == list(expected)
 
     drag_mouse(canvas_of(viewer), on_canvas(viewer, (5, 30)))
     drag_mouse(canvas_of(viewer), on_canvas(viewer, (25, 30)), **ctrl)
@@ -390,36 +392,32 @@ def test_clear_messages(regions, qtbot, messages):
     assert "Open or draw a Labels layer" in panel.work.text.text()
 
 
-def test_painting_during_measure(open_panel, qtbot, gate):
+def test_cancelled_measurements_and_painting_meanwhile(open_panel, qtbot, gate):
     """The objects are those of the moment of the click, and said to have changed since."""
     image, labels = objects()
     began, go = gate("measuring")
     viewer, panel = open_panel("Objects", image.copy(), labels=labels.copy())
     picture, layer = viewer.layers
-    panel.controller.request()
-    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    layer.brush_size = 20
-    layer.paint((10, 10), 1_000_000_007)
-    picture.data[:] = 0
-    go.set()
-    settle(qtbot, panel)
+    for cancelled in (True, False):
+        panel.controller.request()
+        qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+        if cancelled:
+            panel.work.cancel.native.click()
+        else:
+            layer.brush_size = 20
+            layer.paint((10, 10), 1_000_000_007)
+            picture.data[:] = 0
+        go.set()
+        settle(qtbot, panel)
+        if cancelled:
+            assert panel.work.text.text() == "Cancelled: nothing has been measured."
+            assert panel.model.regions is None
+        began.clear()
+        go.clear()
     found = panel.model.regions.curves
     assert_array_equal(found.labels, [2, 4, 6, 8, 10, 12])
     assert_array_equal(found.values, ecc.region_curves(image, labels, 32, superlevel=True).values)
     assert "measure again" in panel.plot.state
-
-
-def test_cancelled_measurement_says_so(open_panel, qtbot, gate):
-    image, labels = objects()
-    began, go = gate("measuring")
-    _, panel = open_panel("Objects", image, labels=labels)
-    panel.controller.request()
-    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    panel.work.cancel.native.click()
-    go.set()
-    settle(qtbot, panel)
-    assert panel.work.text.text() == "Cancelled: nothing has been measured."
-    assert panel.model.regions is None
 
 
 def test_objects_of_each_frame_are_kept(regions, qtbot):

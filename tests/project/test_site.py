@@ -46,26 +46,20 @@ def build(source: Path, target: Path, **settings: object) -> str:
     return warnings.getvalue()
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The site, without running the gallery, whose examples have tests of their own."""
-    folder = tmp_path_factory.mktemp("site")
+@pytest.mark.filterwarnings("ignore")  # of Sphinx and its extensions
+def test_site_builds(tmp_path):
+    """Without running the gallery, whose examples have tests of their own."""
     # Sphinx writes pages beside the sources.
     for name in ("docs", "examples", "benchmarks"):
         unmade = shutil.ignore_patterns("generated", "gallery", "benchmark-figures")
         ignore = unmade if name == "docs" else None
-        shutil.copytree(DOCS.parent / name, folder / name, ignore=ignore)
+        shutil.copytree(DOCS.parent / name, tmp_path / name, ignore=ignore)
     settings = {"sphinx_gallery_conf.plot_gallery": "0"}
+    site = tmp_path / "site"
     with mock.patch.dict(os.environ), mock.patch.object(sys, "path", [*sys.path]):
-        return folder / "site", build(folder / "docs", folder / "site", **settings)
-
-
-@pytest.mark.filterwarnings("ignore")  # of Sphinx and its extensions
-def test_site_builds(site):
-    folder, warnings = site
-    assert warnings == ""
+        assert build(tmp_path / "docs", site, **settings) == ""
     for page, text in PAGES.items():
-        assert text in (folder / f"{page}.html").read_text(encoding="utf-8"), page
+        assert text in (site / f"{page}.html").read_text(encoding="utf-8"), page
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -11,16 +11,8 @@ from ecc_core._request.filtration import Filtration
 
 
 @pytest.fixture
-def betti(emulator, monkeypatch):
-    """The function of the backend, with the Euler characteristics of the CPU: others test those."""
-
-    def euler(images, at, filtration, mask=None):
-        options = {"connectivity": filtration.connectivity, "superlevel": filtration.superlevel}
-        shown = None if mask is None else mask[0]
-        values = ecc.euler_curve(np.asarray(images)[0], at, mask=shown, **options).values
-        return values[None].view(ndarray)
-
-    monkeypatch.setattr(emulator.backend.betti.launch, "curve", euler)
+def betti(emulator):
+    """The function of the backend."""
 
     def betti_curves(image, at, connectivity, superlevel, mask=None):
         emulator.clear()

@@ -10,6 +10,7 @@ from ecc_core._backends.cpu import cells as launch
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import filtration_of
 
+BEYOND = [-200, -128, -3, 2.5, 2.5, 127, 200, 255, 300]
 # Dtypes, shapes, thresholds and superlevels: one to three axes, rows of full and of other widths,
 # codes of 8 and 16 bits, several chunks of slices, counts in shared and in global memory.
 CASES = {
@@ -18,7 +19,11 @@ CASES = {
     "no level": ("uint8", (1, 5, 7), [-3, -2], True),
     "volumes": ("float64", (1, 9, 6, 20), np.linspace(0, 7, 300), False),
     "many": ("float32", (2, 5, 4, 6), np.linspace(-1, 8, 20_000), False),
+    "all bytes": ("uint8", (2, 9, 24), BEYOND, False),
+    "signed bytes": ("int8", (1, 5, 4, 140), BEYOND, True),
 }
+ALONE = "all bytes", "signed bytes"
+"""Cases without a mask, whose bytes are not recoded."""
 BOUNDARIES = "closed", "periodic", "half-open"
 NAMES = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 
@@ -26,8 +31,8 @@ NAMES = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 def drawn(case):
     dtype, shape, thresholds, _ = CASES[case]
     rng = np.random.default_rng(len(case))
-    image = rng.integers(0, 8, shape).astype(dtype)
-    mask = rng.random(shape) < 0.9
+    image = rng.integers(0, 256 if case in ALONE else 8, shape).astype(dtype)
+    mask = None if case in ALONE else rng.random(shape) < 0.9
     if image.dtype.kind == "f":
         image[rng.random(shape) < 0.05] = np.nan
     return image, mask, np.asarray(thresholds, np.float64)
@@ -40,35 +45,20 @@ def cells_of(filtration, estimators=NAMES):
 @pytest.mark.parametrize("case", CASES)
 def test_counts(emulator, case):
     image, mask, thresholds = drawn(case)
+    shown = None if mask is None else guarded(mask)
     ndim, superlevel = image.ndim - 1, CASES[case][-1]
     some = {1} if case == "many" else {1, ndim}
     for connectivity, boundary in itertools.product(some, BOUNDARIES):
         filtration = filtration_of(ndim, connectivity, superlevel, "omit", None, boundary)
-        for cells in cells_of(filtration)[: 1 if case == "many" else None]:
+        for cells in cells_of(filtration)[: 1 if case in ("many", *ALONE) else None]:
             emulator.clear()
             found = emulator.backend.cells.cell_counts(
-                guarded(image), thresholds, cells, filtration, mask=guarded(mask)
+                guarded(image), thresholds, cells, filtration, mask=shown
             )
             expected = launch.cell_counts(image, thresholds, cells, filtration, mask=mask)
             np.testing.assert_array_equal(np.asarray(found), expected)
             assert found.dtype == np.int64
-            assert emulator.launched == ["recode", "cells"]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape", "superlevel"), [("uint8", (2, 9, 24), False), ("int8", (1, 5, 4, 140), True)]
-)
-def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
-    image = np.random.default_rng(3).integers(0, 256, shape).astype(np.uint8).view(dtype)
-    thresholds = np.array([-200, -128, -3, 2.5, 2.5, 127, 200, 255, 300])
-    for connectivity, boundary in itertools.product((1, len(shape) - 1), BOUNDARIES):
-        filtration = filtration_of(len(shape) - 1, connectivity, superlevel, boundary=boundary)
-        (cells,) = cells_of(filtration)[:1]
-        emulator.clear()
-        found = emulator.backend.cells.cell_counts(guarded(image), thresholds, cells, filtration)
-        expected = launch.cell_counts(image, thresholds, cells, filtration)
-        np.testing.assert_array_equal(found, expected)
-        assert emulator.launched == ["cells"]
+            assert emulator.launched == ["recode"] * (case not in ALONE) + ["cells"]
 
 
 def test_nothing_to_count(emulator):

@@ -83,6 +83,15 @@ CASES = {
     "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D complements": ("pairs3d", (1, 5, 20, 133), "int16", np.linspace(-32768, 32767, 4096)),
     "3-D odd shorts": ("coefficients3d counts", (1, 9, 37, 271), "uint16", SHORTS),
+    "uint32": ("recode pairs2d", (1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300)),
+    "recoded float64": ("recode bytes2d", (2, 70, 150), "float64", PERCENTILES),
+    "many": ("recode pairs3d", (1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000)),
+    "thin": ("recode bytes3d", (1, 100, 240, 5), "float32", EVEN),
+    "thin bytes": ("recode bytes3d", (1, 90, 250, 3), "uint8", BYTES),
+    "flat": ("recode bytes3d", (2, 300, 3, 250), "float64", EVEN),
+    "narrow": ("recode pairs2d", (1, 8000, 9), "float32", EVEN),
+    "very narrow": ("recode pairs2d", (1, 9601, 7), "float32", EVEN),
+    "uneven": ("recode bytes2d", (1, 70, 150), "float32", np.geomspace(1e-6, 3, 100)),
 }
 TINY = np.float32(1e-45)
 CLOSE = [np.geomspace(1e-6, 3, 100), np.array([-TINY, 0, TINY, 1]), np.arange(-9, 10) * TINY]
@@ -96,6 +105,8 @@ def fields(shape, dtype):
     for field in (noise, np.round(30 * smooth / np.abs(smooth).max()) / 15):
         if np.dtype(dtype).kind == "f":
             yield field.astype(dtype)
+        elif np.dtype(dtype) == bool:
+            yield field > 0
         else:
             info = np.iinfo(dtype)
             part = 2 if info.bits == 64 else 1  # float64 cannot tell the last integers from 2**63
@@ -276,30 +287,6 @@ def test_numbers(emulator, shape):
     assert emulator.launched == [*["number"] * 6, "range"] * 2
 
 
-# What is recoded: the shape of a batch, its type, levels, and the kernel after that.
-RECODED = {
-    "float64": ((2, 70, 150), "float64", PERCENTILES, "pairs2d"),
-    "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "pairs3d"),
-    "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
-    "thin": ((1, 100, 240, 5), "float32", EVEN, "bytes3d"),
-    "thin bytes": ((1, 90, 250, 3), "uint8", BYTES, "bytes3d"),
-    "flat": ((2, 300, 3, 250), "float64", EVEN, "bytes3d"),
-    "narrow": ((1, 8000, 9), "float32", EVEN, "pairs2d"),
-    "very narrow": ((1, 9601, 7), "float32", EVEN, "pairs2d"),
-    "uneven": ((1, 70, 150), "float32", np.geomspace(1e-6, 3, 100), "pairs2d"),
-}
-
-
-@pytest.mark.parametrize("case", RECODED)
-def test_recoded_images(emulator, case):
-    side = SIDES[len(case) % 2]
-    shape, dtype, levels, kernel = RECODED[case]
-    for images in fields(shape, dtype):
-        check(emulator, images, levels, side)
-        assert emulator.launched[0] == "recode"
-        assert emulator.launched[1:] in ([kernel], [kernel.replace("pairs", "bytes")])
-
-
 @pytest.mark.parametrize(
     ("shape", "side"), list(zip([(2, 50, 150), (1, 8, 30, 70)], SIDES, strict=True))
 )
@@ -349,18 +336,6 @@ def test_directions(emulator, shape, side):
     assert (low, high) == (values.min(), values.max())
 
 
-def draw(rng, shape, dtype, few):
-    dtype = np.dtype(dtype)
-    if dtype.kind == "b":
-        return rng.random(shape) < 0.6
-    if dtype.kind == "f":
-        normal = rng.normal(size=shape)
-        return (np.round(normal) if few else normal).astype(dtype)
-    info = np.iinfo(dtype)
-    whole = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-    return whole // (info.max // 4) if few else whole
-
-
 @pytest.mark.parametrize(
     ("dtype", "shape", "side"),
     [
@@ -378,10 +353,9 @@ def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape, side):
     rng = np.random.default_rng(6)
     cubes, superlevel = side
     connectivity = len(shape) if cubes else 1
-    for few, masked in ((False, False), (True, True)):
-        image = draw(rng, shape, dtype, few)
-        if not few and image.dtype.kind != "f":
-            image.flat[::3] = np.iinfo(dtype).max if image.dtype.kind != "b" else True
+    for image, masked in zip(fields(shape, dtype), (False, True), strict=True):
+        if not masked and image.dtype.kind in "iu":
+            image.flat[::3] = np.iinfo(dtype).max
         mask = rng.random(shape) < 0.8 if masked else None
         options = {"superlevel": superlevel, "connectivity": connectivity, "mask": mask}
         filtration = Filtration(len(shape), connectivity, superlevel)

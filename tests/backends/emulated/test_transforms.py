@@ -30,14 +30,15 @@ def directions(ndim, orthants):
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def assert_same(emulator, mask, vectors, heights, connectivity, spacing=1.0):
-    spacing = np.full(mask.ndim, spacing)
-    found = emulator.backend.transform.mask_transform(
-        guarded(mask), vectors, heights, spacing, connectivity
-    )
-    known = ecc.euler_transform(
-        mask, vectors, heights, connectivity=connectivity, spacing=spacing
-    ).values
+def assert_same(emulator, image, vectors, heights, connectivity, spacing=1.0):
+    """Transforms of a mask, or of weights."""
+    spacing = np.full(image.ndim, spacing)
+    weighted = image.dtype != bool
+    part = emulator.backend.transform
+    transform = part.weighted_transform if weighted else part.mask_transform
+    found = transform(guarded(image), vectors, heights, spacing, connectivity)
+    options = {"connectivity": connectivity, "spacing": spacing, "weighted": weighted}
+    known = ecc.euler_transform(image, vectors, heights, **options).values
     np.testing.assert_array_equal(found, known)
     assert found.dtype == known.dtype
 
@@ -74,12 +75,5 @@ def test_more_critical_points_than_a_warp_can_list(emulator):
 @pytest.mark.parametrize("shape", [(9, 30), (4, 9, 270), (300,)])
 def test_weights(emulator, shape, heights):
     weights = np.random.default_rng(6).integers(-3, 4, shape)
-    vectors, spacing = directions(len(shape), 2), np.ones(len(shape))
     for connectivity in {1, len(shape)}:
-        found = emulator.backend.transform.weighted_transform(
-            guarded(weights), vectors, heights, spacing, connectivity
-        )
-        known = ecc.euler_transform(
-            weights, vectors, heights, connectivity=connectivity, weighted=True
-        )
-        np.testing.assert_array_equal(found, known.values)
+        assert_same(emulator, weights, directions(len(shape), 2), heights, connectivity)
