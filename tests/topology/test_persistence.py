@@ -188,9 +188,9 @@ def test_pairs_of_many_small_images(count, most, ndim, cubes, levels):
             alone = ecc.persistence_pairs(image, dimension, **options)
             assert pairs.select(dimension) == alone == alone.select(dimension)
             assert_array_equal(pairs.to_gudhi()[dimension], alone.to_gudhi())
-    assert pairs.dimension is None
-    assert_array_equal(np.bincount(pairs.dimensions, minlength=ndim), pairs.counts)
-    assert_array_equal(pairs.to_pandas()["dimension"][::2], pairs.dimensions)
+        assert pairs.dimension is None
+        assert_array_equal(np.bincount(pairs.dimensions, minlength=ndim), pairs.counts)
+        assert_array_equal(pairs.to_pandas()["dimension"][::2], pairs.dimensions)
     with pytest.raises(KeyError, match="no dimension 0"):
         alone.select(0)
 
