@@ -1,4 +1,4 @@
-"""The complexes, orders and estimators that tests go through."""
+"""The dtypes, complexes, orders and estimators that tests go through."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ecc_core.testing import strategies
 
+EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}
 """Of Minkowski functionals, by the number of axes."""
 

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import any_side, sides
+from filtrations import EVERY_DTYPE, any_side, sides
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -18,7 +18,6 @@ import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
 from ecc_core.testing import strategies
 
-EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SIDES = (1, 2, 3, 5, 8)
 WIDTHS = (*SIDES, 63, 66)
 CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
