@@ -1,4 +1,4 @@
-"""The complexes and orders that tests go through."""
+"""The dtypes, complexes, orders and estimators that tests go through."""
 
 from typing import Any
 
@@ -6,6 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ecc_core.testing import strategies
+
+EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}
+"""Of Minkowski functionals, by the number of axes."""
 
 
 def connectivities(ndim: int) -> list[int]:

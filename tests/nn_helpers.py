@@ -1,9 +1,9 @@
 """Layers with all parameters learned, and other things that tests of layers share."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from ecc_core.nn import EulerCurveLayer, EulerTransformLayer  # noqa: E402
+from ecc_core.nn import EulerCurveLayer, EulerTransformLayer
 
 SHAPES = {1: (13,), 2: (6, 7), 3: (4, 5, 3)}
 ALL_CURVE = {"learn_sharpness": True, "learn_directions": True, "learn_direction_scale": True}
@@ -18,8 +18,9 @@ def draw(*shape, dtype=torch.float32):
     return noise(*shape, dtype=dtype, seed=sum(shape))
 
 
-def draw_normal(*shape):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+def draw_normal(*shape, seed=None):
+    seed = sum(shape) if seed is None else seed
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def curve_layer(n_spatial=2, **options):

@@ -30,7 +30,7 @@ def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 def leaves(numbers: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Copies that get gradients, and others in float64."""
     return [x.clone().requires_grad_() for x in numbers], [
-        x.double().requires_grad_() for x in numbers
+        x.detach().double().requires_grad_() for x in numbers
     ]
 
 

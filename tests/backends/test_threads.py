@@ -56,8 +56,8 @@ def test_calls_from_several_threads():
         image = noise(shape, dtype, seed)
         for connectivity in (1, None):
             expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
-            options = {"connectivity": connectivity}
-            for options["workers"] in (1, 2, None):
+            for workers in (1, 2, None):
+                options = {"connectivity": connectivity, "workers": workers}
                 jobs.append((partial(ecc.euler_curve, image, thresholds, **options), expected))
     image = noise((50, 60, 67))
     labels = noise(image.shape, "int32", 1) // 40

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import any_side, connectivities, sides
+from filtrations import EVERY_DTYPE, any_side, connectivities, sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -13,7 +13,6 @@ from skimage.measure import euler_number as skimage_euler_number
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal, assert_curves_equal, known_shapes, strategies
 
-EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 SHAPES = {1: (301,), 2: (19, 131), 3: (4, 18, 67)}
 
 

@@ -133,6 +133,7 @@ LARGE = [
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
     image = noise(shape, dtype)
+    given = backend.asarray(image)
     spatial = [a % len(shape) for a in np.atleast_1d(axis)]
     batch = [a for a in range(len(shape)) if a not in spatial]
     stack = image.transpose(*batch, *spatial)
@@ -142,8 +143,7 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
         for index in np.ndindex(leading):
             expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)
         for workers in (1, 3):
-            given, options["workers"] = backend.asarray(image), workers
-            found = ecc.euler_curve(given, THRESHOLDS, axis=axis, **options)
+            found = ecc.euler_curve(given, THRESHOLDS, axis=axis, workers=workers, **options)
             assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=given)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from filtrations import any_side, sides
+from filtrations import EVERY_DTYPE, any_side, sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -10,8 +10,6 @@ from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategies
-
-EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 
 
 def assert_right(backend, image, labels, thresholds, workers=None, **options):

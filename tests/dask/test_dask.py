@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dask.order import diagnostics
 from dask_helpers import noise
-from filtrations import omitting
+from filtrations import ESTIMATORS, omitting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import euler as reference
@@ -17,7 +17,6 @@ from ecc_core.testing import in_chunks, strategies
 
 LEVELS = np.arange(-1, 7)
 FUNCTIONS = (ecc.euler_curve, ecc.betti_curves, ecc.component_curves)
-ESTIMATORS = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 
 
 def assert_same(lazy, known) -> None:

@@ -7,6 +7,7 @@ from dask_helpers import noise
 from filtrations import any_side, omitting
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import euler as reference
 
 import ecc_core as ecc
 from ecc_core.dask import region_curves
@@ -103,6 +104,8 @@ def test_coefficients(data):
     found = lazy.compute()
     assert found.dtype == lazy.dtype == np.int8
     np.testing.assert_array_equal(found, ecc.euler_coefficients(image, **options))
+    number = ecc.euler_number(in_chunks(image, chunks), options["connectivity"])
+    assert number.compute() == reference.euler_number(image > 0, options["connectivity"])
 
 
 # Bad input
@@ -139,8 +142,12 @@ def test_what_is_found_when_computing():
     labels = da.from_array(np.full((4, 4), -1), chunks=2)
     with pytest.raises(ValueError, match="`labels` must not be negative, got -1"):
         ecc.region_curves(ZEROS, labels, LEVELS).values.compute()
+    hidden = da.full((4, 4), np.nan, chunks=2)
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
-        ecc.euler_coefficients(da.full((4, 4), np.nan, chunks=2)).compute()
+        ecc.euler_coefficients(hidden).compute()
+    for function in (ecc.euler_curve, ecc.minkowski_curves):
+        with pytest.raises(ValueError, match="`image` must not contain NaN"):
+            function(hidden, LEVELS).values.compute()
 
 
 def test_minkowski_functionals_of_no_regions_are_empty():

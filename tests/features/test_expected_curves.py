@@ -272,14 +272,14 @@ def test_true_rates_are_alpha(shape, sigma):
 
 
 def test_independent_points_are_corrected_by_their_number():
-    white = {"covariance": lambda lags: (lags == 0).all(axis=-1).astype(float), "rng": 0}
+    options = {"covariance": white, "rng": 0}
     for shape in [(500,), (30, 40), (9, 10, 11)]:
         n = np.prod(shape)
-        found, error = gaussian_threshold(shape, **white)
+        found, error = gaussian_threshold(shape, **options)
         assert error < 0.02
         assert abs(found - norm.isf(0.05 / n)) < 3 * error + 1e-3
-    torus = gaussian_threshold((1,), boundary="periodic", **white).threshold
-    assert norm.isf(0.05) > torus > norm.isf(0.06)
+    level = gaussian_threshold((1,), boundary="periodic", **options).threshold
+    assert norm.isf(0.05) > level > norm.isf(0.06)
 
 
 @pytest.mark.parametrize("maps", [1, 12])
@@ -306,7 +306,7 @@ def test_expected_curve_within_a_mask(shape):
     options = {"mask": mask, "connectivity": 1}
     images = noise(shape, 1.0, 300, seed=3)
     curves = np.array([ecc.euler_curve(image, at, **options).values for image in images])
-    options |= {"covariance": bell(1.0), "replicas": 50}
+    options |= {"covariance": BELL, "replicas": 50}
     expected = expected_gaussian_curve(shape, at, rng=0, **options)
     error = np.hypot(curves.std(axis=0, ddof=1) / np.sqrt(300), expected.error)
     assert (np.abs(curves.mean(axis=0) - expected.mean) < 4.5 * error).all()
@@ -318,7 +318,7 @@ def test_expected_curve_within_a_mask(shape):
     ("options", "message"),
     [
         ({}, "one of `covariance`, `spectral_moments` and `residuals`"),
-        ({"spectral_moments": 1, "covariance": bell(1)}, "one of `covariance`"),
+        ({"spectral_moments": 1, "covariance": BELL}, "one of `covariance`"),
         ({"spectral_moments": 1, "alpha": 0.5}, "`alpha` must be between 0 and 0.5, got 0.5"),
         ({"spectral_moments": 1, "rng": 0}, "`rng` must be None with `spectral_moments`"),
         ({"spectral_moments": 1, "boundary": "half-open"}, "`boundary` must be"),
@@ -338,4 +338,4 @@ def test_invalid_arguments(options, message):
 
 def test_masked_curves_on_the_grid_need_connectivity_1():
     with pytest.raises(ValueError, match="`connectivity` must be 1 with `covariance` and `mask`"):
-        expected_gaussian_curve((6, 7), [0.0], covariance=bell(1), mask=SHOWN)
+        expected_gaussian_curve((6, 7), [0.0], covariance=BELL, mask=SHOWN)

@@ -57,13 +57,15 @@ def test_scikit_learns_own_checks(estimator, check):
 
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("shape", [(10, 12, 9), (3, 5, 6, 4), (3, 120)])
-def test_features_are_the_curves(shape, superlevel):
+@pytest.mark.parametrize("thresholds", [17, np.arange(-2.0, 2)])
+def test_features_are_the_curves(thresholds, shape, superlevel):
     """Also of images with values beyond those seen in training."""
     images = np.random.default_rng(1).normal(size=shape)
     options = {"superlevel": superlevel, "connectivity": 1}
-    transformer = EulerCurveTransformer(17, **options).fit(images[:-1])
+    transformer = EulerCurveTransformer(thresholds, **options).fit(images[:-1])
     low, high = images[:-1].min(), images[:-1].max()
-    assert_array_equal(transformer.thresholds_, np.linspace(low, high, 17))
+    known = np.linspace(low, high, 17) if isinstance(thresholds, int) else thresholds
+    assert_array_equal(transformer.thresholds_, known)
     images = np.concatenate([images, images[:1] + 100, images[:1] - 100])
     features = transformer.transform(images)
     for image, row in zip(images, features, strict=True):
@@ -141,6 +143,10 @@ def test_transforms_of_images_of_different_shapes(several, connectivity):
         assert_array_equal(transformer.directions_, expected.directions)
         assert_array_equal(row, expected.values.ravel())
     assert transformer.get_feature_names_out()[[0, -1]].tolist() == ["ect0", "ect17"]
+    stack = np.stack([images[0], images[0].T.reshape(9, 12)])
+    for image, row in zip(stack, clone(transformer).fit_transform(stack), strict=True):
+        expected = ecc.euler_transform(image > 1, 3, 6, **options)
+        assert_array_equal(row, expected.values.ravel())
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])

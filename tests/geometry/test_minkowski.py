@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from filtrations import connectivities
+from filtrations import ESTIMATORS, connectivities
 from oracles.euler import minkowski_functionals
 
 import ecc_core as ecc
@@ -24,10 +24,6 @@ THRESHOLDS = np.arange(7)
 
 def image_of(shape, dtype="float32", seed=0):
     return np.random.default_rng(seed).integers(0, 6, shape).astype(dtype)
-
-
-def estimators(ndim):
-    return {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}[ndim]
 
 
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
@@ -63,7 +59,7 @@ def test_layouts_and_batches():
 @pytest.mark.parametrize("shape", [(6, 7), (4, 5, 4)])
 def test_windows_of_a_partition_add_up(shape):
     image = image_of(shape, "uint8")
-    for connectivity, estimator in itertools.product((1, len(shape)), estimators(len(shape))):
+    for connectivity, estimator in itertools.product((1, len(shape)), ESTIMATORS[len(shape)]):
         options = {"connectivity": connectivity, "boundary": "half-open", "estimator": estimator}
         whole = ecc.minkowski_curves(image, THRESHOLDS, **options)
         parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]

@@ -56,7 +56,7 @@ def test_coefficients_and_surfaces(image):
 @pytest.mark.parametrize("estimator", ["exact", "crofton-4"])
 @pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
 def test_functionals(image, estimator, boundary):
-    """Which are on the host, as they are computed from counts."""
+    """The functionals are on the host: they are computed from counts."""
     options = {"estimator": estimator, "boundary": boundary}
     plane, labels = image[0].astype(int), image[1].astype(int) // 30
     found = ecc.minkowski_curves(on_device(plane), LEVELS, **options).values.compute()

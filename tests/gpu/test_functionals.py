@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from filtrations import ESTIMATORS
 from gpu_helpers import PUT, assert_same, cupy
 
 import ecc_core as ecc
@@ -12,16 +13,12 @@ SHAPES = [(300,), (90, 130), (1, 37), (20, 33, 65), (5, 1, 64), (200, 70, 60)]
 BOUNDARIES = ("closed", "periodic", "half-open")
 
 
-def estimators(ndim):
-    return {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-3", "crofton-13")}[ndim]
-
-
 @PUT
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
 def test_curves(put, shape, boundary, dtype):
-    """Functionals, and the Euler curves of other boundaries."""
+    """Functionals and Euler curves at every boundary."""
     image, mask = RNG.integers(0, 200, shape).astype(dtype), RNG.random(shape) < 0.9
     for connectivity in {1, len(shape)}:
         options = {"boundary": boundary, "connectivity": connectivity, "put": put}
@@ -30,7 +27,7 @@ def test_curves(put, shape, boundary, dtype):
             assert_same(ecc.euler_curve, image, thresholds, **options)
         assert_same(ecc.euler_curve, image, 64, mask=mask, **options)
         options["spacing"] = SPACING[: len(shape)]
-        for estimator in estimators(len(shape)) if dtype != "int32" else ():
+        for estimator in ESTIMATORS[len(shape)] if dtype != "int32" else ():
             for thresholds in (256, np.array([-1, 3.5, 3.5, 40, 201])):
                 assert_same(ecc.minkowski_curves, image, thresholds, estimator=estimator, **options)
 
@@ -66,7 +63,7 @@ def test_regions(put, dtype, shape):
         bands = (np.arange(length) // 9 % 3).astype(dtype)
         labels = labels * bands.reshape([-1] + [1] * (len(shape) - 1 - axis))
     for connectivity in {1, len(shape)}:
-        for estimator in estimators(len(shape)):
+        for estimator in ESTIMATORS[len(shape)]:
             options = {"connectivity": connectivity, "estimator": estimator}
             options |= {"range": (-2, 2), "superlevel": connectivity == 1}
             assert_same(ecc.region_minkowski, (image, labels), 30, put=put, **options)

@@ -132,8 +132,9 @@ def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
     for thresholds in (16, np.array([0.0, np.inf])):
         check(volume, thresholds, devices=devices, known=volume)
     volume[12, 1, 1] = np.nan
-    with pytest.raises(ValueError, match="`image` must not contain NaN"):
-        ecc.euler_curve(volume, 16, devices=devices)
+    for thresholds in (16, np.array([0.0])):
+        with pytest.raises(ValueError, match="`image` must not contain NaN"):
+            ecc.euler_curve(volume, thresholds, devices=devices)
     check(volume, 16, devices=devices, known=volume, nan="omit")
     with pytest.raises(ValueError, match="`range` must be given for an image without finite"):
         ecc.euler_curve(np.full((9, 9), np.inf), 16, devices=devices)

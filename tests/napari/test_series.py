@@ -58,6 +58,8 @@ def test_time_series(series, qtbot, counted, tmp_path, messages, drag_mouse):
     assert len(counted) == 7  # nothing was computed again
 
     panel.settings["superlevel"].value = "Dark ≤ t"
+    settle(qtbot, panel)
+    assert_exact(panel, image, superlevel=False)
     panel.settings["connectivity"].value = "Sides only"
     settle(qtbot, panel)
     assert_exact(panel, image, superlevel=False, connectivity=1)

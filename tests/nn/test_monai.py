@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from nn_helpers import draw_normal as draw
+from oracles.betti import error_of, mean_error
+from torch.nn.functional import one_hot
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+from ecc_core import nn
+
 pytest.importorskip("monai", reason="MONAI is not installed")
-from nn_helpers import draw_normal as draw  # noqa: E402
-from oracles.betti import error_of, mean_error  # noqa: E402
-from torch.nn.functional import one_hot  # noqa: E402
-
-from ecc_core import nn  # noqa: E402
-from ecc_core.nn.monai import BettiErrorMetric, EulerCurveLoss  # noqa: E402
+from ecc_core.nn.monai import BettiErrorMetric, EulerCurveLoss
 
 PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 BLOCK = re.compile(r"^```\{code-block\} python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -4,16 +4,13 @@ import os
 import sys
 from datetime import timedelta
 
-import pytest
+import torch
+from nn_helpers import draw
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 
-torch = pytest.importorskip("torch")
-distributed = pytest.importorskip("torch.distributed")
-
-from nn_helpers import draw  # noqa: E402
-from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
-from torch.distributed.fsdp import fully_shard  # noqa: E402
-
-from ecc_core.nn import EulerCurveLayer  # noqa: E402
+from ecc_core.nn import EulerCurveLayer
 
 
 def made():

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import ecc_core as ecc
-
-torch = pytest.importorskip("torch", reason="torch is not installed")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -140,22 +140,12 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("prediction", "target", "error", "message"),
         [
-            (
-                IMAGE.long(),
-                IMAGE,
-                TypeError,
-                r"`input` must be .* floats, got torch\.int64",
-            ),
+            (IMAGE.long(), IMAGE, TypeError, r"`input` must be .* floats, got torch\.int64"),
             (IMAGE.double().numpy(), IMAGE, TypeError, "`input` .* got float64"),
             (IMAGE, [[1]], TypeError, "`target` must be a tensor .* got list"),
             (IMAGE[0], IMAGE[0], ValueError, "at least 2 axes"),
             (IMAGE, IMAGE.T, ValueError, r"`target` .* got \(7, 6\)"),
-            (
-                CHANNELS,
-                CHANNELS[:, 0],
-                TypeError,
-                r"`target` must be integers .* torch\.float32",
-            ),
+            (CHANNELS, CHANNELS[:, 0], TypeError, r"`target` must be integers .* torch\.float32"),
             (IMAGE * math.nan, IMAGE, ValueError, "must not contain NaN"),
             (-3 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got -3"),
             (1.5 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got 1.5"),

@@ -1,19 +1,17 @@
 """`PersistenceLoss` against the diagrams of GUDHI."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
+from nn_helpers import noise
+from topology_helpers import intervals
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from topology_helpers import intervals  # noqa: E402
+from ecc_core.nn import PersistenceLoss
 
-from ecc_core.nn import PersistenceLoss  # noqa: E402
-
-
-def draw(*shape, seed=0, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.rand(*shape, generator=generator, dtype=torch.float64).to(dtype)
+draw = partial(noise, dtype=torch.float64)
 
 
 def diagrams(image, connectivity):

@@ -186,6 +186,11 @@ def test_points_that_enter_first_are_there_at_once():
             assert torch.equal(soft, exact.to(dtype)), (side, dtype)
 
 
+def test_infinite_thresholds_see_all_or_nothing():
+    curve = soft_euler_curve(draw((5, 5)), [-torch.inf, torch.inf], sharpness=3.0)
+    assert curve.tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_infinite_thresholds_and_points_have_no_gradient(dtype, superlevel):

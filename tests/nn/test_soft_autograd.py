@@ -120,7 +120,7 @@ def test_forward_mode_agrees_with_backward(of):
         primal, tangent = forward_ad.unpack_dual(of(*map(forward_ad.make_dual, given, tangents)))
     torch.testing.assert_close(primal, result, rtol=0, atol=1e-13)
     torch.testing.assert_close((tangent * upstream).sum(), wanted)
-    jacobians = torch.func.jacfwd(of, (0, 1, 2, 3))(*given)
+    jacobians = [torch.func.jacfwd(of, argument)(*given) for argument in range(4)]
     for argument, (forward, gradient) in enumerate(zip(jacobians, gradients, strict=True)):
         torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
         torch.testing.assert_close(torch.tensordot(upstream, forward, upstream.dim()), gradient)

@@ -5,20 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from nn_helpers import draw_normal as draw
+from oracles.betti import mean_error
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
-from oracles.betti import mean_error  # noqa: E402
-from torchmetrics import MetricCollection  # noqa: E402
+from torchmetrics import MetricCollection
 
-from ecc_core.nn.torchmetrics import BettiError  # noqa: E402
+from ecc_core.nn.torchmetrics import BettiError
 
 PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 BLOCK = re.compile(r"^```\{code-block\} python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def draw(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def test_probabilities_and_logits_of_batches():

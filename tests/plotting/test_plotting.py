@@ -82,7 +82,8 @@ class TestPlotCurve:
     def test_without_pyplot(self) -> None:
         """No window, and no figure that pyplot keeps alive."""
         code = (
-            "import sys; from ecc_core.plotting import plot_curve\n"
+            "import sys; from ecc_core.io import write_figure\n"
+            "from ecc_core.plotting import plot_curve\n"
             "ax = plot_curve(([0, 1], [1, 1])); ax.figure.canvas.draw()\n"
             "assert 'matplotlib.pyplot' not in sys.modules"
         )

@@ -1,4 +1,4 @@
-"""Betti numbers and curves: labelled sets, known shapes, and the diagrams of GUDHI.
+"""Betti numbers and curves, also of periodic images: labelled sets, known shapes, GUDHI.
 
 Every dtype, mask and number of thresholds: `tests/curves/test_threshold_counts.py`.
 """
@@ -153,18 +153,18 @@ def test_exact_thresholds_of_many_equal_float16(least):
 TORI = [(1,), (2,), (7,), (1, 4), (2, 5), (6, 7), (1, 1, 4), (1, 3, 4), (2, 2, 2), (3, 4, 5)]
 
 
-diagrams = partial(intervals, periodic=True)
+periodic_intervals = partial(intervals, periodic=True)
 
 
 @pytest.mark.parametrize("shape", TORI)
 @pytest.mark.parametrize("levels", [2, 5, 1000])
-def test_pairs_and_curves_are_those_of_gudhi(shape, levels):
+def test_pairs_and_curves_of_periodic_images_are_those_of_gudhi(shape, levels):
     rng = np.random.default_rng(levels)
     for connectivity, _ in itertools.product(connectivities(len(shape)), range(10)):
         image = rng.integers(0, levels, shape).astype(np.float32)
         options = {"connectivity": connectivity, "boundary": "periodic", "axis": range(image.ndim)}
         pairs = ecc.persistence_pairs(image, **options)
-        expected = diagrams(image, connectivity)
+        expected = periodic_intervals(image, connectivity)
         assert_diagrams(pairs.to_gudhi(), expected)
         assert pairs.boundary == "periodic"
         assert pairs.dimensions.max() == image.ndim
@@ -186,21 +186,21 @@ def test_numbers_of_a_binary_image():
     assert ecc.betti_numbers(np.zeros((3, 4, 5)), boundary="periodic") == (0, 0, 0, 0)
 
 
-def test_a_larger_volume():
+def test_a_larger_periodic_volume():
     image = np.random.default_rng(5).normal(size=(40, 30, 25)).astype(np.float32)
     at = np.linspace(-2, 2, 30)
     for connectivity in (1, 3):
         options = {"connectivity": connectivity, "boundary": "periodic"}
         curves = ecc.betti_curves(image, at, **options)
-        assert_array_equal(curves.values, alive(diagrams(image, connectivity), at))
+        assert_array_equal(curves.values, alive(periodic_intervals(image, connectivity), at))
 
 
-def test_images_whose_paths_need_64_bits(monkeypatch):
+def test_periodic_images_whose_paths_need_64_bits(monkeypatch):
     image = np.random.default_rng(7).random((6, 7, 8))
     narrow = ecc.persistence_pairs(image, boundary="periodic")
     monkeypatch.setattr(torus, "MOST_NARROW", 0)
     assert ecc.persistence_pairs(image, boundary="periodic") == narrow
-    assert_diagrams(narrow.to_gudhi(), diagrams(image, 3))
+    assert_diagrams(narrow.to_gudhi(), periodic_intervals(image, 3))
 
 
 def test_the_class_of_the_torus():

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import connectivities, omitting
+from filtrations import EVERY_DTYPE, connectivities, omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -17,8 +17,6 @@ from scipy import ndimage
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import growth, launch
 from ecc_core.testing import strategies
-
-EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 
 
 def reached(image, t, superlevel):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filtrations import omitting
+from filtrations import EVERY_DTYPE, omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -13,8 +13,6 @@ from topology_helpers import diagram
 
 import ecc_core as ecc
 from ecc_core.testing import strategies
-
-EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
 
 
 def as_number(value):

@@ -1,4 +1,4 @@
-"""Topology of what is refused, of tensors, and of images without points."""
+"""Topology: bad input, tensors, and images without points."""
 
 import dask.array as da
 import numpy as np

@@ -1,4 +1,4 @@
-"""P-values of thresholds by the maximum statistic, and of transforms, against plain loops."""
+"""Tests, bands and distances of groups of curves and transforms, against plain loops."""
 
 import itertools
 from dataclasses import replace
