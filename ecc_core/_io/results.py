@@ -220,8 +220,8 @@ def _from_columns(
 
 
 def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    values = np.moveaxis(_numbers(column, dtype).reshape(whole), axis, -1)
-    row: NDArray[Any] = values.reshape(-1, whole[axis])[0]
+    values = _numbers(column, dtype).reshape(whole)
+    row: NDArray[Any] = np.moveaxis(values, axis, -1)[(0,) * (values.ndim - 1)]
     return row
 
 

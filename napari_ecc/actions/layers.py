@@ -360,6 +360,6 @@ def layer_transform(
         directions = circle(directions, elevation, len(sweep.selection.axes))
     swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
-    return (
-        found if slope is not None else replace(found, units=unit_of(layer, sweep.selection.where))
-    )
+    if slope is not None:
+        return found
+    return replace(found, units=unit_of(layer, sweep.selection.where))

@@ -144,8 +144,10 @@ def _is_array(metadata: Metadata) -> bool:
 
 
 def _attributes(metadata: Metadata) -> Metadata:
-    described = metadata.get("zarr.json", {"attributes": metadata.get(".zattrs", {})})
-    attributes = described.get("attributes", {})
+    if "zarr.json" in metadata:
+        attributes = metadata["zarr.json"].get("attributes", {})
+    else:
+        attributes = metadata.get(".zattrs", {})
     found: Metadata = attributes.get("ome", attributes)
     return found
 
