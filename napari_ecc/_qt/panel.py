@@ -130,8 +130,7 @@ class Panel(QtWidgets.QWidget):
     @property
     def main(self) -> Plot:
         """The plot that shows the state."""
-        plot: Plot = getattr(self, "map", None) or self.plot
-        return plot
+        return getattr(self, "map", None) or self.plot
 
     def show_state(self) -> None:
         """Show the displayed part, the state in the plot, and what is known of a result."""

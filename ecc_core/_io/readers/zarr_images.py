@@ -148,8 +148,7 @@ def _attributes(metadata: Metadata) -> Metadata:
         attributes = metadata["zarr.json"].get("attributes", {})
     else:
         attributes = metadata.get(".zattrs", {})
-    found: Metadata = attributes.get("ome", attributes)
-    return found
+    return attributes.get("ome", attributes)
 
 
 def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
