@@ -144,7 +144,7 @@ class Panel(QtWidgets.QWidget):
 
     def show_empty(self) -> None:
         """Show a button that opens a sample if there is no layer."""
-        self.empty.visible = self.controller.empty
+        self.empty.visible = not self.controller.choice.names
 
     def copy_python(self) -> None:
         """Copy the code of what is shown to the clipboard."""
