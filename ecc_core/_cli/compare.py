@@ -114,8 +114,9 @@ def _table(arguments: Namespace) -> CurveTable:
             table = read_table(arguments.input, "components")
     except ValueError as error:
         message = str(error)
-        if "`measure`" in message:
-            held: Any = [kind for kind in STATISTICS if repr(kind) in message.partition("got")[0]]
+        if "`measure`" in message:  # which names kinds: say what each of them holds
+            listed = message.rpartition("`measure`")[2].rpartition(", got ")[0]
+            held: Any = [kind for kind in STATISTICS if repr(kind) in listed]
             parts = [functionals_of(read_table(arguments.input, kind).curves) for kind in held]
             known = ", ".join(map(repr, dict.fromkeys(itertools.chain(*parts))))
             message = f"{arguments.input}: --measure must be one of {known}, got {name!r}"

@@ -285,7 +285,7 @@ def frame_curves(
     found = all_frames(
         layer,
         axis=axis,
-        part=part or planes,
+        part=checked_part(layer, part or planes),  # before its contrast limits are asked for
         thresholds=thresholds,
         range=range or contrast_limits(layer),
         superlevel=superlevel,

@@ -168,7 +168,7 @@ def test_a_measure_of_components(folders, tmp_path, say, refuse):
 
 
 def test_all_of_a_table_with_several_kinds(tmp_path, refuse):
-    path = tmp_path / "t.csv"
+    path = tmp_path / "got 'minkowski', got.csv"
     path.write_text("well,1,b0 1,b1 1,area 1,perimeter 1\na,0,1,1,2,3\nb,1,1,0,2,3\n")
     error = refuse("compare", path, "--by", "well", "--measure", "all")
     names = "'euler', 'b0', 'b1', 'area', 'perimeter'"
