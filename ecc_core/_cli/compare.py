@@ -1,9 +1,9 @@
 """``ecc compare``: whether groups of the curves of a table differ, and where."""
 
+import itertools
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,11 +111,17 @@ def _table(arguments: Namespace) -> CurveTable:
     try:
         table = read_table(arguments.input, measure)
         if name == "all" and functionals_of(table.curves) == ("euler",):
-            with suppress(ValueError):  # without curves of components
-                table = read_table(arguments.input, "components")
+            table = read_table(arguments.input, "components")
     except ValueError as error:
-        message = str(error).replace("`measure`", "--measure")
-        message = message.replace(f"got {measure!r}", f"got {name!r}")
+        message = str(error)
+        if "`measure`" in message:  # which names kinds: say what each of them holds
+            listed = message.rpartition("`measure`")[2].rpartition(", got ")[0]
+            held: Any = [kind for kind in STATISTICS if repr(kind) in listed]
+            parts = [functionals_of(read_table(arguments.input, kind).curves) for kind in held]
+            known = ", ".join(map(repr, dict.fromkeys(itertools.chain(*parts))))
+            message = f"{arguments.input}: --measure must be one of {known}, got {name!r}"
+            if name == "all" and len(held) > 1:
+                message += " of a table with several kinds of curves"
         raise InputFileError(message) from None
     if "input" in table.metadata and "folder" not in table.metadata:
         folders = [Path(str(path)).parent.name for path in table.metadata["input"]]

@@ -193,8 +193,7 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
         if found.dtype != dtype or found.shape != shape:
             raise ValueError(f"`{name}` must be {dtype} of shape {shape}")
         arrays[name] = found
-    rebuilt: Result[Any] = kind(**arrays, **described["facts"])
-    return rebuilt
+    return kind(**arrays, **described["facts"])
 
 
 def _from_columns(
@@ -220,9 +219,8 @@ def _from_columns(
 
 
 def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    values = np.moveaxis(_numbers(column, dtype).reshape(whole), axis, -1)
-    row: NDArray[Any] = values.reshape(-1, whole[axis])[0]
-    return row
+    values = _numbers(column, dtype).reshape(whole)
+    return np.moveaxis(values, axis, -1)[(0,) * (values.ndim - 1)]
 
 
 def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -62,7 +62,7 @@ class ChannelController(DockController):
         self._owned += [self.others, self._set]
         self.runners.append(self._set.runner)
         self._shown: tuple[Any, Any, Callable[[], str]] | None = None
-        """The first layer, the value of the job's step, and its code."""
+        """The first layer; the surface, its images and the selection of them; and its code."""
         events = self.model.events
         self._links.add(self._choose_second, self.others.names_changed)
         self._links.add(self._on_layers, explorer.events.image, events.second)

@@ -123,6 +123,7 @@ class HeightMarker(Overlay):
         if math.isnan(height):
             self.remove()
             return
+        # The ends of the line, or the corners of the plane, in points of the layer
         shape, axes = np.array(selection.full.shape), list(selection.axes)
         reach = float(np.linalg.norm(shape * selection.spacing) / 2)
         across = np.linalg.svd(direction[None])[2][1:]

@@ -1,4 +1,4 @@
-"""Directional curves and transforms of one set or image, for scripts without a window, too."""
+"""Directional curves and transforms of one set or image, also for scripts without a window."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -233,14 +233,13 @@ class DirectionController(DockController):
         else:
             self.arrow.remove()
 
-    def mark(self, height: float) -> None:
-        """Mark the nearest height of the curve."""
+    def mark(self, height: float, count: int = 0) -> None:
+        """Mark the nearest height of the curve, or one some steps further."""
         curve = self.model.curve
-        if curve is not None and self.model.filtration == "height":
-            self.model.height = stepped(curve.thresholds, height)
+        if curve is None or math.isnan(height) or self.model.filtration != "height":
+            return
+        self.model.height = stepped(curve.thresholds, height, count)
 
     def step(self, count: int) -> None:
         """Move the marked height by a number of steps of the curve."""
-        curve = self.model.curve
-        if curve is not None and not math.isnan(self.model.height):
-            self.mark(stepped(curve.thresholds, self.model.height, count))
+        self.mark(self.model.height, count)

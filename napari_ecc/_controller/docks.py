@@ -221,11 +221,6 @@ class DockController:
             }
         return {**facts, "code": self.python_call()}
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is no layer to select."""
-        return not self.choice.names
-
     def open_sample(self) -> None:
         """Open sample layers."""
         self.viewer.open_sample("napari-ecc", self.sample)

@@ -81,8 +81,7 @@ def nearest_point(layer: Any, world: Any) -> list[int]:
     """Return the index of the point of a layer that is nearest to a place in the world."""
     last = np.array(levels_of(layer)[0].shape) - 1
     point = np.round(np.asarray(layer.world_to_data(world), dtype=float))
-    found: list[int] = np.clip(point, 0, last).astype(int).tolist()
-    return found
+    return np.clip(point, 0, last).astype(int).tolist()
 
 
 def shown_axes(viewer: Any, layer: Any) -> list[int]:

@@ -107,10 +107,9 @@ def device_name() -> str:
 
         if cupy.cuda.runtime.getDeviceCount() == 0:
             return ""
-        name: bytes = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+        return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     except Exception:  # CuPy without a driver, or a driver without a device
         return ""
-    return name.decode()
 
 
 def to_device(array: NDArray[Any]) -> Any:

@@ -20,8 +20,7 @@ def read_settings(category: str) -> dict[str, Any]:
         settings: Any = get_plugin_settings("napari-ecc")
     except KeyError:
         return {}
-    values: dict[str, Any] = getattr(settings, category).model_dump()
-    return values
+    return getattr(settings, category).model_dump()
 
 
 class Links(ExitStack):

@@ -335,9 +335,8 @@ class Plot(pg.PlotWidget):
 def _device(path: Path, facts: Mapping[str, str]) -> Any:
     """A picture to draw on, finer than the screen, or a file; both with texts."""
     width, height = EXPORT_SIZE.width(), EXPORT_SIZE.height()
-    device: Any
     if path.suffix.lower() == ".png":
-        device = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
+        device: Any = QImage(EXPORT_SIZE * SCALE, QImage.Format.Format_ARGB32)
         device.setDevicePixelRatio(SCALE)
         for name, text in facts.items():
             device.setText(name, text)

@@ -81,6 +81,7 @@ class CurveComparison(Panel):
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
+        others["clear"].changed.connect(lambda: self.work.resume.native.hide())
         self.sources, self.others = self.add(sources), self.add(others)
         self.form = self.add_form(CHOICES, self.model)
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)

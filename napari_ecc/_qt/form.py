@@ -31,7 +31,7 @@ def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Fie
 
 
 def check(name: str, text: str, tip: str, widget: type = widgets.CheckBox) -> Field:
-    """A check box."""
+    """A check box, or another widget with a text."""
     return Field(name, widget, {"text": text, "tooltip": tip})
 
 
@@ -47,11 +47,15 @@ def number(
     widget: type = widgets.FloatSpinBox,
     **options: Any,
 ) -> Field:
-    """A field for a real number, which is applied when editing is finished."""
+    """A field for a real number, or another widget with bounds.
+
+    A number that is typed is applied when editing is finished.
+    """
     return Field(name, widget, {"tooltip": tip, "min": low, "max": high, **options})
 
 
 whole_number = partial(number, widget=widgets.SpinBox)
+"""A field for an integer, which is applied when editing is finished."""
 slider = partial(number, widget=widgets.FloatSlider)
 """A slider with a field for the number; `Form.set_range` changes its bounds."""
 steps = partial(number, low=0, high=1, widget=widgets.Slider, readout=False)

@@ -130,8 +130,7 @@ class Panel(QtWidgets.QWidget):
     @property
     def main(self) -> Plot:
         """The plot that shows the state."""
-        plot: Plot = getattr(self, "map", None) or self.plot
-        return plot
+        return getattr(self, "map", None) or self.plot
 
     def show_state(self) -> None:
         """Show the displayed part, the state in the plot, and what is known of a result."""
@@ -145,7 +144,7 @@ class Panel(QtWidgets.QWidget):
 
     def show_empty(self) -> None:
         """Show a button that opens a sample if there is no layer."""
-        self.empty.visible = self.controller.empty
+        self.empty.visible = not self.controller.choice.names
 
     def copy_python(self) -> None:
         """Copy the code of what is shown to the clipboard."""

@@ -61,7 +61,7 @@ def layer_surface(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    surface: EulerSurface = result(job())[0]
+    surface, *_ = result(job())
     return surface
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from napari.layers import Image, Labels, Shapes
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from ecc_core import BettiCurves, EulerCurve, EulerTransform
 from napari_ecc._controller.curves import (
     compute_curve,
-    compute_curves,
     compute_file_curves,
     frames_of,
     images_in,
@@ -148,8 +147,8 @@ def layer_betti_curves(
     sets: Any = {"superlevel": request.superlevel, "connectivity": request.connectivity}
     if min_persistence:
         classes = result(find_classes(field, curve.thresholds, **sets))
-        return cast(BettiCurves, classes.betti_curves(min_persistence))
-    return cast(BettiCurves, result(count_all(field, curve.thresholds, **sets)))
+        return classes.betti_curves(min_persistence)
+    return result(count_all(field, curve.thresholds, **sets))
 
 
 def layer_curves(
@@ -248,8 +247,7 @@ def folder_curves(
     ...     list(actions.folder_curves(folder))
     ['a.npy']
     """
-    found = result(compute_file_curves(images_in(Path(folder)), **options))
-    return cast(dict[str, EulerCurve], found)
+    return result(compute_file_curves(images_in(Path(folder)), **options))
 
 
 def frame_curves(
@@ -284,20 +282,17 @@ def frame_curves(
         With `values` of the shape (frames, thresholds).
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
-    part = checked_part(layer, part or planes)
-    wanted = {
-        name: request_of(
-            layer,
-            frame,
-            thresholds=thresholds,
-            range=range or contrast_limits(layer),
-            superlevel=superlevel,
-            connectivity=connectivity,
-        )
-        for name, frame in frames_of(layer, part, axis).items()
-    }
-    found = list(result(compute_curves(wanted)).values())
-    return cast(EulerCurve, replace(found[0], values=np.stack([curve.values for curve in found])))
+    found = all_frames(
+        layer,
+        axis=axis,
+        part=checked_part(layer, part or planes),  # before its contrast limits are asked for
+        thresholds=thresholds,
+        range=range or contrast_limits(layer),
+        superlevel=superlevel,
+        connectivity=connectivity,
+    )
+    first = next(iter(found.values()))
+    return replace(first, values=np.stack([curve.values for curve in found.values()]))
 
 
 def layer_transform(
@@ -360,6 +355,6 @@ def layer_transform(
         directions = circle(directions, elevation, len(sweep.selection.axes))
     swept = Swept(np.asarray(sweep.level.full))
     found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
-    return (
-        found if slope is not None else replace(found, units=unit_of(layer, sweep.selection.where))
-    )
+    if slope is not None:
+        return found
+    return replace(found, units=unit_of(layer, sweep.selection.where))

@@ -91,7 +91,7 @@ def test_more_than_two_groups(table, say):
         (["--by", "treatment", "--measure", "b0"], "--measure must be one of 'euler', got 'b0'"),
         (
             ["--by", "treatment", "--measure", "all"],
-            "--measure must be 'euler' or left out, got 'a",
+            "--measure must be one of 'euler', got 'all'",
         ),
         (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),
         (["--by", "treatment", "--paired"], "--paired needs --unit"),
@@ -165,6 +165,14 @@ def test_a_measure_of_components(folders, tmp_path, say, refuse):
     assert f"p = {test.pvalue:.4g} (all 70 permutations" in text
     assert plot.stat().st_size > 10_000
     assert "it has input, folder (" in refuse("compare", table, "--by", "group")
+
+
+def test_all_of_a_table_with_several_kinds(tmp_path, refuse):
+    path = tmp_path / "got 'minkowski', got.csv"
+    path.write_text("well,1,b0 1,b1 1,area 1,perimeter 1\na,0,1,1,2,3\nb,1,1,0,2,3\n")
+    error = refuse("compare", path, "--by", "well", "--measure", "all")
+    names = "'euler', 'b0', 'b1', 'area', 'perimeter'"
+    assert f"must be one of {names}, got 'all' of a table with several kinds of curves" in error
 
 
 @pytest.mark.parametrize("column", ["treatment", "well"])

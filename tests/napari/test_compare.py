@@ -280,7 +280,7 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
 
 
 def test_cleared_curves_are_not_resumed(open_panel, qtbot):
-    """*Resume* computes what was cancelled, unless *Clear* has forgotten it."""
+    """*Resume* computes what was cancelled; *Clear* forgets it, and hides the button."""
     viewer, panel = open_panel("Compare")
     viewer.add_image(np.stack([noise(k, 1.0) for k in range(3)]), name="movie")
     for clears in (False, True):
@@ -288,6 +288,7 @@ def test_cleared_curves_are_not_resumed(open_panel, qtbot):
         panel.work.cancel.native.click()
         if clears:
             panel.others["clear"].native.click()
+        assert panel.work.resume.native.isVisibleTo(panel) != clears
         panel.work.resume.native.click()
         settle(qtbot, panel)
         assert len(panel.model.curves) == (0 if clears else 3)

@@ -53,7 +53,8 @@ def open_tiff(path: Path, request: Request) -> Opened:
         tiff.close()
         raise
     weakref.finalize(array, tiff.close)
-    keyframe = series.keyframe  # whose values are always as stored
+    keyframe = series.keyframe
+    # Values are as stored, whatever these say.
     notes = [NOTES[keyframe.photometric.name]] if keyframe.photometric.name in NOTES else []
     orientation = keyframe.tags.get("Orientation")
     notes += orientation_notes(1 if orientation is None else int(orientation.value))

@@ -144,10 +144,11 @@ def _is_array(metadata: Metadata) -> bool:
 
 
 def _attributes(metadata: Metadata) -> Metadata:
-    described = metadata.get("zarr.json", {"attributes": metadata.get(".zattrs", {})})
-    attributes = described.get("attributes", {})
-    found: Metadata = attributes.get("ome", attributes)
-    return found
+    if "zarr.json" in metadata:
+        attributes = metadata["zarr.json"].get("attributes", {})
+    else:
+        attributes = metadata.get(".zattrs", {})
+    return attributes.get("ome", attributes)
 
 
 def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
