@@ -1,10 +1,11 @@
 """``ecc compare``: whether groups of the curves of a table differ, and where."""
 
-import itertools
 import math
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Set
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 from ecc_core._cli import options
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
 from ecc_core._cli.values import positive
+from ecc_core._io.tables import kinds_of, table_of
 from ecc_core.errors import InputFileError
 from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
-from ecc_core.io import CurveTable, read_table, write_figure, write_table
+from ecc_core.io import CurveTable, write_figure, write_table
 from ecc_core.plotting import COLUMN
 from ecc_core.plotting._figures import named, new_figure
-from ecc_core.results import STATISTICS, functionals_of
+from ecc_core.results import functionals_of
 
 DESCRIPTION = (
     "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
@@ -101,28 +103,12 @@ def run(arguments: Namespace) -> None:
 
 
 def _table(arguments: Namespace) -> CurveTable:
-    name = arguments.measure
-    kinds: dict[str, Any] = {"euler": "euler", "all": None}
-    for kind, one in STATISTICS.items():
-        kinds |= dict.fromkeys(one.columns, kind) if kind != "euler" else {}
-    measure = kinds.get(name, "betti" if name[1:].isdigit() else "minkowski")
     if not arguments.input.is_file():
         raise InputFileError(f"{arguments.input}: no such file")
     try:
-        table = read_table(arguments.input, measure)
-        if name == "all" and functionals_of(table.curves) == ("euler",):
-            table = read_table(arguments.input, "components")
+        table = table_of(arguments.input, partial(_kind_of, arguments.measure))
     except ValueError as error:
-        message = str(error)
-        if "`measure`" in message:  # which names kinds: say what each of them holds
-            listed = message.rpartition("`measure`")[2].rpartition(", got ")[0]
-            held: Any = [kind for kind in STATISTICS if repr(kind) in listed]
-            parts = [functionals_of(read_table(arguments.input, kind).curves) for kind in held]
-            known = ", ".join(map(repr, dict.fromkeys(itertools.chain(*parts))))
-            message = f"{arguments.input}: --measure must be one of {known}, got {name!r}"
-            if name == "all" and len(held) > 1:
-                message += " of a table with several kinds of curves"
-        raise InputFileError(message) from None
+        raise InputFileError(str(error)) from None
     if "input" in table.metadata and "folder" not in table.metadata:
         folders = [Path(str(path)).parent.name for path in table.metadata["input"]]
         table = replace(table, metadata=table.metadata.assign(folder=folders))
@@ -142,6 +128,22 @@ def _table(arguments: Namespace) -> CurveTable:
                 f"--{option} must have a value for each curve, but {column} is empty for {missing}"
             )
     return table
+
+
+def _kind_of(measure: str, columns: Set[str]) -> Any:
+    """Return the kind of curves that `--measure` is of, None in a table without curves."""
+    held = kinds_of(columns)
+    names = {"euler": "euler"} if "euler" in held else {}
+    for kind, own in held.items():
+        names |= {name: kind for name in own if name != "euler_number"}
+    several = [kind for kind in ("betti", "minkowski") if kind in held]
+    every = several or [kind for kind in ("components", "euler") if kind in held][:1]
+    kinds = every if measure == "all" else [names[measure]] if measure in names else []
+    if len(kinds) == 1 or not held:
+        return kinds[0] if kinds else None
+    message = f"--measure must be one of {', '.join(map(repr, names))}, got {measure!r}"
+    more = " of a table with several kinds of curves" if kinds else ""
+    raise ValueError(message + more)
 
 
 def _functional(table: CurveTable, measure: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,12 +125,19 @@ def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> 
     >>> table.metadata["input"].tolist()
     ['a', 'b']
     """
+    return table_of(path, lambda _: measure)
+
+
+def table_of(
+    path: str | os.PathLike[str], choose: Callable[[Set[str]], Measure | None]
+) -> CurveTable:
+    """Return the curves of a table, of a kind that is chosen by the names of its measures."""
     path = Path(path)
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise ValueError(f"{path}: type not supported, must be one of {', '.join(TABLE_SUFFIXES)}")
     try:
         frame, metadata = _read(path)
-        return _table(frame, measure, _recorded(metadata))
+        return _table(frame, choose, _recorded(metadata))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -166,7 +173,7 @@ def curves_of_table(frame: DataFrame, measure: Measure | None = None) -> CurveTa
     >>> curves_of_table(frame).curves
     BettiCurves(thresholds=[1], values=<int64 (2, 2, 1)>)
     """
-    return _table(frame, measure, {})
+    return _table(frame, lambda _: measure, {})
 
 
 def _read(path: Path) -> tuple[DataFrame, dict[str, Any]]:
@@ -194,7 +201,9 @@ def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
 
 
-def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) -> CurveTable:
+def _table(
+    frame: DataFrame, choose: Callable[[Set[str]], Measure | None], recorded: dict[str, Any]
+) -> CurveTable:
     frame = frame.reset_index(drop=True)
     columns = [column for column in FACTS if column in frame]
     facts = recorded | {column: _only(frame, column) for column in columns}
@@ -202,7 +211,9 @@ def _table(frame: DataFrame, measure: Measure | None, recorded: dict[str, Any]) 
         facts["spacing_units"] = facts.pop("unit")
     frame = frame.drop(columns=columns)
     found, metadata = _from_rows(frame) if "threshold" in frame else _from_columns(frame)
-    return CurveTable(result_of(*found, measure, facts), metadata)
+    thresholds, values = found
+    curves = result_of(thresholds, values, choose(values.keys()), facts)
+    return CurveTable(curves, metadata)
 
 
 def _only(frame: DataFrame, column: str) -> Any:
@@ -261,26 +272,36 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
+def kinds_of(columns: Set[str]) -> dict[str, tuple[str, ...]]:
+    """Return the `STATISTICS` whose curves are all among some columns, and their columns."""
+    held = {}
+    for kind, one in STATISTICS.items():
+        own = tuple(name for name in one.columns if name in columns)
+        complete = own == one.columns[: len(own)]
+        if kind == "minkowski":
+            first = [names for names in FUNCTIONALS if names[0] in columns]
+            own = (*first[0], "euler_number") if first else ()
+            complete = columns >= {*own}
+        if complete and len(own) >= (3 if kind == "components" else 1):
+            held[kind] = own
+    return held
+
+
 def result_of(
     thresholds: Any, values: dict[str, Any], measure: Measure | None, facts: dict[str, Any]
 ) -> CurveResult[Any]:
     """Return the curves of one measure, from those of all by the names of their columns."""
-    held: dict[str, Any] = {
-        name: tuple(column for column in one.columns if column in values)
-        for name, one in STATISTICS.items()
-    }
-    functionals = next((names for names in FUNCTIONALS if names[0] in values), ())
-    held["minkowski"] = (*functionals, "euler_number") if functionals else ()
-    several: list[Any] = [name for name in ("betti", "minkowski") if held[name]]
+    held = kinds_of(values.keys())
+    several: list[Any] = [kind for kind in ("betti", "minkowski") if kind in held]
     if measure is None and len(several) < 2:
         measure = (*several, "euler")[0]
-    if measure is None or not held.get(measure):
-        one_of = ", ".join(repr(name) for name, columns in held.items() if columns)
-        if not one_of:
+    if measure is None or measure not in held:
+        if not held:
             raise ValueError(
                 'has neither the columns "threshold" and "euler_number" nor one for each threshold '
                 "(read tables of objects with pandas)"
             )
+        one_of = ", ".join(map(repr, held))
         raise ValueError(f"`measure` must be one of {one_of}, got {measure!r}")
     names = held[measure]
     parts = [values[name] for name in names]

@@ -91,7 +91,7 @@ def test_more_than_two_groups(table, say):
         (["--by", "treatment", "--measure", "b0"], "--measure must be one of 'euler', got 'b0'"),
         (
             ["--by", "treatment", "--measure", "all"],
-            "--measure must be one of 'euler', got 'all'",
+            "--measure must be 'euler' or left out, got 'a",
         ),
         (["--by", "treatment", "--unit", "animal"], "--unit must be a column"),
         (["--by", "treatment", "--paired"], "--paired needs --unit"),
@@ -167,12 +167,25 @@ def test_a_measure_of_components(folders, tmp_path, say, refuse):
     assert "it has input, folder (" in refuse("compare", table, "--by", "group")
 
 
-def test_all_of_a_table_with_several_kinds(tmp_path, refuse):
+@pytest.mark.parametrize(
+    ("columns", "measure", "names"),
+    [
+        ("1,b0 1,b1 1,area 1,perimeter 1", "all", "'euler', 'b0', 'b1', 'area', 'perimeter'"),
+        ("1,b2 1", "b0", "'euler'"),
+        ("1,b0 1,b2 1", "b2", "'euler'"),
+        ("1,points 1", "points", "'euler'"),
+        ("1,points 1,largest 1", "largest", "'euler'"),
+        ("1,perimeter 1,b0 1", "perimeter", "'euler', 'b0'"),
+        ("area 1,perimeter 1,b0 1", "area", "'b0'"),
+    ],
+)
+def test_which_measures_a_table_has(tmp_path, refuse, columns, measure, names):
     path = tmp_path / "got 'minkowski', got.csv"
-    path.write_text("well,1,b0 1,b1 1,area 1,perimeter 1\na,0,1,1,2,3\nb,1,1,0,2,3\n")
-    error = refuse("compare", path, "--by", "well", "--measure", "all")
-    names = "'euler', 'b0', 'b1', 'area', 'perimeter'"
-    assert f"must be one of {names}, got 'all' of a table with several kinds of curves" in error
+    row = ",".join("1" * len(columns.split(",")))
+    path.write_text(f"well,{columns}\na,{row}\nb,{row}\n")
+    given = ("compare", path, "--by", "well", "--measure", measure)
+    more = " of a table with several kinds of curves" * (measure == "all")
+    assert f"must be one of {names}, got {measure!r}{more}" in refuse(*given)
 
 
 @pytest.mark.parametrize("column", ["treatment", "well"])
