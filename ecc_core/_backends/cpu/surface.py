@@ -179,17 +179,7 @@ def _events(add: Callable[[_Codes], None]) -> Any:
     """
 
     @llvm.operation(types.UniTuple(types.intp, 2))
-    def append(
-        builder,
-        codes,
-        at,
-        steps,
-        left,
-        bins,
-        plus,
-        minus,
-        counts,
-    ):
+    def append(builder, codes, at, steps, left, bins, plus, minus, counts):
         places = [at]
         for step in steps:
             places += [builder.add(place, step) for place in places]

@@ -194,19 +194,7 @@ def _compare(keys, steps, bits, later):
 
 
 @kernel()
-def _spread(
-    later,
-    free,
-    rows,
-    places,
-    home,
-    seeds,
-    births,
-    deaths,
-    labels,
-    stack,
-    following,
-):
+def _spread(later, free, rows, places, home, seeds, births, deaths, labels, stack, following):
     """Label the points from which steps lead to seeds, by the number of the first of these.
 
     `free` has a bit for each point, which is set as long as it has no label and may get one. Of

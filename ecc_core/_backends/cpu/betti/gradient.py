@@ -101,16 +101,7 @@ def match_cubes(star, place, steps, home, cubes):
 
 
 @subroutine()
-def match_edges(
-    star,
-    place,
-    steps,
-    home,
-    points,
-    edges,
-    critical,
-    count,
-):
+def match_edges(star, place, steps, home, points, edges, critical, count):
     """Match the edges of a star with squares, along a tree in each component of the link.
 
     The root of the first one is matched with the point, the others are critical: they are listed.
@@ -148,17 +139,7 @@ def match_edges(
 
 @kernel()
 def match_stars(
-    ranks,
-    shape,
-    steps,
-    home,
-    first,
-    last,
-    points,
-    cubes,
-    edges,
-    critical_edges,
-    critical_squares,
+    ranks, shape, steps, home, first, last, points, cubes, edges, critical_edges, critical_squares
 ):
     """Match the cells of all points in some slices, and list (point, cell) of those left over.
 

@@ -219,16 +219,7 @@ def _joining(opened: bool) -> Any:
     """Return the kernel that adds points; without open sides, one that is twice as fast."""
 
     @kernel()
-    def join(
-        order,
-        offsets,
-        apart,
-        parents,
-        touched,
-        found,
-        owners,
-        most,
-    ):
+    def join(order, offsets, apart, parents, touched, found, owners, most):
         """Add points in this order, and write what there is after each key to `found`.
 
         `parents` are 0 before points enter, and minus the number of points at roots: one array,

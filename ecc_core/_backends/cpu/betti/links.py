@@ -73,18 +73,7 @@ def neighbour_keys(builder: Any, keys: Any, at: Any, steps: list[Any], offset: O
 
 
 @llvm.operation(types.UniTuple(types.uint64, 2))
-def compare_links(
-    builder,
-    keys,
-    at,
-    steps,
-    ends,
-    sides,
-    borders,
-    frames,
-    labels,
-    planes,
-):
+def compare_links(builder, keys, at, steps, ends, sides, borders, frames, labels, planes):
     """Compare the 64 points from ``keys[at]`` on with their neighbours.
 
     `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
@@ -208,17 +197,7 @@ def representatives(link, known, ends, near):
 
 
 @kernel()
-def scan_links(
-    keys,
-    labels,
-    layout,
-    borders,
-    framed,
-    frame,
-    link,
-    planes,
-    listed,
-):
+def scan_links(keys, labels, layout, borders, framed, frame, link, planes, listed):
     """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
 
     A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step

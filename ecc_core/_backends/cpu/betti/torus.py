@@ -100,16 +100,7 @@ def _root(paths, place):
 
 
 @kernel()
-def _join(
-    order,
-    ranks,
-    paths,
-    shape,
-    offsets,
-    apart,
-    ends,
-    loops,
-):
+def _join(order, ranks, paths, shape, offsets, apart, ends, loops):
     """Join points in this order, and list where components begin and end.
 
     `paths` are -1 before points enter. Of the neighbours of a point, those adjacent to one that has

@@ -192,17 +192,7 @@ def _queue(builder: Any, words: list[Any], into: list[Any]) -> Any:
 
 
 @llvm.operation(types.Tuple((types.uint64, types.intp)))
-def coefficients(
-    builder,
-    planes,
-    starts,
-    stride,
-    carry,
-    at,
-    edge,
-    out,
-    into,
-):
+def coefficients(builder, planes, starts, stride, carry, at, edge, out, into):
     """Find the coefficients of 8 rows of a 64-point column from the planes of `write_planes`.
 
     `starts` are the offsets of the first row's planes (the row before lies one element lower): of

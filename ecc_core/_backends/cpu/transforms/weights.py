@@ -114,17 +114,7 @@ def _walk(widths, base, slope, levels, first, turns, counts):
 
 @kernel(error_model="numpy")
 def _add_rows(
-    widths,
-    heights,
-    depth,
-    sums,
-    direction,
-    spacing,
-    grid,
-    counts,
-    d,
-    histograms,
-    curves,
+    widths, heights, depth, sums, direction, spacing, grid, counts, d, histograms, curves
 ):
     """Add rows to the curve of a direction in which the points lie denser than the levels.
 
