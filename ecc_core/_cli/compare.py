@@ -131,7 +131,7 @@ def _table(arguments: Namespace) -> CurveTable:
 
 
 def _kind_of(measure: str, columns: Set[str]) -> Any:
-    """Return the kind of curves that `--measure` is of, None in a table without curves."""
+    """Return the kind of curves that `--measure` names, None if a table has no curves."""
     held = kinds_of(columns)
     names = {"euler": "euler"} if "euler" in held else {}
     for kind, own in held.items():

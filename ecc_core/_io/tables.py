@@ -282,7 +282,8 @@ def kinds_of(columns: Set[str]) -> dict[str, tuple[str, ...]]:
             first = [names for names in FUNCTIONALS if names[0] in columns]
             own = (*first[0], "euler_number") if first else ()
             complete = columns >= {*own}
-        if complete and len(own) >= (3 if kind == "components" else 1):
+        least = 3 if kind == "components" else 1  # points, the largest component, and one axis
+        if complete and len(own) >= least:
             held[kind] = own
     return held
 
