@@ -50,7 +50,8 @@ def compare(image: Any, connectivity: int) -> str:
 
 def compare_planar(image: Any) -> str:
     """Pairs and filtered Betti curves; GUDHI's diagrams are those of connectivity 2."""
-    wide, least = image.astype(np.float64), float(np.ptp(image)) / 10
+    wide = image.astype(np.float64)
+    least = float(np.ptp(wide)) / 10
     peer = CubicalPersistence([0, 1], input_type="top_dimensional_cells")
     calls: list[Callable[[], Any]] = [
         lambda: ecc.persistence_pairs(image, workers=1),

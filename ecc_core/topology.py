@@ -336,7 +336,8 @@ def persistence_pairs(
     PersistencePairs
         ``births``, ``deaths`` (k,), and the indices of the points that cause them,
         ``birth_points``, ``death_points`` (k, d), ordered by dimension and birth; ``dimensions``
-        (k,). Classes that die at the value at which they are born are left out.
+        and ``persistence``, the differences, (k,). Classes that die at the value at which they are
+        born are left out.
 
     Raises
     ------

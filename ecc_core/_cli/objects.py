@@ -75,7 +75,6 @@ def run(arguments: Namespace) -> None:
 def _columns(found: PersistentRegions, axes: str, first: tuple[int, ...]) -> dict[str, Any]:
     """Return one row for each label; indices are those in the file."""
     ids = np.arange(1, len(found.births) + 1)
-    births = found.births.astype(np.float64)
     never = -np.inf if found.superlevel else np.inf
     deaths = np.where(found.essential, never, found.deaths.astype(np.float64))
     indices = found.birth_points + np.array(first, np.int64)
@@ -83,7 +82,7 @@ def _columns(found: PersistentRegions, axes: str, first: tuple[int, ...]) -> dic
         "label": ids,
         "birth": found.births,
         "death": deaths,
-        "persistence": np.abs(deaths - births),
+        "persistence": found.persistence,
         "merged_into": found.merged_into,
         "points": np.bincount(found.labels.reshape(-1), minlength=ids.size + 1)[1:],
         **{letter.lower(): index for letter, index in zip(axes, indices.T, strict=True)},

@@ -27,15 +27,30 @@ def check_persistence(number: Any) -> float | int:
 
 def lasting(births: Array, deaths: Array, least: float | int) -> NDArray[np.bool_]:
     """Whether the values at birth and death, of one native dtype, differ by at least so much."""
-    if births.dtype.kind == "f":
-        # A class that never dies may be born at the infinity that stands for its death.
-        with np.errstate(over="ignore", invalid="ignore"):
-            gaps = np.abs(np.subtract(deaths, births, dtype=np.float64))
+    gaps = _gaps(births, deaths)
+    if gaps.dtype.kind == "f":
         return gaps >= least
     if least > MOST_GAP:
         return np.zeros(births.shape, np.bool_)
+    return gaps >= np.uint64(math.ceil(least))
+
+
+def persistences(births: Array, deaths: Array, essential: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the differences of values at birth and death, infinity for classes that never die."""
+    return np.where(essential, np.inf, _gaps(births, deaths).astype(np.float64))
+
+
+def _gaps(births: Array, deaths: Array) -> Array:
+    """Return the differences of two values of one native dtype, none of which wraps around.
+
+    They are exact uint64 for integers and booleans, and for floats float64.
+    """
+    if births.dtype.kind == "f":
+        # A class that never dies may be born at the infinity that stands for its death.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.abs(np.subtract(deaths, births, dtype=np.float64))
     if births.dtype.kind == "b":
         births, deaths = births.view(np.uint8), deaths.view(np.uint8)
     low, high = np.minimum(births, deaths), np.maximum(births, deaths)
     # Modulo 2**64 the difference of signed integers is that of unsigned ones.
-    return high.astype(np.uint64) - low.astype(np.uint64) >= np.uint64(math.ceil(least))
+    return high.astype(np.uint64) - low.astype(np.uint64)

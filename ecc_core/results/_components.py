@@ -116,9 +116,9 @@ class PersistentRegions(DiagramResult[ArrayT]):
     labels : int32 array of the image's shape
         1 to k, the oldest component first; 0 elsewhere.
     births, deaths : (k,) arrays
-        Values at which the components are born and die, in the image's dtype. A component that
-        never dies has the largest value of the dtype (infinity for floats) for its death; for
-        superlevel sets the smallest.
+        Values at which the components are born and die, in the image's dtype, in which their
+        difference can wrap around: it is `persistence`. A component that never dies has the largest
+        value of the dtype (infinity for floats) for its death; for superlevel sets the smallest.
     birth_points : (k, d) int64 array
         Index of the extreme point of each label.
     merged_into : (k,) int32 array
@@ -156,8 +156,8 @@ class PersistentRegions(DiagramResult[ArrayT]):
         Returns
         -------
         pandas.DataFrame
-            The columns ``label``, ``birth``, ``death``, ``merged_into``, and the index of the
-            extreme point, ``point_0`` and so on.
+            The columns ``label``, ``birth``, ``death``, ``persistence``, ``merged_into``, and the
+            index of the extreme point, ``point_0`` and so on.
 
         Raises
         ------
@@ -171,6 +171,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
                 "label": np.arange(1, len(host.births) + 1),
                 "birth": host.births,
                 "death": host.deaths,
+                "persistence": host.persistence,
                 "merged_into": host.merged_into,
                 **{f"point_{i}": column for i, column in enumerate(host.birth_points.T)},
             }

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import given_on_host, on_host
+from ecc_core._arrays import adapter_of, given_on_host, on_host
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
-from ecc_core._request.persistence import check_persistence, lasting
+from ecc_core._request.persistence import check_persistence, lasting, persistences
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
@@ -122,6 +122,17 @@ class DiagramResult(Result[ArrayT]):
         raise NotImplementedError
 
     @property
+    def persistence(self) -> ArrayT:
+        """How long each class lasts: (k,) float64 array.
+
+        The difference of the values at its birth and its death, which cannot wrap around as that
+        of two integers of the image's dtype can; infinity for a class that never dies.
+        """
+        parts = (on_host(a) for a in (self.births, self.deaths, self.essential))
+        found: ArrayT = adapter_of(self.births).wrap(persistences(*parts), self.births)
+        return found
+
+    @property
     def values(self) -> NDArray[Any]:  # type: ignore[override]
         """Return births and deaths as one NumPy array, (k, 2)."""
         return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
@@ -139,9 +150,9 @@ class PersistencePairs(DiagramResult[ArrayT]):
     Attributes
     ----------
     births, deaths : (k,) arrays
-        Values at which classes are born and die, in the image's dtype. A class that never dies has
-        the largest value of the dtype (infinity for floats) for its death; for superlevel sets the
-        smallest.
+        Values at which classes are born and die, in the image's dtype, in which their difference
+        can wrap around: it is `persistence`. A class that never dies has the largest value of the
+        dtype (infinity for floats) for its death; for superlevel sets the smallest.
     birth_points, death_points : (k, d) int64 arrays
         Indices of the points that have these values; -1 where a class does not die.
     dimension : int or None
@@ -158,6 +169,8 @@ class PersistencePairs(DiagramResult[ArrayT]):
     >>> pairs = ecc.persistence_pairs(image)
     >>> pairs.dimensions, pairs.essential
     (array([0, 1]), array([ True, False]))
+    >>> pairs.persistence
+    array([inf,  3.])
     >>> pairs.select(1).to_gudhi()
     array([[2., 5.]])
     >>> pairs.betti_curves([0, 1, 2, 5]).values
@@ -185,11 +198,14 @@ class PersistencePairs(DiagramResult[ArrayT]):
         return {"class": np.arange(len(self.births)), "event": np.array(["birth", "death"])}
 
     def _more_columns(self) -> dict[str, Any]:
-        """Return the dimensions, and the indices of the points along each axis of the image."""
-        dimensions = np.repeat(on_host(self.dimensions), 2)
+        """Return dimensions, persistences, and indices of points along each axis of the image."""
+        of_classes = {
+            "dimension": np.repeat(on_host(self.dimensions), 2),
+            "persistence": np.repeat(on_host(self.persistence), 2),
+        }
         points = np.stack([on_host(self.birth_points), on_host(self.death_points)], axis=1)
         indices = {f"point_{i}": points[..., i].ravel() for i in range(points.shape[-1])}
-        return {"dimension": dimensions, **indices}
+        return {**of_classes, **indices}
 
     @property
     def essential(self) -> ArrayT:

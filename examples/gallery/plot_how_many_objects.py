@@ -27,9 +27,8 @@ import ecc_core as ecc
 
 def persistences(image, superlevel):
     """Persistences of the components, the largest first; the oldest one lasts to the end."""
-    pairs = ecc.persistence_pairs(image, 0, superlevel=superlevel)
-    last = image.min() if superlevel else image.max()
-    return np.sort(np.abs(np.where(pairs.essential, last, pairs.deaths) - pairs.births))[::-1]
+    found = ecc.persistence_pairs(image, 0, superlevel=superlevel).persistence
+    return np.sort(found.clip(max=float(image.max()) - float(image.min())))[::-1]
 
 
 def middle_of_gap(found, most=100):

@@ -208,8 +208,9 @@ class Objects(NamedTuple):
     labels: Any  # from 1 on, 0 elsewhere
     table: pd.DataFrame | None
     """A row for each, as features of a Labels layer: ``index`` (its label), ``birth``, ``death``
-    (where it merges with an older one; infinite if it does not), ``merges_with`` (the label of that
-    one, or 0) and ``points`` (their number). None where births and deaths are not computed."""
+    (where it merges with an older one; infinite if it does not), ``persistence`` (their
+    difference), ``merges_with`` (the label of the older one, or 0) and ``points`` (their number).
+    None where births and deaths are not computed."""
 
     def of_size(self, least: int) -> "Objects":
         """Those of at least so many points, with new labels; all of data that are not in memory."""
@@ -278,6 +279,7 @@ def _objects(found: ecc.PersistentRegions, threshold: float) -> Objects:
         "index": np.arange(1, alive.sum() + 1),
         "birth": births[alive],
         "death": deaths[alive],
+        "persistence": found.persistence[alive],
         "merges_with": number[found.merged_into[alive]].astype(np.int64),
         "points": np.bincount(labels.ravel(), minlength=int(alive.sum()) + 1)[1:],
     }

@@ -99,7 +99,7 @@ class Classes:
         end = -np.inf if pairs.superlevel else np.inf
         births = pairs.births.astype(np.float64)
         deaths = np.where(pairs.essential, end, pairs.deaths.astype(np.float64))
-        persistence = np.abs(deaths - births)
+        persistence = pairs.persistence
         order = np.argsort(-persistence, kind="stable")
         self.births: Floats = births[order]
         self.deaths: Floats = deaths[order]

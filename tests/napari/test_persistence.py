@@ -78,6 +78,7 @@ def test_objects_are_the_components_that_last(superlevel, connectivity):
             row = found.table.iloc[number - 1]
             assert (row["index"], row["points"]) == (number, inside.sum())
             assert (row["birth"], row["death"]) == (birth, death)
+            assert row["persistence"] == abs(death - birth)
             assert (row["merges_with"] == 0) == np.isinf(death)
 
 

@@ -134,6 +134,39 @@ def test_booleans_stored_as_other_bytes(superlevel):
     check_pairs(pairs, stored > 0, np.ones(6, bool))
 
 
+def python_differences(found):
+    """Differences of births and deaths as Python's numbers, which are exact for integers."""
+    rows = zip(found.births.tolist(), found.deaths.tolist(), found.essential.tolist(), strict=True)
+    return [np.inf if lasts else float(abs(death - birth)) for birth, death, lasts in rows]
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("dtype", EVERY_DTYPE)
+def test_persistence_does_not_wrap_around(dtype, superlevel):
+    """Differences of Python's numbers, up to the whole range of each dtype."""
+    dtype = np.dtype(dtype)
+    values = [False, True] if dtype.kind == "b" else [-40000.0, -3.25, 0.0, 60000.0]
+    values = ends(dtype) if dtype.kind in "iu" else np.array(values, dtype)
+    image = np.random.default_rng(8).choice(values, 60)
+    pairs = ecc.persistence_pairs(image, superlevel=superlevel)
+    regions = ecc.persistent_regions(image, 0, superlevel=superlevel)
+    for found in (pairs, regions):
+        assert found.persistence.dtype == np.float64
+        assert found.persistence.tolist() == python_differences(found)
+        assert found.persistence[~found.essential].max() == float(max(values)) - float(min(values))
+    assert regions.to_pandas()["persistence"].tolist() == regions.persistence.tolist()
+    table = pairs.to_pandas()
+    for event in ("birth", "death"):
+        rows = table[table.event == event]
+        assert rows["persistence"].tolist() == pairs.persistence.tolist()
+
+
+def test_persistence_of_one_infinity_to_the_other():
+    pairs = ecc.persistence_pairs(np.array([-np.inf, np.inf, -np.inf, 1.7e308, -1.7e308]), 0)
+    assert pairs.persistence.tolist() == [np.inf, np.inf, np.inf]
+    assert pairs.essential.tolist() == [True, False, False]
+
+
 def test_pairs_can_be_shown():
     pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 0]), 0)
     table = pairs.to_pandas()

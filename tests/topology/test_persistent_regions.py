@@ -145,7 +145,8 @@ def test_tables_files_and_plots(tmp_path):
     image = np.array([[0, 4, 1], [5, 5, 3], [2, 6, 2]], np.int16)
     found = ecc.persistent_regions(image, 1, connectivity=1)
     table = found.to_pandas()
-    assert list(table.columns) == ["label", "birth", "death", "merged_into", "point_0", "point_1"]
+    columns = ["label", "birth", "death", "persistence", "merged_into", "point_0", "point_1"]
+    assert list(table.columns) == columns
     assert table["birth"].tolist() == found.births.tolist()
     assert table.attrs["min_persistence"] == 1
     ecc.io.write_result(tmp_path / "regions.npz", found)
