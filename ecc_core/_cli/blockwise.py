@@ -16,8 +16,9 @@ from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
 from ecc_core._cli.outputs import EULER, JOINED, Curves, has_lengths
 from ecc_core._io.blocks import Blocks
+from ecc_core._io.lazy import Array, Box
 from ecc_core._io.results import describe_result
-from ecc_core._io.stored import Array, Box, View, grown_chunks
+from ecc_core._io.stored import View, grown_chunks
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import Filtration, check_spacing, direction_of, filtration_of
 from ecc_core._request.resources import available_cores
@@ -87,7 +88,7 @@ class Stack(NamedTuple):
         """What identifies the points and their labels, apart from the values in the files."""
         blocks = self.blocks
         kept = [None if fitted is None else fitted.axes for fitted in (blocks.labels, blocks.mask)]
-        views = [[view.source.description(), *view[1:]] for view in blocks.views]
+        views = [[view.source.identity(), *view[1:]] for view in blocks.views]
         return [views, kept, blocks.smoothing, blocks.direction and astuple(blocks.direction)]
 
     @property

@@ -25,8 +25,9 @@ from ecc_core._cli.blockwise import Stack, range_of
 from ecc_core._cli.outputs import JOINED, Curves, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
+from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._io.stored import REQUESTS, Array
+from ecc_core._io.stored import REQUESTS
 from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.results import STATISTICS
@@ -127,7 +128,7 @@ def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
         kind: Any = {"betti": Betti, "components": Components}[quantity]
         if quantity == "betti" and stack.arguments.persistence:
             kind = partial(LastingBetti, least=stack.arguments.persistence)
-        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.mask is not None)
+        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.is_masked)
         pieces = BettiWork(stack.blocks, chunks, joined)
         return pieces, _JoinedTotal(stack, pieces)
     computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)

@@ -86,6 +86,7 @@ def _curves(stack: Stack) -> outputs.Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks, arguments = stack.blocks, stack.arguments
     plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
+    plain = plain and not blocks.is_masked
     plain = plain and not blocks.direction
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if (

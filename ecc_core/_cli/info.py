@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._cli import options
+from ecc_core._cli.described import described, texts_of
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
@@ -75,6 +76,7 @@ def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
         "spacing": dict(image.spacing),
         "unit": image.unit,
         "channels": image.channels,
+        **described(image),
         "notes": image.notes,
     }
     if image.dtype.kind not in "buif":
@@ -92,9 +94,11 @@ def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
         low, high, nans, infinities = _statistics(view)
     if low is not None:
         facts["range"] = [low, high]
-    if view.dtype.kind == "f":
-        facts |= {"NaN": nans, "inf": infinities}
-    return facts | {"curve": _default_curve(view, low, high, nans)}
+    counts = {"NaN": nans, "inf": infinities} if view.dtype.kind == "f" else {}
+    if view.missing is not None:
+        counts = {"left out": nans, "inf": infinities}
+        nans = 0
+    return facts | counts | {"curve": _default_curve(view, low, high, nans)}
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -112,22 +116,33 @@ def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         "spacing": [f"{steps} {facts['unit'] or '(unknown unit)'}"] if steps else [],
         "channels": [", ".join(facts["channels"])] if facts["channels"] else [],
         "notes": facts["notes"],
+        **texts_of(facts),
         "range": [f"{low} to {high}" for low, high in [facts.get("range", (None, None))]],
         "axes": [],
         "unit": [],
     }
     for name, fact in facts.items():
         for text in texts.get(name, [str(fact)]):
-            yield {"channels": "names", "notes": "note"}.get(name, name), text
+            yield (
+                {"channels": "names", "notes": "note", "axis_names": "named"}.get(name, name),
+                text,
+            )
 
 
 def _statistics(view: View) -> tuple[Any, Any, int, int]:
-    """Return the finite minimum and maximum, or None, and how many NaN and infinite values."""
+    """Return the finite minimum and maximum, or None, and how many NaN and infinite values.
+
+    NaN are all missing values if the file declares some.
+    """
     low = high = None
     nans = infinities = 0
     source = view.source
     sizes = grown_chunks(source.chunks, source.shape, view.order, view.dtype.itemsize, SLAB)
     for part in map(view.read, view.boxes(sizes)):
+        if view.missing is not None:
+            is_missing = view.missing.where(part)
+            nans += int(is_missing.sum())
+            part = part[~is_missing]
         if part.dtype.kind == "f":
             nans += int(np.isnan(part).sum())
             infinities += int(np.isinf(part).sum())

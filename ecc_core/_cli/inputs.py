@@ -17,10 +17,11 @@ from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.geometry import UNITS, check_place, converted
+from ecc_core._io.lazy import Array
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.select import select
-from ecc_core._io.stored import Array, Request, View
+from ecc_core._io.stored import Request, View
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image

@@ -12,8 +12,8 @@ from ecc_core import plotting
 from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._cli.inputs import pairs_of
 from ecc_core._cli.version import version
+from ecc_core._io.lazy import Array
 from ecc_core._io.readers.zarr_images import PLACES
-from ecc_core._io.stored import Array
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional

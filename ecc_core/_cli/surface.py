@@ -47,11 +47,11 @@ def run(arguments: Namespace) -> None:
     check_outputs(arguments, paths)
     rule = "a surface is of single images"
     one = select_input(arguments.first, arguments, rule)
-    first = one.read_all()
+    first = one.read_masked()
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
     other = select_input(arguments.second, arguments, rule)
-    second = other.read_all()
+    second = other.read_masked()
     flags = tuple(arguments.superlevel in (which, "both") for which in SIDES)
     with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ecc_core._io.stored import Array, Box, Opened, Request, StoredImage, View
+from ecc_core._io.description import Description
+from ecc_core._io.lazy import Array, Box
+from ecc_core._io.stored import Opened, Request, StoredImage, View
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
@@ -25,10 +28,13 @@ class Fitted(NamedTuple):
         return tuple(box[axis] for axis in self.axes)
 
     def read(self, box: Box) -> Array:
-        """Return the values of the points of a box."""
+        """Return the values of the points of a box; those that its file declares missing are 0."""
+        values = self.view.read(self.box(box))
+        if self.view.missing is not None:
+            values = np.where(self.view.missing.where(values), values.dtype.type(0), values)
         index = tuple(slice(None) if axis in self.axes else None for axis in range(len(box)))
         shape = [part.stop - part.start for part in box]
-        return np.broadcast_to(self.view.read(self.box(box))[index], shape)
+        return np.broadcast_to(values[index], shape)
 
 
 class Smoothing(NamedTuple):
@@ -59,7 +65,9 @@ class Smoothing(NamedTuple):
         shape = [stop - start for start, stop in spans]
         values = np.empty(shape, self.dtype(image.dtype))
         for stored, place in self.parts(image, box):
-            values[place] = image.read(stored)
+            values[place] = part = image.read(stored)
+            if image.missing is not None and image.missing.where(part).any():
+                raise ValueError(f"`smooth` needs an image without {image.missing.name}")
         if not np.isfinite(values).all():
             raise ValueError("`smooth` needs an image without NaN and infinity, which would spread")
         spatial = range(len(shape) - len(self.sigma), len(shape))
@@ -122,9 +130,15 @@ class Blocks:
         return [self.image, *(fitted.view for fitted in (self.labels, self.mask) if fitted)]
 
     @property
+    def is_masked(self) -> bool:
+        """Whether points are left out by a mask, or because their values are missing."""
+        return self.mask is not None or self.image.missing is not None
+
+    @property
     def bytes_a_point(self) -> int:
         """Return the bytes per point in memory, including its label and its mask."""
         total: int = sum(view.dtype.itemsize for view in self.views)
+        total += self.image.missing is not None
         if self.smoothing:
             total += self.smoothing.dtype(self.image.dtype).itemsize
         return total + self.dtype.itemsize * bool(self.direction)
@@ -145,11 +159,11 @@ class Blocks:
         """Return the image in a box, and the labels of its points or which of them are used."""
         smooth = self.smoothing
         image = smooth.read(self.image, box) if smooth else self.image.read(box)
+        inside = self._inside(image, box)
         if self.direction:
             spatial = box[image.ndim - len(self.direction.shape) :]
             image = self.direction.add(image, tuple(part.start for part in spatial))
         arrays = [image]
-        inside = None if self.mask is None else self.mask.read(box) != 0
         if self.labels is not None:
             labels = self.labels.read(box)
             zero = labels.dtype.type(0)
@@ -160,6 +174,15 @@ class Blocks:
             cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
             arrays = [cupy.asarray(array) for array in arrays]
         return tuple(arrays)
+
+    def _inside(self, image: Array, box: Box) -> NDArray[np.bool_] | None:
+        """Return which points of a box are used; None if all are."""
+        inside = None if self.mask is None else self.mask.read(box) != 0
+        missing = self.image.missing
+        if missing is None or self.smoothing is not None:  # which refuses missing values
+            return inside
+        there = ~missing.where(image)
+        return there if inside is None else inside & there
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
@@ -175,5 +198,6 @@ class Blocks:
 def _held(view: View) -> View:
     """Return a view of an array in memory with the values of another view."""
     values = view.read_all()
-    opened = Opened(values, "?" * values.ndim)
+    description = Description.of("?" * values.ndim, missing=view.missing)
+    opened = Opened(values, description)
     return View.all_of(StoredImage(view.source.path, Request(), opened, None))

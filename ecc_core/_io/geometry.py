@@ -27,6 +27,8 @@ UNITS = {
 NAMES = {name: unit for unit, (_, names) in UNITS.items() for name in (unit, *names.split())}
 UNKNOWN = ("", "unknown", "none", "null", "pixel", "pixels", "px", "voxel", "reference frame")
 DIGITS = 12
+PERPENDICULAR = 1e-3
+"""Largest cosine of an angle that is taken for a right one: headers are rounded."""
 
 Distances = tuple[Mapping[str, float], str]
 """Positive distances of points along those of the axes Z, Y and X where it is known; their unit."""
@@ -56,7 +58,7 @@ def calibrated(steps: Mapping[str, Any], units: Mapping[str, str] | str) -> Dist
     converted to that of the last axis, and axes whose unit is unknown are left out. What is not a
     positive number is ignored.
     """
-    found = {axis: _number(steps[axis]) for axis in "ZYX" if axis in steps}
+    found = {axis: number_of(steps[axis]) for axis in "ZYX" if axis in steps}
     found = {axis: step for axis, step in found.items() if 0 < step < math.inf}
     named = {
         axis: unit_named(units if isinstance(units, str) else units.get(axis, "")) for axis in found
@@ -78,7 +80,7 @@ def converted(length: float, unit: str, to: str) -> float:
     return float(f"{length * UNITS[unit][0] / UNITS[to][0]:.{DIGITS}g}")
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
     """Return a number of a header, or NaN. Of single precision: the shortest that is stored so."""
     try:
         return float(str(np.float32(value)) if getattr(value, "dtype", "") == "f4" else value)
@@ -102,6 +104,13 @@ class Affine:
         signs = np.array(SPACES.get(name, (1, 1, 1)), np.float64)
         flipped = {axis: signs * step for axis, step in steps.items()}
         return cls(flipped, signs * origin, ANATOMICAL if name in SPACES else name)
+
+    def shear(self) -> float:
+        """Return the largest cosine between two axes, or 0 if all are perpendicular."""
+        unit = [step / np.linalg.norm(step) for step in self.steps.values() if np.any(step)]
+        pairs = itertools.combinations(unit, 2)
+        largest = max((abs(float(one @ other)) for one, other in pairs), default=0.0)
+        return largest if largest > PERPENDICULAR else 0.0
 
     def moved(self, start: Mapping[str, int]) -> Self:
         """Return the affine of a part that begins at a point given by its indices."""

@@ -10,41 +10,42 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ecc_core._io.files import Address, Archive, Files, is_address
+from ecc_core._io.description import Format
+from ecc_core._io.files import Address, Files, is_address
+from ecc_core._io.lazy import Array, Box, Lazy, rows_of
 from ecc_core._io.readers import (
     array_files,
     dicom,
     folders,
-    medical,
+    metaimage,
     microscopes,
+    mrc,
+    nifti,
+    nrrd,
     pictures,
     tiff,
     zarr_images,
 )
-from ecc_core._io.stored import Array, Box, Lazy, Opened, Request, StoredImage, rows_of
+from ecc_core._io.stored import Opened, Request, StoredImage
 from ecc_core.errors import InputFileError
 
-_FILES: dict[str, Callable[..., Opened]] = {
-    **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
-    **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
-    ".npy": array_files.open_npy,
-    ".nii": medical.open_nifti,
-    ".nii.gz": medical.open_nifti,
-    ".nrrd": medical.open_nrrd,
-    **dict.fromkeys(medical.MRC_SUFFIXES, medical.open_mrc),
-    **dict.fromkeys(medical.METAIMAGE_SUFFIXES, medical.open_metaimage),
-    **dict.fromkeys(dicom.SUFFIXES, dicom.open_dicom),
-    **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
-}
-"""Reader of each suffix whose files hold one image."""
-_CONTAINERS: dict[str, Callable[..., Opened]] = {
-    ".npz": array_files.open_npz,
-    **dict.fromkeys(array_files.HDF5_SUFFIXES, array_files.open_hdf5),
-    ".zip": lambda path, *what: zarr_images.open_zarr(Archive(path), *what),
-}
-"""Reader of each suffix whose files can hold several arrays, named like files in a folder."""
-CONTAINER_SUFFIXES = tuple(_CONTAINERS)
-IMAGE_SUFFIXES = (*_FILES, *_CONTAINERS, ".zarr")
+FORMATS: tuple[Format, ...] = (
+    *pictures.FORMATS,
+    *tiff.FORMATS,
+    *array_files.FORMATS,
+    *zarr_images.FORMATS,
+    *nifti.FORMATS,
+    *nrrd.FORMATS,
+    *mrc.FORMATS,
+    *metaimage.FORMATS,
+    *dicom.FORMATS,
+    *microscopes.FORMATS,
+)
+"""All formats that can be read."""
+_BY_SUFFIX = {suffix: found for found in FORMATS for suffix in found.suffixes}
+CONTAINER_SUFFIXES = tuple(suffix for suffix, found in _BY_SUFFIX.items() if found.is_container)
+"""Suffixes of files that can hold several arrays, named like files in a folder."""
+IMAGE_SUFFIXES = tuple(_BY_SUFFIX)
 """Suffixes of the files that can be read."""
 _LAST_AXES = "CZYXS"
 """The axes that follow all others, in this order. Time is the first axis."""
@@ -106,7 +107,8 @@ def _stored(path: Path | str, request: Request, read: Callable[[], Opened]) -> S
         _check(opened, request)
         opened = _in_order(opened)
         if request.axes:
-            opened = _in_order(replace(opened, axes=request.axes.upper(), affine=None))
+            named = opened.description.renamed(request.axes.upper())
+            opened = _in_order(replace(opened, description=named))
     except (ImportError, MemoryError, InputFileError):
         raise
     except Exception as error:  # readers raise whatever they like on damaged files
@@ -120,14 +122,18 @@ def _opened(path: Path | str, request: Request) -> Opened:
         address = Address(path)
         if not zarr_images.is_zarr(address):
             raise ValueError("no Zarr image there")
-        return zarr_images.open_zarr(address, request)
+        return _read_by(zarr_images.ZARR, zarr_images.open_zarr(address, request))
     if path.is_dir():
         files = Files(path)
         if zarr_images.is_zarr(files):
-            return zarr_images.open_zarr(files, request)
+            return _read_by(zarr_images.ZARR, zarr_images.open_zarr(files, request))
         if slices := dicom.slices_in(path):
-            return dicom.open_dicom_folder(slices, request)
-        formats = {suffix: reader.__name__ for suffix, reader in _FILES.items()}
+            return _read_by(dicom.FORMATS[0], dicom.open_dicom_folder(slices, request))
+        formats = {
+            suffix: found.open.__name__
+            for suffix, found in _BY_SUFFIX.items()
+            if not found.is_container and found is not zarr_images.ZARR
+        }
         return folders.open_folder(path, formats, open_image)
     file, *inside = _split(path)
     if not file.exists():
@@ -137,12 +143,17 @@ def _opened(path: Path | str, request: Request) -> Opened:
     suffix = file.suffix.lower()
     if suffix == ".gz":  # of .nii.gz or .mrc.gz
         suffix = Path(file.stem).suffix.lower() + suffix
-    reader = (_FILES | _CONTAINERS).get(suffix)
-    if reader is None:
-        found = file.suffix or "none"
-        raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
-    opened = reader(file, request, *inside)
+    found = _BY_SUFFIX.get(suffix)
+    if found is None or found is zarr_images.ZARR:
+        there = file.suffix or "none"
+        raise ValueError(f"type not supported, got {there}; ecc info --help lists those that are")
+    opened = _read_by(found, found.open(file, request, *inside))
     return replace(opened, described=opened.described or (str(file),))
+
+
+def _read_by(found: Format, opened: Opened) -> Opened:
+    """Return an image with the fields that the reader of its format looks for."""
+    return replace(opened, description=replace(opened.description, read=found.fields))
 
 
 def is_there(path: str) -> bool:
@@ -153,14 +164,14 @@ def is_there(path: str) -> bool:
 def _split(path: Path) -> tuple[Path, *tuple[str, ...]]:
     """Split a path into a file of several arrays and the name of an array, which may be empty."""
     for file in (path, *path.parents):
-        if file.suffix.lower() in _CONTAINERS and file.is_file():
+        if file.suffix.lower() in CONTAINER_SUFFIXES and file.is_file():
             return file, "/".join(path.relative_to(file).parts)
     return (path,)
 
 
 def _check(opened: Opened, request: Request) -> None:
     """Raise an error if what a reader returned is inconsistent."""
-    shape, letters = opened.array.shape, (request.axes or opened.axes).upper()
+    shape, letters = opened.array.shape, (request.axes or opened.description.letters).upper()
     named = letters.replace("?", "")
     if len(letters) != len(shape) or len(set(named)) < len(named):
         given = "`axes` must be" if request.axes else "its axes are not"
@@ -176,7 +187,7 @@ def _check(opened: Opened, request: Request) -> None:
 
 def _in_order(opened: Opened) -> Opened:
     """Return an image with its axes in the order T, others, C, Z, Y, X, S; nothing is read."""
-    axes = opened.axes
+    axes = opened.description.letters
     if len(axes) != len(opened.array.shape):  # another one is requested
         return opened
     order = sorted(range(len(axes)), key=lambda i: (axes[i] != "T", _LAST_AXES.find(axes[i])))
@@ -192,7 +203,7 @@ def _in_order(opened: Opened) -> Opened:
     return replace(
         opened,
         array=array.transpose(order) if isinstance(array, np.ndarray) else lazy,
-        axes="".join(ordered(axes)),
+        description=opened.description.in_order(order),
         chunks=ordered(opened.chunks or rows_of(array)),
         parts=opened.parts and ordered(opened.parts),
         file_of=file_of and (lambda chunk: file_of(as_stored(chunk))),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.stored import Array
+from ecc_core._io.lazy import Array
 from ecc_core._io.write import is_removed, lock_file, whole_file
 
 DIGEST = 16  # bytes at the end of a part

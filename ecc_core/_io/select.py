@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._io.lazy import Array
 from ecc_core._io.open import open_image
-from ecc_core._io.stored import Array, StoredImage, View, luminance
+from ecc_core._io.stored import StoredImage, View, luminance
 from ecc_core._request.image import check_image_dtype
 from ecc_core.errors import InputFileError
 
@@ -37,9 +38,10 @@ def read_image(
 
     The pages of a TIFF file, and the files of a folder in the natural order of their names, are
     the first axis of a 3-D image, unless the file says that they are points in time or channels.
-    Values and dtype are those of the file. Axes are in the order T, C, Z, Y, X in all formats, so
-    that the axes of a NIfTI image are those of nibabel's in reverse. NPY files are mapped into
-    memory. Nothing is ever unpickled, and no file is read that was not named.
+    Values and dtype are those that the reference library of the format reads. Axes are in the order
+    T, C, Z, Y, X in all formats, so that the axes of a NIfTI image are those of nibabel's in
+    reverse. NPY files are mapped into memory. Nothing is ever unpickled, and no file is read that
+    was not named.
 
     Parameters
     ----------
@@ -66,7 +68,8 @@ def read_image(
     Returns
     -------
     numpy.ndarray
-        The image, without axes for channels and time. It may be read-only.
+        The image, without axes for channels and time. It may be read-only. It is a masked array if
+        the file declares missing values; `ecc_core` leaves out the points that are masked.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def read_image(
     """
     image = open_image(path, series=series, level=level, axes=axes)
     try:
-        return choose(image, channel=channel, time=time).read_all()
+        return choose(image, channel=channel, time=time).read_masked()
     except InputFileError:
         raise
     except ValueError as error:
@@ -167,7 +170,7 @@ def select_channel(file: ImageFile, channel: int | str | None = None) -> Array:
     if which is None:
         return values
     channels: Array = np.moveaxis(values, channel_axis(axes) or 0, 0)
-    return luminance(channels) if which == "gray" else np.asarray(channels[which])
+    return luminance(channels) if which == "gray" else np.asanyarray(channels[which])
 
 
 def select(

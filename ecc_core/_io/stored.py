@@ -7,36 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ecc_core._io.description import Description, Missing
 from ecc_core._io.files import Stamp, stamp_of_file
-from ecc_core._io.geometry import Affine, Distances
+from ecc_core._io.geometry import Affine
+from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
 from ecc_core.errors import InputFileError
 
-LONGEST_ROW = 4096
 REQUESTS = 32  # on their way at once, for files behind an address
 LEAST_PART, SHARE_OF_PART = 1 << 20, 128  # bytes that are read at once, and share of the image
 LUMINANCE = (0.2125, 0.7154, 0.0721)
 """Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 ZERO_IS_WHITE = "0 is white and the largest value black; values are as stored"
 CMYK = "channels are amounts of ink: cyan, magenta, yellow and black"
-AXIS_NAMES = {
-    "T": "t time",
-    "C": "c ch channel channels band bands",
-    "Z": "z depth plane slice",
-    "Y": "y row rows height",
-    "X": "x col cols column columns width",
-    "S": "s sample samples rgb rgba",
-}
-LETTERS = {name: letter for letter, names in AXIS_NAMES.items() for name in names.split()}
-
-Array = NDArray[Any]
-Box = tuple[slice, ...]
 
 
 class Request(NamedTuple):
@@ -65,34 +52,18 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reader returns."""
+    """What a reader returns: the array, what it means, and how it is stored."""
 
-    array: Any  # has `shape` and `dtype` and can be indexed with ints and slices
-    axes: str  # a letter for each axis, ? if unknown
+    array: Any  # of decoded values; has `shape` and `dtype`, and is indexed with slices
+    description: Description  # filled as its module says
     chunks: tuple[int, ...] | None = None  # parts that are efficient to read; a row by default
     parts: tuple[int, ...] | None = None  # smaller parts that can be read; the chunks by default
     at_once: bool = False  # whether reading the whole takes little more memory than the result
-    distances: Distances = MappingProxyType({}), ""
-    affine: Affine | None = None  # in the same unit, whatever the affine says of its unit
-    channels: Sequence[str] = ()  # their names, if the file gives them
-    notes: Sequence[str] = ()  # what users should know of the values, such as that 0 is white
     series: int = 1
     levels: int = 1
     described: Sequence[str] = ()  # files with the metadata; by default the file itself
     file_of: Callable[[tuple[int, ...]], str] | None = None  # if each chunk has a file of its own
     stamp: Callable[[str], Stamp] = stamp_of_file
-
-
-@dataclass(frozen=True)
-class Lazy:
-    """An array whose boxes are read when it is indexed."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    read: Callable[[Box], Array]
-
-    def __getitem__(self, box: Box) -> Array:
-        return self.read(box)
 
 
 class StoredImage:
@@ -120,9 +91,15 @@ class StoredImage:
         Where the points lie in the world, if the file says it.
     channels : tuple of str
         Names of the channels, if the file gives a different one to each; otherwise empty.
+    missing : Missing or None
+        Values that the file declares as missing, if it does: of floating-point images they are read
+        as NaN, and `read` masks them.
     notes : tuple of str
-        What the file says of its values that is easily overlooked: that 0 is white, that channels
-        are amounts of ink, or that it should be turned to be shown. Values are always as stored.
+        What is easily overlooked: that values are missing, that 0 is white, that channels are
+        amounts of ink, or that it should be turned to be shown.
+    description : Description
+        All that the file says of the image: names and units of axes, place, how stored values
+        became values, missing values.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
     """
@@ -132,20 +109,25 @@ class StoredImage:
         self.array, self.file_of, self.stamp = opened.array, opened.file_of, opened.stamp
         self.shape: tuple[int, ...] = tuple(map(int, opened.array.shape))
         self.dtype = np.dtype(opened.array.dtype)
-        self.axes = opened.axes
         self.chunks = tuple(map(int, opened.chunks or rows_of(self.array)))
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
-        names = tuple(opened.channels)
+        self.described = opened.described
+        description = opened.description
+        self.axes = description.letters
+        names = description.channels
         count = dict(zip(self.axes, self.shape, strict=True)).get("C")
         self.channels = names if len(names) == len({*names} - {""}) == count else ()
-        self.notes = tuple(opened.notes)
-        self.described = opened.described
-        steps, unit = opened.distances
-        self.spacing = {letter: step for letter, step in steps.items() if letter in self.axes}
-        self.unit = unit if self.spacing else ""
-        self.affine = opened.affine and replace(opened.affine, unit=self.unit)
+        self.missing = description.missing
+        self.notes = description.notes + (
+            (f"{self.missing.name} are left out",) if self.missing else ()
+        )
+        spacing, self.unit = description.distances()
+        self.spacing = dict(spacing)
+        place = description.place
+        self.affine = None if place is None else replace(place, unit=self.unit)
+        self.description = replace(description, channels=self.channels, place=self.affine)
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""
@@ -181,8 +163,8 @@ class StoredImage:
             raise InputFileError(message) from error
 
     def read(self) -> Array:
-        """Read the whole image."""
-        return View.all_of(self).read_all()
+        """Read the whole image: a masked array if the file declares missing values."""
+        return View.all_of(self).read_masked()
 
     def reads_at_once(self, box: Box) -> bool:
         """Whether reading a box takes little more memory than its values."""
@@ -225,7 +207,7 @@ class StoredImage:
                 return list(pool.map(self.stamp, files))
         return [self.stamp(file) for file in files]
 
-    def description(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Return what identifies the input and how it is read, apart from its values."""
         return [
             self.path if isinstance(self.path, str) else os.path.realpath(self.path),
@@ -280,8 +262,27 @@ class View(NamedTuple):
     def read(self, box: Box) -> Array:
         values = self.source.read_box(self._stored(box))
         if self.gray is not None:
-            values = np.expand_dims(luminance(np.moveaxis(values, self.gray, 0)), self.gray)
+            colours = np.moveaxis(values, self.gray, 0)
+            gray = luminance(colours)
+            if self.source.missing is not None:  # where one of the colours is
+                gray[self.source.missing.where(colours).any(axis=0)] = np.nan
+            values = np.expand_dims(gray, self.gray)
         return values.transpose((*self.fixed, *self.order))[(0,) * len(self.fixed)]
+
+    @property
+    def missing(self) -> Missing | None:
+        """Which values are missing; NaN of a luminance, because those of its colours are."""
+        found = self.source.missing
+        if found is None or self.gray is None:
+            return found
+        return Missing((), found.source)
+
+    def read_masked(self) -> Array:
+        """Return all values, as a masked array if the file declares missing values."""
+        values = self.read_all()
+        if self.missing is None:
+            return values
+        return np.ma.masked_array(values, self.missing.where(values))
 
     def read_all(self) -> Array:
         """Return all values, read in parts, so that little more memory is needed than for them."""
@@ -355,7 +356,7 @@ def luminance(channels: Array) -> Array:
     values = weights[0] * channels[0]
     for weight, channel in zip(weights[1:], channels[1:3], strict=True):
         values += weight * channel  # a matrix product would round by the place in the block
-    return np.asarray(values)
+    return np.asanyarray(values)
 
 
 def _span(indices: int | range) -> slice:
@@ -371,30 +372,3 @@ def orientation_notes(orientation: int) -> list[str]:
     if orientation in (0, 1):
         return []
     return [f"rows and columns are as stored; its orientation tag {orientation} is not applied"]
-
-
-def rows_of(array: Any) -> tuple[int, ...]:
-    """Return chunks for a contiguous array: rows along the fastest axis, or parts of long rows."""
-    chunks = [1] * len(array.shape)
-    if chunks:
-        steps = getattr(array, "strides", range(len(chunks), 0, -1))
-        fastest = min(reversed(range(len(chunks))), key=lambda axis: abs(steps[axis]))
-        chunks[fastest] = max(1, min(int(array.shape[fastest]), LONGEST_ROW))
-    return tuple(chunks)
-
-
-def unnamed_axes(ndim: int) -> str:
-    """Return the letters of axes that the file does not name."""
-    return "?" * (ndim - 3) + "ZYX"[max(0, 3 - ndim) :]
-
-
-def named_axes(names: Sequence[str | None]) -> str:
-    """Return the letters of axes that have names.
-
-    If no name stands for Z, Y or X, these are the axes whose names say nothing, the last one X.
-    """
-    letters = [LETTERS.get((name or "").strip().lower(), "?") for name in names]
-    if not {*letters} & {*"ZYX"}:
-        rest = iter(unnamed_axes(letters.count("?")))
-        letters = [next(rest) if letter == "?" else letter for letter in letters]
-    return "".join(letters)

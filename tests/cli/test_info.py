@@ -17,6 +17,8 @@ class TestInfo:
             image_file,
             "  shape   12 x 9 (YX)",
             "  dtype   uint8",
+            "  unread  spacing and its unit, origin and directions, scaling of values, missing "
+            "values",
             f"  range   {low} to {high}",
             f"  curve   256 thresholds from {low} to {high}, 8-connected, sublevel sets",
         ]
@@ -28,6 +30,8 @@ class TestInfo:
         assert say("info", image).splitlines()[1:] == [
             "  shape   2 x 3 x 4 (ZYX)",
             "  dtype   float32",
+            "  unread  axes by type or name, spacing and its unit, origin and directions, scaling "
+            "of values, missing values",
             "  range   0.75 to 2.75",
             "  NaN     13",
             "  inf     2",

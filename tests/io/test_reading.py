@@ -24,7 +24,8 @@ from skimage.color import rgb2gray
 from skimage.util import img_as_float
 
 from ecc_core._io import stored
-from ecc_core._io.stored import StoredImage, named_axes
+from ecc_core._io.description import named_axes
+from ecc_core._io.stored import StoredImage
 from ecc_core.io import ImageFile, open_image, read_file, read_image, select_channel
 
 

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ecc_core._io.description import Description, Format, named_axes, unnamed_axes
 from ecc_core._io.files import names_in_archive
-from ecc_core._io.geometry import calibrated
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
-from ecc_core._io.stored import Opened, Request, named_axes, unnamed_axes
+from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 MAGIC = b"\x93NUMPY"
@@ -31,7 +31,7 @@ def open_npy(path: Path, _: Request) -> Opened:
     surplus = path.stat().st_size - values.offset - values.nbytes
     if surplus:
         raise ValueError(f"damaged: {surplus} bytes follow the array that its header describes")
-    return Opened(values, unnamed_axes(values.ndim))
+    return Opened(values, Description.of(unnamed_axes(values.ndim)))
 
 
 def read_npy(stream: BinaryIO) -> Opened:
@@ -47,7 +47,8 @@ def read_npy(stream: BinaryIO) -> Opened:
     if len(content) - first != size:
         raise ValueError(f"truncated or damaged: {len(content) - first} bytes instead of {size}")
     values = np.frombuffer(content, dtype, math.prod(shape), first)
-    return Opened(values.reshape(shape, order="F" if is_fortran else "C"), unnamed_axes(len(shape)))
+    description = Description.of(unnamed_axes(len(shape)))
+    return Opened(values.reshape(shape, order="F" if is_fortran else "C"), description)
 
 
 def open_npz(path: Path, _: Request, inside: str) -> Opened:
@@ -66,7 +67,7 @@ def open_npz(path: Path, _: Request, inside: str) -> Opened:
         name = inside or archive.files[0]
         _check_size(path, archive.zip, name if name in archive.zip.namelist() else f"{name}.npy")
         values = archive[name]
-    return Opened(values, unnamed_axes(values.ndim))
+    return Opened(values, Description.of(unnamed_axes(values.ndim)))
 
 
 def _check_size(path: Path, archive: zipfile.ZipFile, name: str) -> None:
@@ -123,10 +124,14 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
         # written by ilastik's and PlantSeg's exporters, in micrometers
         steps = np.ravel(array.attrs.get("element_size_um", ()))
         known = steps.size == 3 and steps.dtype.kind == "f"
-        distances = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
-        axes = named_axes(names_of_axes)
+        description = Description.of(
+            named_axes(names_of_axes),
+            steps=dict(zip("ZYX", steps, strict=True)) if known else {},
+            units="um",
+            names=names_of_axes,
+        )
         failing.pop_all()  # the file stays open
-    return Opened(array, axes, array.chunks, distances=distances)
+    return Opened(array, description, array.chunks)
 
 
 def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
@@ -147,3 +152,18 @@ def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
         else:
             return False
     return False
+
+
+FORMATS = (
+    Format("NPY", (".npy",), open_npy, frozenset(), "numpy"),
+    Format("NPZ", (".npz",), open_npz, frozenset(), "numpy", is_container=True),
+    Format(
+        "HDF5",
+        HDF5_SUFFIXES,
+        open_hdf5,
+        frozenset({"axes", "spacing"}),
+        "h5py",
+        extra="dask",
+        is_container=True,
+    ),
+)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.geometry import Affine, calibrated
+from ecc_core._io.description import Description, Format
+from ecc_core._io.geometry import Affine
+from ecc_core._io.lazy import Array
 from ecc_core._io.readers.folders import Planes
-from ecc_core._io.stored import ZERO_IS_WHITE, Array, Opened, Request
+from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".dcm", ".dicom")
@@ -36,7 +38,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
     frames = _Frames([dataset], count)
     if count == 1:
         opened = _with_spacing(frames.first, frames.axes[1:], dataset, 0)
-        return replace(opened, affine=_affine([dataset, dataset], 1))
+        return _placed(opened, _affine([dataset, dataset], 1))
     return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
 
 
@@ -61,7 +63,8 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     distance = gaps.mean() if measured and gaps.size else 0
     opened = _with_spacing(frames, frames.axes, slices[0], distance)
     affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices))
-    return replace(opened, affine=affine, described=list(map(str, files)), series=len(held))
+    opened = _placed(opened, affine)
+    return replace(opened, described=list(map(str, files)), series=len(held))
 
 
 def _header(path: Path) -> Any:
@@ -150,8 +153,16 @@ def _affine(ends: Sequence[Any], count: int) -> Affine | None:
 
 def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
-    distances = calibrated({"Z": distance, "Y": row, "X": column}, "mm")
+    steps = {"Z": distance, "Y": row, "X": column}
     chunks = (1, *values.shape[1:]) if isinstance(values, _Frames) else None
     white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
     notes = [ZERO_IS_WHITE] if white else []
-    return Opened(values, axes, chunks, distances=distances, notes=notes)
+    return Opened(values, Description.of(axes, steps=steps, units="mm", notes=notes), chunks)
+
+
+def _placed(opened: Opened, place: Affine | None) -> Opened:
+    return replace(opened, description=replace(opened.description, place=place))
+
+
+READ = frozenset({"axes", "spacing", "place", "encoding"})
+FORMATS = (Format("DICOM", SUFFIXES, open_dicom, READ, "pydicom", extra="dicom"),)

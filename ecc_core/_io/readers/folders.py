@@ -3,12 +3,15 @@
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ecc_core._io.stored import Array, Box, Opened, StoredImage
+from ecc_core._io.description import Axis
+from ecc_core._io.lazy import Array, Box
+from ecc_core._io.stored import Opened, StoredImage
 
 Opener = Callable[[Path], StoredImage]
 
@@ -75,14 +78,14 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         same=("shape", "dtype", "axes"),
     )
     first = slices.first
-    axes = "?" if "Z" in first.axes else "Z"
+    said = first.description
+    along = Axis("?" if "Z" in first.axes else "Z")
+    description = replace(said, axes=(along, *said.axes), place=None)
     names = [str(file) for file in files]
     return Opened(
         slices,
-        axes + first.axes,
+        description,
         (1, *first.shape),
-        distances=(first.spacing, first.unit),
-        notes=first.notes,
         described=names,
         file_of=lambda chunk: names[chunk[0]],
     )

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.geometry import calibrated
-from ecc_core._io.stored import Array, Box, Lazy, Opened, Request
+from ecc_core._io.description import Description, Format
+from ecc_core._io.lazy import Array, Box, Lazy
+from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
-SUFFIXES = (".czi", ".nd2", ".lif")
 LEAST_PLANE = 128
 """Bytes that a plane takes in a CZI file besides its points."""
 ND2_MAGIC = 0x0ABECEDA
@@ -43,10 +43,8 @@ def open_microscope(path: Path, request: Request) -> Opened:
 
     return Opened(
         Lazy(planes.shape, planes.dtype, read),
-        axes,
+        Description.of(axes, steps=steps, units="um", channels=image.channel_names or ()),
         tuple(max(1, lengths[0]) for lengths in planes.chunks),
-        distances=calibrated(steps, "um"),
-        channels=image.channel_names or (),
         series=len(image.scenes),
     )
 
@@ -108,3 +106,11 @@ def _nd2_chunk(stream: Any, place: int) -> tuple[bytes, int]:
     if magic != ND2_MAGIC or stream.tell() + length > os.fstat(stream.fileno()).st_size:
         raise ValueError("truncated or damaged")
     return name, length
+
+
+READ = frozenset({"axes", "spacing", "channels"})
+FORMATS = (
+    Format("CZI", (".czi",), open_microscope, READ, "pylibCZIrw", extra="czi"),
+    Format("ND2", (".nd2",), open_microscope, READ, "nd2", extra="nd2"),
+    Format("LIF", (".lif",), open_microscope, READ, "liffile", extra="lif"),
+)

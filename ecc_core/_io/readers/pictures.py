@@ -5,12 +5,12 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from ecc_core._io.description import Description, Format
 from ecc_core._io.limits import check_held, check_memory
 from ecc_core._io.stored import CMYK, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
 JPEG_2000 = (".jp2", ".j2k", ".jpx")
-SUFFIXES = (".png", ".jpg", ".jpeg", *JPEG_2000, ".gif", ".bmp", ".webp")
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 END = b"IEND\xaeB`\x82"
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -41,7 +41,7 @@ def open_picture(path: Path, _: Request) -> Opened:
             notes += orientation_notes(image.getexif().get(ORIENTATION, 1))
         if deep:  # of which Pillow silently keeps the upper 8 bits
             codecs = import_optional("imagecodecs", **EXTRA)
-            return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
+            return Opened(codecs.png_decode(path.read_bytes()), Description.of("YXS", notes=notes))
         values = imageio.imread(path, plugin="pillow", index=0)
     except (OSError, SyntaxError) as error:
         kind = path.suffix[1:].upper()
@@ -49,7 +49,8 @@ def open_picture(path: Path, _: Request) -> Opened:
     finally:
         Image.MAX_IMAGE_PIXELS = limit
     samples = "S" if mode in ("LA", "P", "PA", "RGB", "RGBA") else "C"
-    return Opened(values, "YX" if values.ndim == 2 else "YX" + samples, notes=notes)
+    axes = "YX" if values.ndim == 2 else "YX" + samples
+    return Opened(values, Description.of(axes, notes=notes))
 
 
 def _open_jpeg_2000(path: Path) -> Opened:
@@ -62,7 +63,8 @@ def _open_jpeg_2000(path: Path) -> Opened:
     decoded = 4 * (right - left) * (low - top) * samples  # as int32
     check_memory(decoded, path)
     values: Any = codecs.jpeg2k_decode(content)
-    return Opened(values, "YX" if values.ndim == 2 else "YXS" if values.shape[-1] < 5 else "YXC")
+    axes = "YX" if values.ndim == 2 else "YXS" if values.shape[-1] < 5 else "YXC"
+    return Opened(values, Description.of(axes))
 
 
 def _check_png(path: Path) -> bool:
@@ -82,3 +84,19 @@ def _check_png(path: Path) -> bool:
     columns, rows, bits, colour = struct.unpack(">2I2B", content[16:26])
     check_held(rows * columns * bits * SAMPLES.get(colour, 1) // 8, len(content))
     return bool(bits == 16 and colour != 0)
+
+
+READ = frozenset({"axes"})
+FORMATS = (
+    *(
+        Format(name, suffixes, open_picture, READ, "pillow", extra="io")
+        for name, suffixes in {
+            "PNG": (".png",),
+            "JPEG": (".jpg", ".jpeg"),
+            "GIF": (".gif",),
+            "BMP": (".bmp",),
+            "WebP": (".webp",),
+        }.items()
+    ),
+    Format("JPEG 2000", JPEG_2000, open_picture, READ, "imagecodecs", extra="io"),
+)

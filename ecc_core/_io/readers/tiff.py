@@ -4,14 +4,16 @@ import math
 import re
 import struct
 import weakref
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ecc_core._io.geometry import Distances, calibrated
-from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Array, Box, Opened, Request, orientation_notes
+from ecc_core._io.description import Description, Format
+from ecc_core._io.lazy import Array, Box
+from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
 SUFFIXES = (
@@ -20,6 +22,8 @@ SUFFIXES = (
 )
 
 HEADER = 8
+Calibration = tuple[Mapping[str, Any], Mapping[str, str] | str]
+"""Steps by axis, and the unit of each or of all."""
 NOTES = {
     "MINISWHITE": ZERO_IS_WHITE,
     "PALETTE": "values are indices into a palette of colours",
@@ -47,7 +51,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         level = series.levels[request.pick_level(len(series.levels))]
         _check_segments(tiff, level)
         samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
-        distances = _calibration(tiff, number) if level is series else ({}, "")
+        steps, units = _calibration(tiff, number) if level is series else ({}, "")
         array = _Series(tiff, level)
     except BaseException:
         tiff.close()
@@ -64,14 +68,17 @@ def open_tiff(path: Path, request: Request) -> Opened:
             letters[i] = "?" if "Z" in letters else "Z"
     return Opened(
         array,
-        "".join(letters),
+        Description.of(
+            "".join(letters),
+            steps=steps,
+            units=units,
+            channels=_channels(tiff, number),
+            notes=notes,
+        ),
         array.chunks,
         at_once=True,
-        distances=distances,
         series=len(tiff.series),
         levels=len(series.levels),
-        channels=_channels(tiff, number),
-        notes=notes,
     )
 
 
@@ -152,17 +159,17 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
-def _calibration(tiff: Any, number: int) -> Distances:
-    """Return the spacing by axis and its unit, as far as the metadata or tags give them."""
+def _calibration(tiff: Any, number: int) -> Calibration:
+    """Return the spacing by axis and its units, as far as the metadata or tags give them."""
     if tiff.is_ome:
         found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)
         text = found[number] if number < len(found) else ""
         named = dict(re.findall(r'\bPhysicalSize([XYZ](?:Unit)?)\s*=\s*"([^"]*)"', text))
         units = {axis: unescape(named.get(f"{axis}Unit", "µm")) for axis in "ZYX"}
-        return calibrated(named, units)
+        return {axis: named.get(f"{axis}") for axis in "ZYX"}, units
     if tiff.is_lsm:
         sizes = tiff.lsm_metadata
-        return calibrated({axis: sizes[f"VoxelSize{axis}"] for axis in "ZYX"}, "m")
+        return {axis: sizes[f"VoxelSize{axis}"] for axis in "ZYX"}, "m"
     page = tiff.series[number].keyframe
     steps, unit = _resolution(page)
     described: Any = {}
@@ -178,7 +185,7 @@ def _calibration(tiff: Any, number: int) -> Distances:
         "Y": str(described.get("yunit", unit or common)),
         "Z": str(described.get("zunit", common)),
     }
-    return calibrated({**steps, "Z": described.get("spacing", 0)}, units)
+    return {**steps, "Z": described.get("spacing", 0)}, units
 
 
 def _resolution(page: Any) -> tuple[dict[str, float], str]:
@@ -194,3 +201,7 @@ def _resolution(page: Any) -> tuple[dict[str, float], str]:
     if not name and set(steps.values()) == {1.0}:  # written where nothing is known
         steps = {}
     return steps, name
+
+
+READ = frozenset({"axes", "spacing", "channels"})
+FORMATS = (Format("TIFF", SUFFIXES, open_tiff, READ, "tifffile", extra="io"),)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.files import METADATA, Address, Files, is_address
-from ecc_core._io.geometry import calibrated
-from ecc_core._io.stored import Opened, Request, named_axes
+from ecc_core._io.description import Description, Format, named_axes
+from ecc_core._io.files import METADATA, Address, Archive, Files, is_address
+from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
@@ -71,7 +71,8 @@ def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
     opened = _open_image(files, request, inside, images[number])
     described = attributes.get("omero", {}).get("channels", ())
     channels = [str(channel.get("label", "")) for channel in described]
-    return replace(opened, series=len(images), channels=channels)
+    described = replace(opened.description, channels=tuple(channels))
+    return replace(opened, series=len(images), description=described)
 
 
 def _open_image(files: Files, request: Request, inside: str, image: Metadata) -> Opened:
@@ -95,8 +96,9 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     ]
     steps = np.prod(scales, axis=0).tolist() if scales else ()
     units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
-    distances = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
-    return replace(opened, axes=letters, distances=distances)
+    named = dict(zip(letters, steps, strict=bool(scales)))
+    description = Description.of(letters, steps=named, units=units, names=[a["name"] for a in axes])
+    return replace(opened, description=description)
 
 
 def _open_array(files: Files, inside: str) -> Opened:
@@ -116,7 +118,7 @@ def _open_array(files: Files, inside: str) -> Opened:
 
     return Opened(
         array,
-        named_axes(names or [None] * array.ndim),
+        Description.of(named_axes(names or [None] * array.ndim), names=names or ()),
         tuple(getattr(array, "shards", None) or array.chunks),
         tuple(array.chunks),
         described=files.described(inside),
@@ -182,3 +184,15 @@ def _join(inside: str, more: str) -> str:
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"a path in its description leaves the image: {more}")
     return "/".join(filter(None, (inside, *path.parts)))
+
+
+def _open_archive(path: Path, request: Request, inside: str) -> Opened:
+    return open_zarr(Archive(path), request, inside)
+
+
+READ = frozenset({"axes", "spacing", "channels"})
+ZARR = Format("Zarr, OME-Zarr", (".zarr",), open_zarr, READ, "zarr", extra="dask")
+ARCHIVE = Format(
+    "Zarr, OME-Zarr in ZIP", (".zip",), _open_archive, READ, "zarr", extra="dask", is_container=True
+)
+FORMATS = (ZARR, ARCHIVE)

@@ -1,0 +1,67 @@
+"""NRRD."""
+
+import gzip
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.geometry import Affine
+from ecc_core._io.packed import filled, gunzipped
+from ecc_core._io.stored import Opened, Request
+from ecc_core._optional import import_optional
+
+
+def open_nrrd(path: Path, _: Request) -> Opened:
+    """Open an NRRD file with an attached header. It is read completely."""
+    nrrd = import_optional("nrrd", extra="nrrd", purpose="reading NRRD files")
+    with path.open("rb") as stream:
+        header = nrrd.read_header(stream)
+        if {"data file", "datafile"} & header.keys():
+            raise ValueError("its values are in another file, which is not read")
+        if header.get("encoding") in ("gzip", "gz") and "byte skip" not in header:
+            one = {**header, "encoding": "raw", "dimension": 1, "sizes": np.array([1])}
+            dtype = nrrd.read_data(one, BytesIO(bytes(16))).dtype  # only pynrrd knows all types
+            with gzip.GzipFile(fileobj=stream) as content:
+                shape = tuple(header["sizes"].tolist()[::-1])
+                values = filled(gunzipped(content), path, shape, dtype)
+        else:
+            values = nrrd.read_data(header, stream, index_order="C")
+    kinds = {"time": "T", "vector": "C", "list": "C", "RGB-color": "S", "RGBA-color": "S"}
+    letters = "".join(kinds.get(kind, "?") for kind in reversed(header.get("kinds", [])))
+    letters = letters or "?" * values.ndim
+    spatial = [i for i, letter in enumerate(letters) if letter == "?"]
+    named = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
+    axes = "".join(named.get(i, letter) for i, letter in enumerate(letters))
+    return Opened(values, _nrrd_description(header, axes))
+
+
+def _nrrd_description(header: Any, axes: str) -> Description:
+    """Return the axes with their steps and units, and the places of points."""
+    if "space directions" not in header:
+        units = [unit.strip('"') for unit in header.get("units", ())]
+        named = dict(zip(reversed(axes), units, strict=False))
+        steps = dict(zip(reversed(axes), header.get("spacings", ()), strict=False))
+        return Description.of(axes, steps=steps, units=named)
+    rows = dict(zip(reversed(axes), header["space directions"], strict=False))
+    vectors = {
+        axis: np.asarray(row, np.float64)
+        for axis, row in rows.items()
+        if axis in "ZYX" and row is not None and np.isfinite(row).all()
+    }
+    # the units belong to the coordinates, not to the axes, so that one must hold for all
+    units = list({unit.strip('"') for unit in header.get("space units", ())})
+    lengths = {axis: np.linalg.norm(vector) for axis, vector in vectors.items()}
+    unit = units[0] if len(units) == 1 else ""
+    description = Description.of(axes, steps=lengths, units=unit)
+    origin = header.get("space origin")
+    if origin is None or len(origin) != 3 or not np.isfinite(origin).all():
+        return description
+    return replace(description, place=Affine.of_space(vectors, origin, header.get("space", "")))
+
+
+READ = frozenset({"axes", "spacing", "place"})
+FORMATS = (Format("NRRD", (".nrrd",), open_nrrd, READ, "pynrrd", extra="nrrd"),)
