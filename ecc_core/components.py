@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -38,6 +39,8 @@ def component_curves(
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
     boundary: Literal["closed"] = "closed",
+    inlet: ArrayLike | None = None,
+    outlet: ArrayLike | None = None,
 ) -> ComponentCurves:
     """Sizes of the sets ``image <= t`` and of their largest components, and percolation.
 
@@ -59,14 +62,20 @@ def component_curves(
         Threads, which share the images of a batch; each of them is computed in one.
     boundary : {"closed"}
         No other one has the opposite sides that components span.
+    inlet, outlet : bool array, optional
+        Where components must begin and end to span, in the shapes that `mask` can have. Default:
+        along each axis the first slice and the last slice of the sample, those with points that are
+        neither masked nor omitted as NaN; without a mask the first and last index.
 
     Returns
     -------
     ComponentCurves
         ``thresholds`` (n,), and as int64 ``points``, the number of points of each set, ``largest``,
         that of its largest component, both of shape batch + (n,), and ``spanning``, of shape
-        batch + (d, n), the number of components that touch both the first and the last index of
-        each axis. ``porosity`` and ``volume`` follow from the number of points.
+        batch + (d, n), the number of components that touch both ends of the sample along each axis.
+        With both an inlet and an outlet it is of shape batch + (1, n); with one of them it counts
+        components between that one and the other end along each axis. ``porosity`` and ``volume``
+        follow from the number of points.
 
     Raises
     ------
@@ -102,6 +111,13 @@ def component_curves(
     (array([3, 4, 5, 9]), array([1, 2, 3, 9]))
     >>> down, across  # the left column, then both columns, then all
     (array([0, 0, 1, 1]), array([0, 0, 0, 1]))
+
+    From the corner at the top left to that at the bottom right:
+
+    >>> inlet, outlet = np.zeros((2, 3, 3), bool)
+    >>> inlet[0, 0] = outlet[2, 2] = True
+    >>> ecc.component_curves(image, [0, 1, 2, 9], inlet=inlet, outlet=outlet).spanning
+    array([[0, 0, 0, 1]])
     """
     check_boundary(boundary, "components")
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
@@ -110,12 +126,14 @@ def component_curves(
         from ecc_core._dask.whole import whole_component_curves
 
         given = spacing_of(image, spacing, axis)
-        return whole_component_curves(image, thresholds, given, **options)
+        return whole_component_curves(image, thresholds, given, inlet, outlet, **options)
     request = Request.of(image, thresholds, no_exact=" for component curves", **options)
     filtration = request.filtration
     steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
+    compute = request.origin.betti_numbers().component_curves
+    ends = request.points("inlet", inlet), request.points("outlet", outlet)
     return ComponentCurves(
-        *request.curves(request.origin.betti_numbers().component_curves, thresholds),
+        *request.curves(partial(compute, ends=ends), thresholds),
         kept=request.kept(),
         spacing=steps,
         **curve_facts(filtration),

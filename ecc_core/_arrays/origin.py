@@ -104,11 +104,11 @@ def origin_of(image: Any, name: str = "image") -> Origin:
     return HOST if type(image) is np.ndarray else Origin(image, name)
 
 
-def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
+def kept_points(origin: Origin, mask: Any, geometry: Geometry, name: str = "mask") -> Any:
     """Return a mask of the image's shape as the backend takes it."""
-    given = origin.unwrap(mask, "mask")
-    dtype = origin.dtype(given, "mask")
-    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial)
+    given = origin.unwrap(mask, name)
+    dtype = origin.dtype(given, name)
+    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial, name)
     return geometry.spread(as_booleans(given) if origin.on_host else given)
 
 

@@ -105,6 +105,12 @@ class Request(NamedTuple):
         """Return the thresholds on the host."""
         return self.levels.over(self.find_range, self.geometry.spatial)
 
+    def points(self, name: str, mask: Any) -> Any:
+        """Return another mask as the backend takes it, (images, *spatial), or None."""
+        if mask is None:
+            return None
+        return self.geometry.stack(kept_points(self.origin, mask, self.geometry, name))
+
     def kept(self) -> tuple[Any, ...]:
         """Return the number of points of each image that are neither masked nor omitted as NaN.
 

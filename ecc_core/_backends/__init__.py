@@ -71,9 +71,10 @@ class BettiNumbers(Protocol):
     The death of classes that last is -1.
     """
     component_curves: Callable[..., Any]
-    """Points, those of the largest component, and components that span each axis.
+    """Points, those of the largest component, and components that touch both ends of each pair.
 
-    They are (images, ndim + 2, n) int64.
+    They are (images, pairs + 2, n) int64. ``ends`` are masks of the inlet and the outlet. None for
+    the first or the last slice along each axis that has points: then there is a pair for each axis.
     """
     persistent_regions: Callable[..., tuple[Any, Any, Any, Any]]
     """Labels of the components of some persistence, and births, deaths and elders of each.
@@ -86,7 +87,10 @@ class BettiNumbers(Protocol):
     In 2-D functions take ``least``, for those of classes that last for at least that much.
     """
     size_pieces: "Pieces"
-    """Boxes of an image for component curves, (ndim + 2, n) of a whole image."""
+    """Boxes of an image for component curves, (pairs + 2, n) of a whole image.
+
+    ``piece_of`` takes ``ends`` as ``component_curves`` does.
+    """
 
 
 class Pieces(Protocol):

@@ -40,7 +40,11 @@ class Betti(Quantity):
 
     result: ClassVar[Any] = BettiCurves
     name: ClassVar[str] = "betti_pieces"
-    more: ClassVar[int] = 0  # curves besides one for each axis
+
+    @property
+    def rows(self) -> int:
+        """Number of curves of an image."""
+        return self.filtration.ndim
 
     @property
     def options(self) -> dict[str, Any]:
@@ -56,18 +60,25 @@ class Betti(Quantity):
         given = (*arguments, self.dtype, self.thresholds, self.filtration)
         return getattr(self.backend, name)(*given, masked=self.masked, **self.options)
 
-    def pieces(self, image: Array, mask: Array | None, sides: tuple[Side, ...]) -> list[Any]:
+    def pieces(
+        self, image: Array, mask: Array | None, sides: tuple[Side, ...], *ends: Array | None
+    ) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
         ndim = self.filtration.ndim
         piece_of = getattr(origin_of(image).betti_numbers(), self.name).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
-        masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
-        return [
-            piece_of(
-                one, self.thresholds, self.filtration, sides, mask=shown, workers=1, **self.options
-            )
-            for one, shown in zip(images, masks, strict=True)
+        alike = [
+            [None] * len(images) if array is None else array.reshape(images.shape)
+            for array in (mask, *ends)
         ]
+        found = []
+        for one, shown, *own in zip(images, *alike, strict=True):
+            options = self.options if not own else {**self.options, "ends": tuple(own)}
+            piece = piece_of(
+                one, self.thresholds, self.filtration, sides, mask=shown, workers=1, **options
+            )
+            found.append(piece)
+        return found
 
     def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
         """Return the pieces of two boxes that touch across a spatial axis."""
@@ -76,8 +87,7 @@ class Betti(Quantity):
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
         """Return the curves of whole images, batch + (d + more, n)."""
         found = [self._call("numbers_of", piece) for piece in pieces]
-        rows = self.filtration.ndim + self.more
-        return np.reshape(found, (*batch, rows, self.thresholds.size))
+        return np.reshape(found, (*batch, self.rows, self.thresholds.size))
 
 
 @dataclass(frozen=True)
@@ -103,12 +113,18 @@ class LastingBetti(Betti):
         return {"least": self.least}
 
 
+@dataclass(frozen=True)
 class Components(Betti):
     """Sizes of components and percolation."""
 
-    result = ComponentCurves
-    name = "size_pieces"
-    more = 2
+    one_pair: bool = False  # whether both an inlet and an outlet are given
+
+    result: ClassVar[Any] = ComponentCurves
+    name: ClassVar[str] = "size_pieces"
+
+    @property
+    def rows(self) -> int:
+        return 2 + (1 if self.one_pair else self.filtration.ndim)
 
 
 def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:

@@ -254,7 +254,7 @@ class _JoinedTotal(_Total):
     def curves(self) -> Curves:
         stack, quantity = self.stack, self.work.quantity
         at = quantity.thresholds
-        found = np.zeros((len(self.images), stack.view.ndim + quantity.more, at.size), np.int64)
+        found = np.zeros((len(self.images), quantity.rows, at.size), np.int64)
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = quantity.numbers([piece])[0]

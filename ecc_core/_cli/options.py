@@ -140,7 +140,7 @@ ARGUMENTS = {
     ),
     "--components": _argument(
         "add the points of the sets, of their largest components, and the numbers of components "
-        "that span each of the axes Z, Y and X",
+        "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves",
         action="store_true",
     ),
     "--persistence": _argument(

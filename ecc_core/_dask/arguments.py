@@ -137,15 +137,20 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
     return array
 
 
+def chunked_mask(mask: Any, image: Any, geometry: Geometry, name: str = "mask") -> Any:
+    """Return a mask of an image in its chunks."""
+    if not isinstance(mask, da.Array):
+        mask = origin_of(mask, name).unwrap(mask, name)
+    check_mask(mask.shape, mask.dtype, image.shape, geometry.spatial, name)
+    if mask.shape != image.shape:
+        mask = geometry.spread(da.asarray(mask))
+    return _chunked_alike(mask, image, name)
+
+
 def split_masked_chunks(image: Any, mask: Any | None, geometry: Geometry) -> tuple[Any, Any | None]:
     """Return an image and its mask in its chunks, which includes those of ``numpy.ma`` chunks."""
     if mask is not None:
-        if not isinstance(mask, da.Array):
-            mask = origin_of(mask, "mask").unwrap(mask, "mask")
-        check_mask(mask.shape, mask.dtype, image.shape, geometry.spatial)
-        if mask.shape != image.shape:
-            mask = geometry.spread(da.asarray(mask))
-        mask = _chunked_alike(mask, image, "mask")
+        mask = chunked_mask(mask, image, geometry)
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
     # With dtypes given: dask would find them by calls that NumPy may warn of.

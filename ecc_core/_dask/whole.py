@@ -1,7 +1,7 @@
 """What the public functions of arrays give for dask arrays."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,7 +18,9 @@ from ecc_core._blocks.work import RegionT, labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
+    check_dask_image,
     check_no_workers,
+    chunked_mask,
     given_thresholds,
     lazy_request,
     paired,
@@ -165,29 +167,42 @@ def whole_betti_curves(
 
 
 def whole_component_curves(
-    image: Any, thresholds: ArrayLike, spacing: ArrayLike | None, **options: Any
+    image: Any,
+    thresholds: ArrayLike,
+    spacing: ArrayLike | None,
+    inlet: Any = None,
+    outlet: Any = None,
+    **options: Any,
 ) -> ComponentCurves:
     """Return the result of :func:`ecc_core.component_curves` for a dask array."""
     request = lazy_request(image, thresholds, **options)
-    at = request.thresholds()
-    values = _joined(request, at, Components)
+    at, geometry = request.thresholds(), request.geometry
+    given = check_dask_image(image)
+    ends = [
+        None if end is None else chunked_mask(end, given, geometry, name).transpose(geometry.order)
+        for name, end in (("inlet", inlet), ("outlet", outlet))
+    ]
+    one_pair = inlet is not None and outlet is not None
+    values = _joined(request, at, partial(Components, one_pair=one_pair), ends)
     ndim, facts = request.filtration.ndim, curve_facts(request.filtration)
     steps = tuple(check_spacing(1.0 if spacing is None else spacing, ndim).tolist())
     return ComponentCurves(at, values, kept=request.kept(), spacing=steps, **facts)
 
 
-def _joined(request: Request, at: NDArray[Any], kind: Callable[..., Betti]) -> Any:
+def _joined(
+    request: Request, at: NDArray[Any], kind: Callable[..., Betti], ends: Sequence[Any] = ()
+) -> Any:
     """Return the numbers of a kind of curves as a dask array of shape batch + (rows, n)."""
     image, mask = request.images, request.mask
     dtype = image.dtype.newbyteorder("=")
     quantity = kind(at, request.filtration, dtype, mask is not None)
-    rows, lead = request.geometry.ndim + quantity.more, len(request.geometry.batch)
+    rows, lead = quantity.rows, len(request.geometry.batch)
     getattr(origin_of(image._meta).betti_numbers(), quantity.name)  # raises for CuPy arrays
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
         return da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
     betti = dask.delayed(quantity, traverse=False, pure=True)
-    name = "ecc-betti-" + dask.base.tokenize(image, mask, betti.key)
+    name = "ecc-betti-" + dask.base.tokenize(image, mask, *ends, betti.key)
     counts = image.numblocks[lead:]
     edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
     tasks: Graph = {}
@@ -200,15 +215,17 @@ def _joined(request: Request, at: NDArray[Any], kind: Callable[..., Betti]) -> A
             tasks[key] = (Betti.joined, betti.key, join(images, low), join(images, high), axis)
             return key
         place = tuple(first for first, _ in box)
-        block = (image.name, *images, *place)
-        shown = None if mask is None else (mask.name, *images, *place)
-        tasks[key] = (Betti.pieces, betti.key, block, shown, open_sides(place, counts))
+        block, shown, *own = (
+            None if array is None else (array.name, *images, *place)
+            for array in (image, mask, *ends)
+        )
+        tasks[key] = (Betti.pieces, betti.key, block, shown, open_sides(place, counts), *own)
         return key
 
     for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
         whole = join(images, tuple((0, n) for n in counts))
         tasks[name, *images, 0, 0] = (Betti.numbers, betti.key, whole, lengths)
-    inputs = [image, betti] if mask is None else [image, mask, betti]
+    inputs = [one for one in (image, mask, *ends, betti) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
     return da.Array(layers, name, (*batch, (rows,), (at.size,)), meta=meta)

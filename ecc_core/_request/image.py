@@ -187,15 +187,15 @@ def check_mask(
     dtype: np.dtype[Any],
     image_shape: tuple[int, ...],
     spatial: tuple[int, ...],
+    name: str = "mask",
 ) -> None:
     """Check that a mask is boolean and has the image's shape or its spatial shape."""
     if dtype != np.bool_:
-        raise TypeError(
-            f"`mask` must be boolean (True: keep the point), got {dtype}{_advice(dtype)}"
-        )
+        meaning = " (True: keep the point)" if name == "mask" else ""
+        raise TypeError(f"`{name}` must be boolean{meaning}, got {dtype}{_advice(dtype)}")
     if shape not in (image_shape, spatial):
         expected = f"{image_shape}" if image_shape == spatial else f"{image_shape} or {spatial}"
-        raise ValueError(f"`mask` must have the image's shape {expected}, got {shape}")
+        raise ValueError(f"`{name}` must have the image's shape {expected}, got {shape}")
 
 
 def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:

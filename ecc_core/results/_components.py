@@ -29,7 +29,7 @@ class ComponentCurves(CurveResult[ArrayT]):
     ----------
     thresholds : (n,) array
         Increasing.
-    values : (..., d + 2, n) int64 array
+    values : (..., d + 2, n) int64 array, (..., 3, n) between an inlet and an outlet
         ``points``, ``largest`` and ``spanning``, one behind the other. Batch axes lead.
     kept : tuple of int
         Number of points of each image of the batch that are neither masked nor NaN.
@@ -77,7 +77,10 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     @property
     def spanning(self) -> ArrayT:
-        """Components that touch both ends of each axis of the image: (..., d, n) int64 array."""
+        """Components that touch both ends of the sample along each axis: (..., d, n) int64 array.
+
+        Of shape (..., 1, n) between an inlet and an outlet.
+        """
         return self.values[..., 2:, :]
 
     @property
@@ -93,14 +96,24 @@ class ComponentCurves(CurveResult[ArrayT]):
         return self.points * math.prod(self.spacing or (1.0,))
 
     @property
+    def _pairs(self) -> int:
+        """Number of pairs of ends."""
+        return int(self.values.shape[-2]) - 2
+
+    @property
+    def _along_axes(self) -> bool:
+        """Whether there is a pair of ends for each axis, and not an inlet and an outlet."""
+        return self.ndim is None or self._pairs == self.ndim
+
+    @property
     def _functionals(self) -> tuple[str, ...]:
-        axes = range(self.values.shape[-2] - 2)
-        return ("points", "largest", *(f"spanning_{axis}" for axis in axes))
+        spanning = [f"spanning_{axis}" for axis in range(self._pairs)]
+        return ("points", "largest", *(spanning if self._along_axes else ["spanning"]))
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        axes = range(len(self._functionals) - 2)
-        return ("points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes))
+        spanning = [f"spanning\naxis {axis}" for axis in range(self._pairs)]
+        return ("points", "largest\ncomponent", *(spanning if self._along_axes else ["spanning"]))
 
     plot = plot_minkowski_curves  # type: ignore[assignment]
 

@@ -24,10 +24,34 @@ def betti_numbers(foreground, connectivity):
     return [first, first + last - euler_number(foreground, connectivity), last]
 
 
-def component_numbers(foreground, connectivity):
-    """Points of a set, of its largest component, and components that span each axis."""
-    labels, _ = label(foreground, generate_binary_structure(foreground.ndim, connectivity))
+def component_numbers(foreground, connectivity, shown=None, inlet=None, outlet=None):
+    """Points of a set, of its largest component, and components that reach from end to end.
+
+    Ends are an inlet and an outlet, or the first and last slice of the points `shown` along each
+    axis.
+    """
+    shown = np.ones(foreground.shape, bool) if shown is None else shown
+    structure = generate_binary_structure(foreground.ndim, connectivity)
+    labels, _ = label(foreground & shown, structure)
     sizes = np.bincount(labels.ravel())[1:]
-    ends = [(labels.take(0, axis), labels.take(-1, axis)) for axis in range(foreground.ndim)]
-    spanning = [len(set(low.flat) & set(high.flat) - {0}) for low, high in ends]
+    firsts, lasts = outer_slices(shown)
+    pairs = zip(
+        firsts if inlet is None else [inlet] * foreground.ndim,
+        lasts if outlet is None else [outlet] * foreground.ndim,
+        strict=True,
+    )
+    if inlet is not None and outlet is not None:
+        pairs = [(inlet, outlet)]
+    spanning = [len(set(labels[low]) & set(labels[high]) - {0}) for low, high in pairs]
     return [sizes.sum(), sizes.max(initial=0), *spanning]
+
+
+def outer_slices(shown):
+    """The first and the last slices of a set of points along each axis, as masks."""
+    firsts, lasts = [], []
+    places = np.argwhere(shown)
+    for axis, index in enumerate(np.indices(shown.shape)):
+        along = places[:, axis]
+        firsts.append(index == along.min(initial=shown.shape[axis]))
+        lasts.append(index == along.max(initial=-1))
+    return firsts, lasts

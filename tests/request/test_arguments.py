@@ -74,6 +74,8 @@ CHANGES = {
     "dimension": ({"dimension": 1}, {}),
     "threshold": ({"threshold": 4}, {}),
     "min_persistence": ({"min_persistence": 5}, {}),
+    "inlet": ({"inlet": IMAGE > 4}, {}),
+    "outlet": ({"outlet": IMAGE > 4}, {}),
 }
 TRANSFORMED = "euler_transform", "region_transforms"
 SPECIAL = {

@@ -31,10 +31,10 @@ def check(curves, image, shown=None):
     shown = np.ones(image.shape, bool) if shown is None else shown
     assert curves.values.shape == (image.ndim + 2, len(curves.thresholds))
     assert curves.values.dtype == np.int64
-    for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
-        foreground = reached(image, t, curves.superlevel) & shown
-        assert_array_equal(found, component_numbers(foreground, curves.connectivity))
     there = shown & ~np.isnan(image) if image.dtype.kind == "f" else shown
+    for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
+        foreground = reached(image, t, curves.superlevel)
+        assert_array_equal(found, component_numbers(foreground, curves.connectivity, there))
     assert curves.kept == (np.count_nonzero(there),)
     assert_array_equal(curves.porosity, curves.points / max(curves.kept[0], 1))
 
@@ -91,6 +91,87 @@ def test_batches_and_masks():
     assert_array_equal(masked.values, batch.values[0, 0])
 
 
+GIVEN = [(True, True), (True, False), (False, True), (False, False)]
+
+
+def masked_samples(seed, count=25):
+    """Draw images, samples that often do not reach their faces, and ends."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        shape = rng.integers(1, 9, rng.integers(1, 4))
+        image = rng.integers(0, 5, shape).astype(np.float32)
+        shown = rng.random(shape) < rng.choice([0.5, 0.9, 1.0])
+        for axis in range(shown.ndim):
+            np.moveaxis(shown, axis, 0)[: rng.integers(0, 3)] = False
+            np.moveaxis(shown, axis, 0)[shape[axis] - rng.integers(0, 3) :] = False
+        ends = [rng.random(shape) < 0.2 for _ in range(2)]
+        yield rng, image, shown, ends
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("left_out", ["mask", "nan", "nothing"])
+def test_percolation_of_masked_samples(left_out, lazy, given):
+    """Beside components of each set that SciPy labels, between slices of the sample or masks."""
+    for rng, image, shown, masks in masked_samples(seed=5):
+        inlet, outlet = (
+            mask if wanted else None for mask, wanted in zip(masks, given, strict=True)
+        )
+        connectivity = int(rng.choice([1, image.ndim]))
+        options = {"connectivity": connectivity, "axis": tuple(range(image.ndim))}
+        options |= {"inlet": inlet, "outlet": outlet}
+        passed, sample = image, shown
+        if left_out == "mask":
+            options["mask"] = shown
+        elif left_out == "nan":
+            options["nan"] = "omit"
+            passed = np.where(shown, image, np.float32(np.nan))
+        else:
+            sample = np.ones(image.shape, bool)
+        if lazy:
+            array = pytest.importorskip("dask.array", reason="dask is not installed")
+            chunks = tuple(int(n) for n in rng.integers(1, 5, image.ndim))
+            passed = array.from_array(passed, chunks=chunks)
+        found = ecc.component_curves(passed, np.arange(5), **options).to_numpy()
+        for numbers, t in zip(found.values.T, range(5), strict=True):
+            known = component_numbers(image <= t, connectivity, sample, inlet, outlet)
+            assert_array_equal(numbers, known)
+
+
+def test_a_channel_through_a_core():
+    """A straight channel through a cylinder that reaches neither face of the volume."""
+    z, y, x = np.indices((24, 20, 20))
+    core = ((y - 9.5) ** 2 + (x - 9.5) ** 2 <= 64) & (z >= 3) & (z < 21)
+    pores = np.where((abs(y - 9.5) < 2) & (abs(x - 9.5) < 2), 0.0, 1.0)
+    whole = ecc.component_curves(pores, [0.0], mask=core)
+    assert_array_equal(whole.spanning[:, 0], [1, 0, 0])
+    cut = ecc.component_curves(pores[3:21], [0.0], mask=core[3:21])
+    assert_array_equal(whole.values, cut.values)
+    wall = core & ((y - 9.5) ** 2 + (x - 9.5) ** 2 > 40)
+    aside = ecc.component_curves(pores, [0.0, 1.0], mask=core, inlet=core & (z == 3), outlet=wall)
+    assert_array_equal(aside.spanning, [[0, 1]])
+
+
+def test_samples_of_a_batch_have_their_own_ends():
+    image, shown = np.zeros((2, 4, 6)), np.ones((2, 4, 6), bool)
+    shown[1, 0] = shown[1, :, 0] = False
+    inlet = np.zeros((4, 6), bool)
+    inlet[0] = True
+    options = {"axis": (1, 2), "mask": shown}
+    found = ecc.component_curves(image, [0.0], **options)
+    assert_array_equal(found.spanning[..., 0], [[1, 1], [1, 1]])
+    found = ecc.component_curves(image, [0.0], inlet=inlet, **options)
+    assert_array_equal(found.spanning[..., 0], [[1, 1], [0, 0]])  # masked in the second image
+
+
+@pytest.mark.parametrize("name", ["inlet", "outlet"])
+def test_ends_that_are_refused(name):
+    with pytest.raises(TypeError, match=f"`{name}` must be boolean, got int64"):
+        ecc.component_curves(np.zeros((3, 4)), [0], **{name: np.ones((3, 4), int)})
+    with pytest.raises(ValueError, match=rf"`{name}` must have the image's shape \(3, 4\)"):
+        ecc.component_curves(np.zeros((3, 4)), [0], **{name: np.ones((4, 3), bool)})
+
+
 def test_percolation_of_a_column():
     image = np.full((4, 5, 6), 9)
     image[1, :, 3], image[:, 2, 3] = 3, 1  # a shaft, then a tunnel that crosses it
@@ -98,6 +179,19 @@ def test_percolation_of_a_column():
     assert_array_equal(curves.spanning, [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]])
     assert_array_equal(curves.volume, [0, 4, 8, 120])
     assert_array_equal(ecc.component_curves(image, [1], spacing=3).volume, [4 * 27])
+
+
+def test_tables_between_an_inlet_and_an_outlet(tmp_path):
+    image = np.array([[0, 9, 1], [2, 9, 0], [0, 9, 3]])
+    inlet, outlet = np.zeros((2, 3, 3), bool)
+    inlet[0], outlet[:, 2] = True, True
+    curves = ecc.component_curves(image, [0, 1, 2], inlet=inlet, outlet=outlet)
+    table = curves.to_pandas()
+    assert list(table.measure.unique()) == ["points", "largest", "spanning"]
+    assert table["count"].tolist() == curves.values.ravel().tolist()
+    assert curves.plot().axes[-1].get_ylabel() == "spanning"
+    ecc.io.write_result(tmp_path / "curves.csv", curves)
+    assert ecc.io.read_result(tmp_path / "curves.csv") == curves
 
 
 def test_tables_and_plots():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from io_helpers import columns, write_ome_zarr, write_zarr
+from oracles.components import component_numbers
 from stack_helpers import LEVELS, failing_after, noise
 
 import ecc_core as ecc
@@ -13,6 +14,7 @@ from ecc_core._blocks.betti import BettiWork
 from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
+from ecc_core.results import STATISTICS
 
 SHAPE = (19, 20, 17)
 SMALL = " --max-memory 20K"  # so that there are many blocks
@@ -45,6 +47,20 @@ def test_measures(stack, flags, shape, function, options):
     assert_table(table, function(image, np.arange(9), **options))
     if function is ecc.component_curves:
         assert_table(table, ecc.euler_curve(image, np.arange(9), **options))
+
+
+def test_percolation_of_a_sample_that_does_not_reach_the_faces(stack, tmp_path):
+    """Beside components of each set that SciPy labels, from the first to the last slices."""
+    image, shown = noise(*SHAPE), np.zeros(SHAPE, bool)
+    sample = (slice(3, 15), slice(2, 18), slice(5, 13))
+    shown[sample] = np.random.default_rng(4).random(shown[sample].shape) < 0.9
+    np.save(tmp_path / "shown.npy", shown)
+    flags = ["--components", "--mask", tmp_path / "shown.npy", *SMALL.split()]
+    table = stack(image, "--thresholds", LEVELS, *flags)
+    known = [component_numbers(image <= t, 3, shown) for t in range(9)]
+    assert all(np.max(known, axis=0)[2:] > 0)
+    for name, values in zip(STATISTICS["components"].columns, np.transpose(known), strict=True):
+        assert table[name] == values.tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
 """Sizes of components, and which of them span the image, at all thresholds at once.
 
 Points are added to a union-find in the order of their keys. A root knows the number of points of
-its component, and which sides of the image they touch.
+its component, and which *ends* they touch: an inlet and an outlet, or the first and the last slice
+along each axis that have points which are neither masked nor NaN.
 
 Where the image goes on beyond a box, a component that touches an open side is counted when the
-boxes are joined, as a *node* whose *changes* are listed: the points that it gains, the sides of the
-image that it reaches, and the nodes that it meets, all by key. What it was before is final.
+boxes are joined, as a *node* whose *changes* are listed: the points that it gains, the ends that it
+reaches, and the nodes that it meets, all by key. What it was before is final, but for the ends: a
+box takes its own first and last slices for those of the image, and what they were counted for is
+taken back when it is joined to a box that has points beyond them.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -32,10 +34,16 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 Side = tuple[int, int]
+Ends = tuple[Array | None, Array | None]
+"""Masks of the inlet and the outlet; None for the first or the last slices along the axes."""
 
+SLICES: Ends = (None, None)
+NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that are no ends
 MOST_NARROW = 2**31 - 1  # staged points whose numbers fit in 32 bits
-EACH = 8  # changes of a node at a key, at most: six sides, and two
-OPEN = 1 << 6  # beside two bits for each axis: what touches a side beyond which the image goes on
+EACH = 8  # changes of a node at a key, at most: six ends, and two
+OPEN = (
+    1 << 6
+)  # beside two bits for each pair of ends: what touches a side beyond which the image goes on
 GAIN, MEET, REACH, LEAVE = range(4)  # changes of a node; it is one from the last of these on
 
 
@@ -43,13 +51,16 @@ class Growth(NamedTuple):
     """What is known of the components of a box."""
 
     found: Values
-    """(d + 2, keys + 1). After so many keys: points; the size of the largest component, and
-    components that span each axis, of those that are no nodes."""
+    """(pairs + 2, keys + 1). After so many keys: points; the size of the largest component, and
+    components that touch both ends of each pair, of those that are no nodes."""
     nodes: int
     """Number of nodes."""
     changes: Values
     """(m, 3). Four times the key plus the change, the node, and how many points it gains, the node
-    that it meets, or the bits of the sides that it reaches."""
+    that it meets, or the bits of the ends that it reaches."""
+    extent: Values
+    """(d, 3). Along each axis the first and the last slice with points that are neither masked nor
+    NaN, and the number of slices. The slices are `NOWHERE` if there are none, or other ends."""
     faces: dict[Side, Array]
     """For each open side, (axis, 0: low or 1: high), the keys of its points."""
     ends: dict[Side, Array]
@@ -63,13 +74,14 @@ def component_curves(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    ends: Ends = SLICES,
 ) -> Values:
-    """Points, those of the largest component, and components that span each axis.
+    """Points, those of the largest component, and components that touch both ends of each pair.
 
-    Of each image of a batch at sorted thresholds: (batch, d + 2, n) int64.
+    Of each image of a batch at sorted thresholds: (batch, pairs + 2, n) int64.
     """
-    count, ndim = image.shape[0], filtration.ndim
-    result = np.zeros((count, ndim + 2, thresholds.size), np.int64)
+    count = image.shape[0]
+    result = np.zeros((count, count_pairs(filtration.ndim, ends) + 2, thresholds.size), np.int64)
     if result.size == 0 or image.size == 0:
         return result
     masked = mask is not None
@@ -78,38 +90,96 @@ def component_curves(
     def each(queue: Iterator[int]) -> None:
         for i in queue:
             field = laid_out(image[i], None if mask is None else mask[i])
-            result[i] = grown(field, plan, filtration).found[:, plan.entered]
+            inlet, outlet = (None if end is None else end[i] for end in ends)
+            growth = grown(field, plan, filtration, ends=(inlet, outlet))
+            result[i] = growth.found[:, plan.entered]
 
     share(range(count), each, worker_count(workers, image.size, plan.top + 1))
     return result
 
 
+def count_pairs(ndim: int, ends: Sequence[Any]) -> int:
+    """Return for how many pairs of ends components are counted."""
+    return ndim if any(end is None for end in ends) else 1
+
+
 def grown(
-    field: Field, plan: Plan, filtration: Filtration, open_sides: Sequence[Side] = ()
+    field: Field,
+    plan: Plan,
+    filtration: Filtration,
+    open_sides: Sequence[Side] = (),
+    ends: Ends = SLICES,
 ) -> Growth:
     """Return the growth of a box."""
     staged = Staged(Block((0, 0, 0), field.source.shape), field)
     keys, _, _ = staged.load(plan, filtration.nan)
     index = np.int32 if staged.size <= MOST_NARROW else np.int64
-    found = np.zeros((field.ndim + 2, int(plan.entered.max()) + 1), np.int64)
+    pairs = count_pairs(field.ndim, ends)
+    found = np.zeros((pairs + 2, int(plan.entered.max()) + 1), np.int64)
     order = np.empty(field.source.array.size, index)
     _sort_points(keys, staged.layout, found[0], order)
     near = neighbours(field.ndim, kind_of(filtration, complement=False).connectivity)
     offsets = near[0] @ staged.steps
-    # Which sides of the image each staged point touches: two bits for each axis.
-    touched, lead = np.zeros(staged.size, np.uint8), 3 - field.ndim
-    for axis, end in itertools.product(range(lead, 3), (0, 1)):
-        points = _side(touched, staged, (axis, end))
-        points |= OPEN if (axis, end) in open_sides else 1 << (2 * (axis - lead) + end)
+    shown = _kept_points(field, filtration.nan)
+    extent = _extent_of(shown, staged)
+    # Without a mask there are points beyond an open side, whose slice is no end.
+    inner = () if shown is not None else tuple(open_sides)
+    touched = np.zeros(staged.size, np.uint8)
+    for side in open_sides:
+        _side(touched, staged, side)[...] |= OPEN
+    for number, end in enumerate(ends):
+        if end is None:
+            _mark_slices(touched, staged, number, extent, inner)
+        else:
+            extent[:, number] = NOWHERE[number]
+            bits = sum(1 << (2 * pair + number) for pair in range(pairs))
+            inside = staged.part(touched, staged.block)
+            inside |= np.where(end.reshape(inside.shape), np.uint8(bits), np.uint8(0))
     parents = np.zeros(staged.size, index)
     owners = np.full(staged.size if open_sides else 0, -1, index)
     most = sum(_side(keys, staged, side).size for side in open_sides)
     join = _join_open if open_sides else _join_closed
     nodes, changes = join(order, offsets, near[1], parents, touched, found, owners, most)
-    faces, ends = (
+    at_sides = (
         {side: _side(array, staged, side).copy() for side in open_sides} for array in (keys, owners)
     )
-    return Growth(found, nodes, changes, faces, ends)
+    return Growth(found, nodes, changes, extent, *at_sides)
+
+
+def _kept_points(field: Field, nan: str) -> Array | None:
+    """Return where points of a box are neither masked nor NaN, None if all may be."""
+    values = field.source.array
+    shown = None if field.mask is None else field.mask.array
+    if values.dtype.kind == "f" and nan == "omit":
+        known = ~np.isnan(values)
+        shown = known if shown is None else known & (shown != 0)
+    return shown
+
+
+def _extent_of(shown: Array | None, staged: Staged) -> Values:
+    """Return the extent of the points of a box that are shown."""
+    extent = []
+    for axis in range(3 - staged.field.ndim, 3):
+        length = staged.block.stop[axis]
+        first, last = 0, length - 1
+        if shown is not None:
+            others = tuple(other for other in range(3) if other != axis)
+            (there,) = np.nonzero(shown.any(axis=others))
+            first, last = (there[0], there[-1]) if there.size else NOWHERE
+        extent.append([first, last, length])
+    return np.array(extent, np.int64)
+
+
+def _mark_slices(
+    touched: Array, staged: Staged, number: int, extent: Values, inner: Sequence[Side]
+) -> None:
+    """Mark the first slices (`number` 0) or the last (1) as ends, but those on inner sides."""
+    for place, axis in enumerate(range(3 - staged.field.ndim, 3)):
+        at = int(extent[place, number])
+        if at == NOWHERE[number] or (axis, number) in inner:
+            continue
+        points = staged.part(touched, section(staged.block, axis, at))
+        points |= 1 << (2 * place + number)
 
 
 def _side(staged_points: Array, staged: Staged, side: Side) -> Array:
@@ -159,7 +229,7 @@ def _root(parents, place):
 
 @subroutine()
 def span(spanning, sides, change):
-    """Count a component that is no node along the axes of which it touches both sides."""
+    """Count a component that is no node for the pairs of which it touches both ends."""
     if sides & OPEN:
         return
     for axis in range(spanning.size):
@@ -169,7 +239,7 @@ def span(spanning, sides, change):
 
 @subroutine()
 def unite(touched, spanning, root, sides):
-    """Let the component of a root touch more sides."""
+    """Let the component of a root touch more sides and ends."""
     if sides:
         both = touched[root] | sides
         span(spanning, touched[root], -1)
@@ -207,7 +277,7 @@ def gain(changes, count, key, node, size, recent):
 
 @subroutine()
 def reach(changes, count, key, node, sides, reached):
-    """List the sides of the image that a node reaches for the first time."""
+    """List the ends that a node reaches for the first time."""
     new = sides & ~reached[node] & (OPEN - 1)
     if not new:
         return count

@@ -14,8 +14,11 @@ from ecc_core._backends.cpu.betti.growth import (
     GAIN,
     LEAVE,
     MEET,
+    NOWHERE,
     OPEN,
     REACH,
+    SLICES,
+    Ends,
     Growth,
     Side,
     gain,
@@ -44,11 +47,12 @@ def piece_of(
     *,
     mask: Array | None = None,
     workers: int | None = None,
+    ends: Ends = SLICES,
 ) -> Growth:
     """Return the growth of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
     plan = rank_plans(image.dtype, thresholds, filtration, masked=mask is not None)[-1]
     sides = [(axis + 3 - image.ndim, side) for axis, side in open_sides]
-    return grown(laid_out(image, mask), plan, filtration, sides)
+    return grown(laid_out(image, mask), plan, filtration, sides, ends)
 
 
 def join_pieces(
@@ -62,6 +66,7 @@ def join_pieces(
     masked: bool,
 ) -> Growth:
     """Join the growths of two boxes that touch across an axis."""
+    extent, (low, high) = _joined_extent(low, high, axis)
     axis += 3 - filtration.ndim
     count = low.nodes
     more = high.changes + np.array([0, count, 0])
@@ -84,7 +89,33 @@ def join_pieces(
     found[0] = low.found[0] + high.found[0]
     found[1] = np.maximum(found[1], np.maximum(low.found[1], high.found[1]))
     found[2:] += low.found[2:] + high.found[2:]
-    return Growth(found, nodes, changes, faces, {side: numbers[end] for side, end in ends.items()})
+    numbered = {side: numbers[end] for side, end in ends.items()}
+    return Growth(found, nodes, changes, extent, faces, numbered)
+
+
+def _joined_extent(low: Growth, high: Growth, axis: int) -> tuple[Values, list[Growth]]:
+    """Return the extent of two boxes, and their growths with ends that are those of both."""
+    moved = high.extent.copy()
+    moved[axis, :2] += np.where(moved[axis, :2] == NOWHERE, 0, low.extent[axis, 2])
+    whole = low.extent.copy()
+    whole[:, 0] = np.minimum(low.extent[:, 0], moved[:, 0])
+    whole[:, 1] = np.maximum(low.extent[:, 1], moved[:, 1])
+    whole[axis, 2] += high.extent[axis, 2]
+    own = (low, low.extent), (high, moved)
+    return whole, [_without_inner_ends(piece, extent, whole) for piece, extent in own]
+
+
+def _without_inner_ends(piece: Growth, extent: Values, whole: Values) -> Growth:
+    """Take back what was counted for slices that are the first or last of a box, not of both."""
+    inner = extent[:, :2] != whole[:, :2]
+    bits = sum(1 << (2 * axis + end) for axis, end in np.argwhere(inner).tolist())
+    if not bits:
+        return piece
+    changes, found = piece.changes.copy(), piece.found.copy()
+    reaches = changes[:, 0] % 4 == REACH
+    changes[reaches, 2] &= ~bits
+    found[2:][inner.any(axis=1)] = 0
+    return piece._replace(found=found, changes=changes[~reaches | (changes[:, 2] != 0)])
 
 
 def _leaves(ends: Array, keys: Array) -> Values:
@@ -179,15 +210,15 @@ def numbers_of(
 def pack_piece(piece: Growth) -> Values:
     """Return a growth as one array."""
     sides = sorted(piece.faces)
-    head = [piece.found, np.array([piece.nodes]), piece.changes]
+    head = [piece.found, np.array([piece.nodes]), piece.changes, piece.extent]
     at_sides = [part[side] for part in (piece.faces, piece.ends) for side in sides]
     return pack(sides, [*head, *at_sides])
 
 
 def unpack_piece(values: Values) -> Growth:
     """Return the growth that was packed into an array."""
-    sides, (found, nodes, changes, *arrays) = unpack(values)
+    sides, (found, nodes, changes, extent, *arrays) = unpack(values)
     faces, ends = (
         dict(zip(sides, part, strict=True)) for part in (arrays[: len(sides)], arrays[len(sides) :])
     )
-    return Growth(found, int(nodes[0]), changes, faces, ends)
+    return Growth(found, int(nodes[0]), changes, extent, faces, ends)
