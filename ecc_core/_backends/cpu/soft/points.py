@@ -1,8 +1,9 @@
 """Soft curves point by point: faster than windows for few points or levels, and as exact as s.
 
-With s(z) = 1 / (1 + exp(-l * t) * exp(l * v)) a run of levels takes one exponential a point. Loops
-are over the points at which the curve changes, which are collected first, so that they vectorize.
-Sums are taken in the dtype of `buffer`, which is single precision unless images are double.
+With s(z) = 1 / (1 + exp(-l * t) * exp(l * v)) points near the same levels take one exponential
+each. The values are therefore cut into cells: points of a cell share the levels within their reach,
+and are collected first, so that loops over them vectorize. Sums are taken in the dtype of `buffer`,
+which is single precision unless images are double.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 
-CHUNK = 1 << 10  # points that are collected at once
+CHUNK = 1 << 12  # points that are sorted into cells at once
 BUFFER = (3, CHUNK)
 LANES = 8  # loops are over a multiple of so many points
-SINGLE_SPAN, DOUBLE_SPAN = 128.0, 600.0  # of a run of levels, times sharpness: none overflows
-MOST = 1e30  # odds against having entered, for which s' = odds * s**2 is 0
-SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0  # s(-20) = 2e-9, s(-40) = 4e-18
+# In units of 1 / sharpness. Beyond the reach of a level, s(-20) = 2e-9 and s(-40) = 4e-18. Cells
+# are at most twice as wide, so that exponents of odds are at most three times the reach. No odds
+# are then subnormal floats, which take processors a hundred times as long.
+SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0
+# Odds against having entered beyond which s and s' are less than 1e-18 from 0 or 1. Without these
+# limits, products of odds with small upstream gradients would be subnormal.
+LEAST, MOST = 1e-18, 1e18
+MOST_CELLS = 1 << 12  # of equal width, in which a point finds its cell without a search
+NARROW = 1e-9  # width of cells relative to their values, below which cells differ in width
+FARTHEST = 1e307  # reach in units of the values, so that no difference overflows
 
 ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
 BIAS = 1023  # of the exponent of a double
@@ -48,49 +56,80 @@ def exponentials(places, sharpness, scratch, out, count):
         out[p] *= scratch[p]
 
 
-@kernel(error_model="numpy")
-def runs(levels, order, sharpness, span):
-    """Ends of the runs of levels that share one exponential per point, in increasing order."""
-    ends = np.empty(order.size, np.int64)
-    count = first = 0
-    for j in range(1, order.size + 1):
-        if j == order.size or not sharpness * (levels[order[j]] - levels[order[first]]) <= span:
-            ends[count] = first = j
-            count += 1
-    return ends[:count]
+@subroutine(error_model="numpy")
+def _reach(sharpness, double):
+    return min((DOUBLE_REACH if double else SINGLE_REACH) / sharpness, FARTHEST)
 
 
 @kernel(error_model="numpy")
-def prepare(levels, order, sharpness, buffer):
-    """Ends of runs, ranges of the values that matter for them, and exponentials of the levels.
+def near_levels(levels, sharpness, double):
+    """Return the range of values (lowest, highest) within reach of each level."""
+    reach = _reach(sharpness, double)
+    # However sharp, a value equal to a level is within reach of it.
+    lows = np.minimum(levels - reach, np.nextafter(levels, -np.inf))
+    highs = np.maximum(levels + reach, np.nextafter(levels, np.inf))
+    return lows, highs
 
-    `bounds` has shape (runs, 3): the middle of each run, and the range of values relative to it.
+
+@kernel(error_model="numpy")
+def cell_edges(lows, highs, width):
+    """Cut the values within reach of increasing levels into cells of at most a width.
+
+    Returns the increasing edges of the cells, and the number of cells in a unit of the values; 0 if
+    cells differ in width: since levels are so far apart that most cells of equal width would be
+    empty, or so sharp that such cells would be as narrow as the distances of floats.
+    """
+    extent = highs[-1] - lows[0]
+    cells = math.ceil(extent / width)
+    narrow = width < NARROW * max(abs(lows[0]), abs(highs[-1]))
+    if narrow or cells > MOST_CELLS:
+        return np.sort(np.concatenate((lows, highs))), 0.0
+    return np.linspace(lows[0], highs[-1], cells + 1), cells / extent
+
+
+@kernel(error_model="numpy")
+def prepare(levels, sharpness, buffer):
+    """Cut values into cells, and find the levels within reach of each, with their exponentials.
+
+    `edges` and `density` are those of `cell_edges`. Cell i is below edge i, and the last cell is
+    above all edges. Of the levels, ``ranges[i, 0]`` is the first one within reach of cell i, and
+    ``ranges[i, 1]`` the first one beyond its reach. The exponentials of the levels of cell i and
+    their places relative to its middle begin at index ``begins[i]`` of `factors` and `places`.
     """
     double = buffer.itemsize == 8
-    ends = runs(levels, order, sharpness, DOUBLE_SPAN if double else SINGLE_SPAN)
-    reach = (DOUBLE_REACH if double else SINGLE_REACH) / sharpness
-    bounds = np.empty((ends.size, 3))
-    factors, places = np.empty(order.size, buffer.dtype), np.empty(order.size, buffer.dtype)
-    first = 0
-    for run in range(ends.size):
-        lowest = levels[order[first]]
-        half = (levels[order[ends[run] - 1]] - lowest) / 2
-        middle = lowest + half
-        bounds[run, 0], bounds[run, 1], bounds[run, 2] = middle, -half - reach, half + reach
-        for j in range(first, ends[run]):
-            places[j] = levels[order[j]] - middle
-            factors[j] = math.exp(-sharpness * (levels[order[j]] - middle))
-        first = ends[run]
-    return ends, bounds, factors, places
+    lows, highs = near_levels(levels, sharpness, double)
+    edges, density = cell_edges(lows, highs, 2 * _reach(sharpness, double))
+    farthest = 3 * (DOUBLE_REACH if double else SINGLE_REACH)
+    count = edges.size + 1
+    ranges, begins = np.zeros((count, 2), np.int64), np.zeros(count + 1, np.int64)
+    middles = np.zeros(count)
+    first = last = 0
+    for cell in range(count):
+        while cell > 0 and first < levels.size and highs[first] <= edges[cell - 1]:
+            first += 1
+        while last < levels.size and (cell == edges.size or lows[last] < edges[cell]):
+            last += 1
+        ranges[cell, 0], ranges[cell, 1] = first, last
+        begins[cell + 1] = begins[cell] + last - first
+        if 0 < cell < edges.size:
+            middles[cell] = edges[cell - 1] + (edges[cell] - edges[cell - 1]) / 2
+    factors, places = np.empty(begins[-1], buffer.dtype), np.empty(begins[-1], buffer.dtype)
+    for cell in range(count):
+        for i in range(begins[cell + 1] - begins[cell]):
+            place = levels[ranges[cell, 0] + i] - middles[cell]
+            places[begins[cell] + i] = place
+            factors[begins[cell] + i] = math.exp(max(min(-sharpness * place, farthest), -farthest))
+    return edges, density, ranges, middles, begins, factors, places
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _sums(factor, place, buffer, count):
     """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
-    one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
+    one = buffer.dtype.type(1)
+    least, most = buffer.dtype.type(LEAST), buffer.dtype.type(MOST)
     total = slope = spread = one - one
     for p in range(count):
-        odds = min(factor * buffer[0, p], most)
+        odds = max(min(factor * buffer[0, p], most), least)
         s = one / (one + odds)
         change = buffer[1, p] * (odds * s * s)
         total += buffer[1, p] * s
@@ -102,11 +141,54 @@ def _sums(factor, place, buffer, count):
 @subroutine(error_model="numpy", fastmath={"contract", "nsz"})
 def _add_slopes(factor, upstream, buffer, count):
     """Add upstream * s' for one level to the buffer's second row."""
-    one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
+    one = buffer.dtype.type(1)
+    least, most = buffer.dtype.type(LEAST), buffer.dtype.type(MOST)
     for p in range(count):
-        odds = min(factor * buffer[0, p], most)
+        odds = max(min(factor * buffer[0, p], most), least)
         s = one / (one + odds)
         buffer[1, p] += upstream * (odds * s * s)
+
+
+@subroutine(error_model="numpy")
+def _edges_passed(value, edges):
+    """Number of edges that are at most a value."""
+    passed, left = 0, edges.size
+    while left > 1:
+        half = left >> 1
+        passed += half if edges[passed + half - 1] <= value else 0
+        left -= half
+    return passed + int(edges[passed] <= value)
+
+
+@kernel(error_model="numpy")
+def _find_cells(values, edges, density, cells):
+    """Write the cell of each value."""
+    if density > 0:
+        start, last = edges[0], float(edges.size)
+        for p in range(values.size):
+            place = (float(values[p]) - start) * density + 1
+            cells[p] = np.int32(min(max(place, 0.0), last))
+    else:
+        for p in range(values.size):
+            cells[p] = _edges_passed(float(values[p]), edges)
+
+
+@kernel(error_model="numpy")
+def _sort_by_cell(cells, weights, scratch, points, ends):
+    """Write the points with a weight to `points`, cell by cell, and where each cell ends."""
+    count = 0
+    for p in range(weights.size):
+        scratch[count] = p
+        count += int(weights[p] != 0)
+    ends[:] = 0
+    for i in range(count):
+        ends[cells[scratch[i]] + 1] += 1
+    for cell in range(1, ends.size):
+        ends[cell] += ends[cell - 1]
+    for i in range(count):
+        cell = cells[scratch[i]]
+        points[ends[cell]] = scratch[i]
+        ends[cell] += 1
 
 
 @kernel(error_model="numpy")
@@ -119,37 +201,59 @@ def add_sums(given, part, order, buffer, results, upstream, out):
     (3, images, n), or None. If `upstream` (images, n) is given, weight * sum over the levels of
     upstream * sharpness * s'(z) is added to `out` (images, points) for every point.
     """
-    values, weights, levels, sharpness = given
-    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
-    exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    values, weights, all_levels, sharpness = given
+    if order.size == 0:
+        return
+    double = buffer.itemsize == 8
+    levels = all_levels[order]
+    prepared = prepare(levels, sharpness, buffer)
+    edges, density, ranges, middles, begins, factors, places = prepared
+    farthest = 3 * _reach(sharpness, double)
+    exact, powers = np.empty(CHUNK), np.empty(CHUNK)
+    cells, scratch = np.empty(CHUNK, np.int32), np.empty(CHUNK + 1, np.int32)
+    points, ends = np.empty(CHUNK, np.int32), np.empty(middles.size + 1, np.int64)
+    entered = np.zeros(levels.size + 1)  # weights of points below a level and above the one before
     for image in range(part[0], part[1]):
+        entered[:] = 0
         for start in range(part[2], part[3], CHUNK):
-            first = 0
-            for run in range(ends.size):
-                middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
-                count, entered = 0, 0.0  # points near the levels, and weights of those below
-                for p in range(start, min(start + CHUNK, part[3])):
-                    weight, place = weights[image, p], float(values[image, p]) - middle
-                    exact[count] = buffer[2, count] = place
-                    buffer[1, count], points[count] = weight, p
-                    entered += weight if place <= low else 0
-                    count += int(weight != 0) & int(low < place) & int(place < high)
+            stop = min(start + CHUNK, part[3])
+            own, shares = values[image, start:stop], weights[image, start:stop]
+            _find_cells(own, edges, density, cells)
+            _sort_by_cell(cells, shares, scratch, points, ends)
+            for cell in range(middles.size):
+                near = points[ends[cell - 1] if cell > 0 else 0 : ends[cell]]
+                first, last, begin = ranges[cell, 0], ranges[cell, 1], begins[cell]
+                count, total = near.size, 0.0
+                for i in range(count):
+                    total += shares[near[i]]
+                entered[last] += total
+                if count == 0 or first == last:
+                    continue
                 full = -(-count // LANES) * LANES
+                for i in range(count):
+                    place = float(own[near[i]]) - middles[cell]
+                    exact[i] = max(min(place, farthest), -farthest)
+                    buffer[1, i], buffer[2, i] = shares[near[i]], place
                 exact[count:full] = 0
                 buffer[1:, count:full] = 0
-                exponentials(exact, sharpness, scratch, buffer[0], full)
+                exponentials(exact, sharpness, powers, buffer[0], full)
                 if results is not None:
-                    for j in range(first, ends[run]):
-                        total, slope, spread = _sums(factors[j], places[j], buffer, full)
-                        results[0, image, order[j]] += total + entered
+                    for j in range(first, last):
+                        at = begin + j - first
+                        total, slope, spread = _sums(factors[at], places[at], buffer, full)
+                        results[0, image, order[j]] += total
                         results[1, image, order[j]] += slope * sharpness
                         results[2, image, order[j]] += spread
                 if upstream is not None:
                     buffer[1, :full] = 0
-                    for j in range(first, ends[run]):
+                    for j in range(first, last):
                         slope = buffer.dtype.type(upstream[image, order[j]])
-                        _add_slopes(factors[j], slope, buffer, full)
+                        _add_slopes(factors[begin + j - first], slope, buffer, full)
                     for i in range(count):
-                        p = points[i]
-                        out[image, p] += weights[image, p] * sharpness * buffer[1, i]
-                first = ends[run]
+                        share = shares[near[i]] * sharpness
+                        out[image, start + near[i]] += share * buffer[1, i]
+        if results is not None:
+            total = 0.0
+            for j in range(levels.size):
+                total += entered[j]
+                results[0, image, order[j]] += total

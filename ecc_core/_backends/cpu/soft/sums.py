@@ -34,10 +34,10 @@ STEP = 1 / 8  # width of a bin in units of 1 / sharpness
 CHUNK = 1 << 20  # points whose moments are summed at once
 MEMORY = 1 << 26  # bytes of moments at once
 ALONE = 1 << 15  # points that do not pay for waking a thread
-# Times in units of a point and level point by point, measured for 16 to 2,048 levels and 32 x 32 to
-# 1024 x 1024 points.
-RUN = 20  # of a point and a run of levels
-WINDOWED_POINT, WINDOWED_LEVEL = 40, 50_000  # of a point and of a level in windows
+# Times in units of a point and a level near it, measured for 16 to 1,024 levels and 32 x 32 to
+# 512 x 512 points: what a point takes longer point by point than in windows, beside its levels, and
+# what a level takes in windows.
+POINT, WINDOWED_LEVEL = -6, 40_000
 PART = 1 << 16  # points that one thread takes at once
 FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
 
@@ -118,11 +118,16 @@ class Sums(NamedTuple):
         """Whether to sum point by point: exactly, or where windows do not pay."""
         if self.values.dtype == np.float64:
             return True
-        levels = self.levels, order, self.sharpness, soft_points.SINGLE_SPAN
-        count = max(soft_points.runs(*levels).size, 1)
-        a_point = order.size / count + RUN * count  # a point is near the levels of one run
-        points = self.values.shape[1]
-        return bool(points * (a_point - WINDOWED_POINT) <= WINDOWED_LEVEL * order.size)
+        near = self._levels_near_a_point(order)
+        return self.values.shape[1] * (near + POINT) <= WINDOWED_LEVEL * order.size
+
+    def _levels_near_a_point(self, order: Integers) -> float:
+        """Number of levels within reach of a point, if points and levels are evenly spread."""
+        if order.size < 2:
+            return order.size
+        extent = float(self.levels[order[-1]] - self.levels[order[0]]) * self.sharpness
+        cells = (extent + 2 * REACH) / (2 * REACH)
+        return order.size * min(2 / cells, 1)
 
     def _add_windows(self, order: Integers, results: Floats) -> None:
         """Sums by the moments of windows."""

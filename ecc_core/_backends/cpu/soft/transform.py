@@ -10,6 +10,7 @@ do not depend on the number of threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,16 +22,21 @@ from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.points import (
     DOUBLE_REACH,
     LANES,
+    LEAST,
     MOST,
     SINGLE_REACH,
     exponentials,
-    prepare,
 )
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
+# The extent of a run of levels, which share one exponential a point, and how far from a run points
+# are kept apart, both times sharpness: s(-36) = 2e-16. Exponents of odds are at most their sum, so
+# that no odds are subnormal floats, as in `points`.
+SINGLE_SPAN, DOUBLE_SPAN = 48.0, 160.0
+SINGLE_MARGIN, DOUBLE_MARGIN = 36.0, 80.0
 CHUNK = 1 << 10  # points of a table: those of 16 levels fit into the second-level cache
 PARTS = 16  # of the points, at most
 PART = 1 << 12  # points that one thread takes at once, at least
@@ -124,12 +130,46 @@ class Projection(NamedTuple):
         share(pieces, each, thread_count(self.workers, terms // FEW_TERMS))
 
 
+@kernel(error_model="numpy")
+def _run_ends(levels, sharpness, span):
+    """Return the ends of the runs of increasing levels that share one exponential a point."""
+    ends = np.empty(levels.size, np.int64)
+    count = first = 0
+    for j in range(1, levels.size + 1):
+        if j == levels.size or not sharpness * (levels[j] - levels[first]) <= span:
+            ends[count] = first = j
+            count += 1
+    return ends[:count]
+
+
+@kernel(error_model="numpy")
+def _prepare_runs(levels, sharpness, double, factors):
+    """Return the ends of runs and their bounds, and write the exponentials of the levels.
+
+    `bounds` has shape (runs, 3): the middle of each run, and the range relative to it to which
+    heights are limited.
+    """
+    ends = _run_ends(levels, sharpness, DOUBLE_SPAN if double else SINGLE_SPAN)
+    margin = (DOUBLE_MARGIN if double else SINGLE_MARGIN) / sharpness
+    bounds = np.empty((ends.size, 3))
+    first = 0
+    for run in range(ends.size):
+        half = (levels[ends[run] - 1] - levels[first]) / 2
+        middle = levels[first] + half
+        bounds[run, 0], bounds[run, 1], bounds[run, 2] = middle, -half - margin, half + margin
+        for j in range(first, ends[run]):
+            factors[j] = math.exp(-sharpness * (levels[j] - middle))
+        first = ends[run]
+    return ends, bounds
+
+
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
 def _write_steps(factor, odds, steps, slopes, count):
     """Write s and s' = s * (1 - s) for one level."""
-    one, most = steps.dtype.type(1), steps.dtype.type(MOST)
+    one = steps.dtype.type(1)
+    least, most = steps.dtype.type(LEAST), steps.dtype.type(MOST)
     for p in range(count):
-        against = min(factor * odds[p], most)
+        against = max(min(factor * odds[p], most), least)
         s = one / (one + against)
         steps[p] = s
         slopes[p] = against * s * s
@@ -139,9 +179,10 @@ def _write_steps(factor, odds, steps, slopes, count):
 def _workspace(weights, levels, sharpness):
     """Return what :func:`_tabulate` needs; two rows of the third array are for the caller."""
     buffer = np.empty((3, CHUNK), weights.dtype)
-    prepared = prepare(levels, np.arange(levels.size), sharpness, buffer)
+    factors = np.empty(levels.size, weights.dtype)
+    ends, bounds = _prepare_runs(levels, sharpness, weights.itemsize == 8, factors)
     steps = np.empty((levels.size, CHUNK), weights.dtype)
-    return prepared, np.empty((3, CHUNK)), buffer, steps, np.empty_like(steps)
+    return (ends, bounds, factors), np.empty((3, CHUNK)), buffer, steps, np.empty_like(steps)
 
 
 @kernel(error_model="numpy")
@@ -152,7 +193,7 @@ def _tabulate(given, k, first, last, space):
     of LANES. They are above the levels before that range, and have entered at those after it.
     """
     _, positions, directions, levels, sharpness = given
-    (ends, bounds, factors, _), scratch, buffer, steps, slopes = space
+    (ends, bounds, factors), scratch, buffer, steps, slopes = space
     heights, odds = scratch[0], buffer[0]
     size = last - first
     count = -(-size // LANES) * LANES
