@@ -10,6 +10,10 @@ AnyBoundary = Literal["closed", "periodic", "half-open"]
 ComplexBoundary = Literal["closed", "periodic"]
 
 
+Axes = SupportsIndex | str | Sequence[SupportsIndex | str] | None
+"""Spatial axes by number, or by the name of a dimension of a DataArray."""
+
+
 class _Tensor(Protocol):
     """A torch tensor."""
 
@@ -57,7 +61,7 @@ class RegionOptions(_CommonCurveOptions, total=False):
 
     workers: int | None
     boundary: AnyBoundary
-    axis: SupportsIndex | Sequence[SupportsIndex] | None
+    axis: Axes
 
 
 class CurveOptions(RegionOptions, total=False):

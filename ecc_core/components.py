@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import is_lazy
+from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.request import Request, single_request
-from ecc_core._arrays.xarray import length_units, spacing_of, value_units
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number
-from ecc_core._types import ComplexBoundary
+from ecc_core._types import Axes, ComplexBoundary
 from ecc_core.errors import NAN_MESSAGE
 from ecc_core.results import ComponentCurves, PersistentRegions, curve_facts
 
@@ -36,7 +35,7 @@ def component_curves(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
     boundary: Literal["closed"] = "closed",
     inlet: ArrayLike | None = None,
@@ -55,7 +54,8 @@ def component_curves(
         Only with an int; default the smallest and largest finite value.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
-        DataArray of xarray, otherwise 1. It must not differ from these.
+        DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
+        of one unit, such as degrees. Without it, `volume` is not known then.
     connectivity, superlevel, mask, nan, axis
         As for :func:`betti_curves`.
     workers : int, optional
@@ -122,14 +122,17 @@ def component_curves(
     check_boundary(boundary, "components")
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
     options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    if is_labelled(image):
+        options |= {"spacing": spacing, "lengths": "wanted", "inlet": inlet, "outlet": outlet}
+        return call_unlabelled(component_curves, image, thresholds, **options)
+    lengths = given_on_host(spacing)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_component_curves
 
-        given = spacing_of(image, spacing, axis)
-        return whole_component_curves(image, thresholds, given, inlet, outlet, **options)
+        return whole_component_curves(image, thresholds, lengths, inlet, outlet, **options)
     request = Request.of(image, thresholds, no_exact=" for component curves", **options)
     filtration = request.filtration
-    steps = tuple(check_spacing(spacing_of(image, spacing, axis), filtration.ndim).tolist())
+    steps = tuple(check_spacing(lengths, filtration.ndim).tolist())
     compute = request.origin.betti_numbers().component_curves
     ends = request.points("inlet", inlet), request.points("outlet", outlet)
     return ComponentCurves(
@@ -137,8 +140,6 @@ def component_curves(
         kept=request.kept(),
         spacing=steps,
         **curve_facts(filtration),
-        units=value_units(image),
-        spacing_units=length_units(image, axis),
     )
 
 
@@ -153,7 +154,7 @@ def persistent_regions(
     nan: Literal["raise", "omit"] = "raise",
     workers: int | None = None,
     boundary: ComplexBoundary = "closed",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
 ) -> PersistentRegions:
     """Label the components that last for at least `min_persistence` as the threshold grows.
 
@@ -221,6 +222,20 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     least = check_persistence(min_persistence)
+    if is_labelled(image):
+        return call_unlabelled(
+            persistent_regions,
+            image,
+            least,
+            axis=axis,
+            threshold=threshold,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            nan=nan,
+            workers=workers,
+            boundary=boundary,
+        )
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
@@ -254,5 +269,5 @@ def persistent_regions(
     points = np.stack(np.unravel_index(born, array.shape), axis=1)
     labels = request.geometry.unstack(regions)
     found = labels, flat[born].astype(dtype), deaths, points, merged
-    facts = {"min_persistence": least, **curve_facts(filtration), "units": value_units(image)}
+    facts = {"min_persistence": least, **curve_facts(filtration)}
     return PersistentRegions(*map(origin.wrap, found), **facts)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request, plan_of
-from ecc_core._arrays.xarray import length_units, spacing_of, value_units
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import region_result
@@ -20,6 +20,7 @@ from ecc_core._request.image import all_axes
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,
+    Axes,
     CoefficientOptions,
     CurveOptions,
     DeviceT,
@@ -85,6 +86,9 @@ def euler_number(
     0
     """
     options: dict[str, Any] = {"connectivity": connectivity, "superlevel": True, "nan": "omit"}
+    if is_labelled(image):
+        sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
+        return call_unlabelled(euler_number, image, whole=True, **sets)
     options |= {"axis": all_axes(image), "boundary": boundary}
     if is_lazy(image):
         return euler_curve(image, LEAST_POSITIVE, **options).values[0]
@@ -117,7 +121,7 @@ def euler_curve(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
     direction: ArrayLike | None = None,
     direction_scale: float | None = None,
@@ -150,7 +154,8 @@ def euler_curve(
         "omit": exclude points that are NaN.
     axis : int or tuple of int, optional
         The spatial axes. Default: all. All other axes are batch axes, which come first in the
-        result.
+        result. Of a DataArray of xarray also by name, and by default all but times, which are known
+        by their name, their coordinate or the CF conventions.
     workers : int, optional
         Number of threads. Default: the number of cores.
     direction : (d,) array, optional
@@ -240,14 +245,16 @@ def euler_curve(
     options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
     options |= {"direction": direction, "direction_scale": direction_scale, "spacing": spacing}
     options["workers"] = workers
+    if is_labelled(image):
+        lengths: Any = "" if direction is None else "needed"
+        options |= {"devices": devices, "lengths": lengths}
+        return call_unlabelled(euler_curve, image, thresholds, **options)
     if devices is not None:
         return streamed_curve(image, thresholds, devices, **options)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
-    if direction is not None:
-        options["spacing"] = spacing_of(image, spacing, axis)
     plan = plan_of("curve", (image,), thresholds, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         at, values = planned
@@ -255,9 +262,6 @@ def euler_curve(
         return EulerCurve(at, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, no_exact=None, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
-    facts["units"] = value_units(image)
-    if direction is not None:
-        facts["spacing_units"] = length_units(image, axis)
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
@@ -316,6 +320,9 @@ def euler_coefficients(
     """
     options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
     options |= {"mask": mask, "nan": nan}
+    if is_labelled(image):
+        counted = call_unlabelled(euler_coefficients, image, whole=True, **options)
+        return counted.reshape(image.shape)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
@@ -357,7 +364,7 @@ def region_curves(
     superlevel: bool = False,
     workers: int | None = None,
     boundary: AnyBoundary = "closed",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
 ) -> RegionCurves[Any]:
     """Euler characteristic curves of all labelled regions, in one pass over the image.
 
@@ -408,6 +415,9 @@ def region_curves(
     """
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
     options |= {"superlevel": superlevel, "workers": workers}
+    if is_labelled(image):
+        options |= {"labels": labels, "thresholds": thresholds}
+        return call_unlabelled(region_curves, image, axis=axis, **options)
     options["axis"] = all_axes(image) if axis is None else axis
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
@@ -418,4 +428,4 @@ def region_curves(
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, labels=labels, **options)
-    return region_result(RegionCurves, Curve, request, image, thresholds)
+    return region_result(RegionCurves, Curve, request, thresholds)

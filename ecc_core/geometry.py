@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import is_lazy, on_host
+from ecc_core._arrays import given_on_host, is_lazy, on_host
 from ecc_core._arrays.request import Request
-from ecc_core._arrays.xarray import length_units, spacing_of, value_units
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.quantities import Functionals
 from ecc_core._blocks.work import region_result
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
-from ecc_core._types import AnyBoundary
+from ecc_core._types import AnyBoundary, Axes
 from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
 
 __all__ = ["minkowski_curves", "region_minkowski"]
@@ -35,7 +34,7 @@ def minkowski_curves(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
     estimator: Estimator = "exact",
 ) -> MinkowskiCurves[Any]:
@@ -52,7 +51,8 @@ def minkowski_curves(
         Only if `thresholds` is an int. Default: the smallest and the largest finite value.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: that of the coordinates of a
-        DataArray of xarray, otherwise 1. It must not differ from these.
+        DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
+        of one unit, such as degrees. It must be given then.
     boundary : {"closed", "periodic", "half-open"}
         As for :func:`ecc_core.euler_curve`.
     connectivity : {None, 1, d}
@@ -122,12 +122,15 @@ def minkowski_curves(
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
     options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
     options["workers"] = workers
+    if is_labelled(image):
+        options |= {"spacing": spacing, "estimator": estimator, "lengths": "needed"}
+        return call_unlabelled(minkowski_curves, image, thresholds, **options)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_minkowski
 
         return whole_minkowski(image, thresholds, spacing=spacing, estimator=estimator, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
-    chosen = estimator_of(estimator, spacing_of(image, spacing, axis), request.filtration)
+    chosen = estimator_of(estimator, given_on_host(spacing), request.filtration)
     count, curve = request.origin.cell_counts().cell_counts, request.origin.backend().curve
 
     def functionals(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
@@ -141,8 +144,6 @@ def minkowski_curves(
         *request.curves(functionals, thresholds),
         **minkowski_facts(request.filtration, chosen),
         window=None if request.mask is not None else window,
-        units=value_units(image),
-        spacing_units=length_units(image, axis),
     )
 
 
@@ -158,7 +159,7 @@ def region_minkowski(
     workers: int | None = None,
     estimator: Estimator = "exact",
     boundary: AnyBoundary = "closed",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
 ) -> RegionMinkowski[Any]:
     """Minkowski functionals of all labelled regions, in one pass over the image.
 
@@ -201,6 +202,10 @@ def region_minkowski(
     """
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
     options |= {"superlevel": superlevel, "workers": workers}
+    if is_labelled(image):
+        options |= {"labels": labels, "thresholds": thresholds}
+        options |= {"spacing": spacing, "estimator": estimator, "lengths": "needed"}
+        return call_unlabelled(region_minkowski, image, axis=axis, **options)
     options["axis"] = all_axes(image) if axis is None else axis
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
@@ -208,6 +213,5 @@ def region_minkowski(
         options |= {"spacing": spacing, "estimator": estimator}
         return whole_regions(RegionMinkowski, Functionals, image, labels, thresholds, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, labels=labels, **options)
-    options = {"spacing": spacing_of(image, spacing, axis), "estimator": estimator}
-    options["spacing_units"] = length_units(image, axis)
-    return region_result(RegionMinkowski, Functionals, request, image, thresholds, **options)
+    options = {"spacing": given_on_host(spacing), "estimator": estimator}
+    return region_result(RegionMinkowski, Functionals, request, thresholds, **options)

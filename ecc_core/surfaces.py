@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.request import Request
-from ecc_core._arrays.xarray import value_units
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of, with_facts
 from ecc_core._request.filtration import flag_pair
 from ecc_core._request.image import check_same_shape
+from ecc_core._types import Axes
 from ecc_core.results import EulerSurface, surface_facts
 
 __all__ = ["EulerSurface", "euler_surface"]
@@ -29,7 +30,7 @@ def euler_surface(
     superlevel: bool | tuple[bool, bool] = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
 ) -> EulerSurface:
     """Euler characteristic of the sets ``(first <= a) & (second <= b)`` for all pairs (a, b).
@@ -119,6 +120,15 @@ def euler_surface(
            [1, 1, 1]])
     """
     options: dict[str, Any] = {"connectivity": connectivity, "nan": nan, "workers": workers}
+    if is_labelled(first) or is_labelled(second):
+        options |= {"range_first": range_first, "range_second": range_second}
+        options |= {"superlevel": superlevel, "mask": mask, "axis": axis}
+        check_same_shape(np.shape(first), np.shape(second))
+        other: Any = second
+        labelled = first if is_labelled(first) else other.copy(data=first)
+        arrays = labelled, second, thresholds_first, thresholds_second
+        found = call_unlabelled(euler_surface, *arrays, **options)
+        return with_facts(found, units_first=unit_of(first), units_second=unit_of(second))
     if is_lazy(first) or is_lazy(second):
         from ecc_core._dask.whole import whole_surface
 
@@ -146,6 +156,4 @@ def euler_surface(
         origin.thresholds(thresholds_second, at[1]),
         a.spread(values, at[0].size, at[1].size),
         **surface_facts(filtrations),
-        units_first=value_units(first),
-        units_second=value_units(second),
     )

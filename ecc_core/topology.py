@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager, single_request
-from ecc_core._arrays.xarray import value_units
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import LEAST_POSITIVE
-from ecc_core._types import ComplexBoundary, Thresholds
+from ecc_core._types import Axes, ComplexBoundary, Thresholds
 from ecc_core.errors import BackendError
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
@@ -73,6 +72,9 @@ def betti_numbers(
     >>> ecc.betti_numbers(band), ecc.betti_numbers(band, boundary="periodic")
     ((1, 0), (1, 1, 0))
     """
+    if is_labelled(image):
+        sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
+        return call_unlabelled(betti_numbers, image, whole=True, **sets)
     options: dict[str, Any] = {"superlevel": True, "nan": "omit", "axis": all_axes(image)}
     options |= {"connectivity": connectivity, "boundary": boundary}
     curves = betti_curves(image, LEAST_POSITIVE, **options)
@@ -90,7 +92,7 @@ def betti_curves(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
     boundary: ComplexBoundary = "closed",
     min_persistence: float = 0,
@@ -122,7 +124,8 @@ def betti_curves(
     nan : {"raise", "omit"}
         "omit": a NaN point never enters.
     axis : int or tuple of int, optional
-        The spatial axes; default all. The rest are batch axes and lead the result.
+        The spatial axes; default all. The rest are batch axes and lead the result. Of a DataArray
+        also by name, see :func:`ecc_core.euler_curve`.
     workers : int, optional
         Threads; default as many as there are cores.
     boundary : {"closed", "periodic"}
@@ -187,6 +190,9 @@ def betti_curves(
     check_boundary(boundary, "betti")
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
     options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    if is_labelled(image):
+        options |= {"boundary": boundary, "min_persistence": least}
+        return call_unlabelled(betti_curves, image, thresholds, **options)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_betti_curves
 
@@ -194,7 +200,7 @@ def betti_curves(
         return whole_betti_curves(image, thresholds, least, **options)
     request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
     origin, filtration = request.origin, request.filtration
-    facts = {**curve_facts(filtration), "units": value_units(image)}
+    facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
     if request.levels.exact:
         compute = _function(request, "exact_betti_curves", lasting=least > 0)
@@ -215,7 +221,7 @@ def region_betti_curves(
     workers: int | None = None,
     min_persistence: float = 0,
     boundary: ComplexBoundary = "closed",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
 ) -> RegionBettiCurves:
     """Betti curves of all labelled regions.
 
@@ -275,6 +281,20 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
+    if is_labelled(image):
+        return call_unlabelled(
+            region_betti_curves,
+            image,
+            axis=axis,
+            labels=labels,
+            thresholds=thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            workers=workers,
+            min_persistence=least,
+            boundary=boundary,
+        )
     check_eager(labels, "labels")
     request = single_request(
         image,
@@ -293,7 +313,7 @@ def region_betti_curves(
     ids, values = compute(request.images[0], request.labels, at, filtration, **options)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
-    facts = {**curve_facts(filtration), "units": value_units(image)}
+    facts = curve_facts(filtration)
     return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **facts)
 
 
@@ -306,7 +326,7 @@ def persistence_pairs(
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    axis: Axes = None,
     workers: int | None = None,
     boundary: ComplexBoundary = "closed",
 ) -> PersistencePairs:
@@ -391,6 +411,20 @@ def persistence_pairs(
     0
     """
     least = check_persistence(min_persistence)
+    if is_labelled(image):
+        return call_unlabelled(
+            persistence_pairs,
+            image,
+            dimension,
+            axis=axis,
+            min_persistence=least,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            nan=nan,
+            workers=workers,
+            boundary=boundary,
+        )
     request = single_request(
         image,
         axis,
@@ -425,7 +459,7 @@ def persistence_pairs(
             births, deaths, born, died = (part[kept] for part in (births, deaths, born, died))
         indices = (_indices(points, array.shape) for points in (births, deaths))
         wrapped = tuple(map(origin.wrap, (born, died, *indices)))
-    facts = {**curve_facts(filtration), "units": value_units(image)}
+    facts = curve_facts(filtration)
     if dimension is None:
         facts |= {"dimension": None, "counts": tuple(counts)}
     else:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._arrays.xarray import length_units, spacing_of
+from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
 from ecc_core._request.filtration import (
     check_boundary,
     check_connectivity,
@@ -167,6 +167,20 @@ def euler_transform(
     (array([2, 1, 1]), array([1, 1, 1]))
     """
     check_boundary(boundary, "transforms")
+    if is_labelled(image):
+        return call_unlabelled(
+            euler_transform,
+            image,
+            directions,
+            heights,
+            whole=True,
+            lengths="heights",
+            range=range,
+            connectivity=connectivity,
+            spacing=spacing,
+            weighted=weighted,
+            workers=workers,
+        )
     weights = check_flag(weighted, "weighted")
     origin, given, shown = _unwrap(image, "image")
     threads = origin.workers(workers)
@@ -175,7 +189,7 @@ def euler_transform(
     if spacing is None and as_count(directions, "directions") is not None:
         advice = "pass `spacing` if it is one, or each image by itself"
         warn_of_thin_volume(given.shape, advice)
-    steps = check_spacing(spacing_of(image, spacing), ndim)
+    steps = check_spacing(given_on_host(spacing), ndim)
     vectors = unit_vectors(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
     backend = origin.transforms()
@@ -190,7 +204,6 @@ def euler_transform(
             compute = backend.weighted_transform if weights else backend.mask_transform
             values = compute(array, vectors, at, steps, connectivity, workers=threads)
         facts: Any = {"connectivity": connectivity, "spacing": steps, "weighted": weights}
-        facts["units"] = length_units(image)
         return EulerTransform(*map(origin.wrap, (vectors, at, values)), **facts)
 
 
@@ -333,11 +346,26 @@ def region_transforms(
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
     check_boundary(boundary, "region transforms")
+    if is_labelled(labels):
+        found = call_unlabelled(
+            region_transforms,
+            labels,
+            directions,
+            heights,
+            whole=True,
+            lengths="heights",
+            range=range,
+            connectivity=connectivity,
+            spacing=spacing,
+            normalize=normalize,
+            workers=workers,
+        )
+        return with_facts(found, units=None) if normalize else found
     origin, given, shown = _unwrap(labels, "labels")
     threads = origin.workers(workers)
     ndim = len(given.shape)
     connectivity = check_connectivity(connectivity, ndim)
-    steps = check_spacing(spacing_of(labels, spacing), ndim)
+    steps = check_spacing(given_on_host(spacing), ndim)
     half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
     vectors = unit_vectors(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
@@ -354,7 +382,6 @@ def region_transforms(
         values = backend.region_transforms(regions, vectors, at, scales, workers=threads)
         present = regions.labels.astype(numbers.dtype)
         facts: Any = {"connectivity": connectivity, "spacing": steps, "normalize": normalize}
-        facts["units"] = None if normalize else length_units(labels)
         return RegionTransforms(*map(origin.wrap, (present, vectors, at, values)), **facts)
 
 

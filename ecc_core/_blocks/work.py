@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
-from ecc_core._arrays.xarray import value_units
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
@@ -235,7 +234,6 @@ def region_result(
     kind: Callable[..., RegionT],
     computed: type[Quantity],
     request: Request,
-    image: Any,
     thresholds: Any,
     estimator: str = "exact",
     spacing: Any = None,
@@ -248,7 +246,7 @@ def region_result(
     values = quantity.curves(sums)
     request.warn_if_missed(at, values)
     found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
-    return kind(*found, **quantity.facts, units=value_units(image), **facts)
+    return kind(*found, **quantity.facts, **facts)
 
 
 def _values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:

@@ -229,6 +229,8 @@ def write_table(
     """
     path = check_output(path, TABLE_SUFFIXES)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
+    if path.suffix.lower() != ".parquet":
+        arrays = {name: _times_as_text(values) for name, values in arrays.items()}
     shapes = {array.shape for array in arrays.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise ValueError(f"`columns` must be 1-D and of the same length, got shapes {shapes}")
@@ -241,6 +243,11 @@ def write_table(
             file.write(json_of(arrays, metadata or {}).encode())
         else:
             _write_parquet(file, arrays, metadata or {})
+
+
+def _times_as_text(values: NDArray[Any]) -> NDArray[Any]:
+    """Return dates, times and durations as text."""
+    return values.astype(str) if values.dtype.kind in "mM" else values
 
 
 def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._optional import import_optional
+from ecc_core._request.batch import BatchAxis
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,6 +50,8 @@ class Result(Sequence[ArrayT]):
     """What the values are: the name of their column in tables."""
     boundary: str = "closed"
     """What happens at the border of the image; a fact of results that have another one."""
+    coordinates: tuple[BatchAxis, ...] = ()
+    """The batch axes of an image that is a DataArray; a fact of results that can have some."""
     values: ArrayT
 
     def _axes(self) -> dict[str, Any]:
@@ -125,6 +128,8 @@ class Result(Sequence[ArrayT]):
         shown = {k: v for k, v in self.facts.items() if k != "ndim" and v != defaults[k]}
         if set(shown.get("spacing", ())) == {1.0}:
             del shown["spacing"]
+        if "coordinates" in shown:
+            shown["coordinates"] = tuple(axis.name for axis in self.coordinates)
         return {name: repr(value) for name, value in shown.items()}
 
     def _repr_html_(self) -> str:
@@ -162,9 +167,10 @@ class Result(Sequence[ArrayT]):
         -------
         pandas.DataFrame
             One column for each axis of the values, such as ``label`` and ``threshold``, and
-            ``euler_number``. Batch axes are called ``batch_0`` and so on; a direction has an index
-            and the components ``direction_0`` to ``direction_2``. Arrays on a device are copied to
-            the host, and dask arrays are computed.
+            ``euler_number``. Batch axes are called ``batch_0`` and so on, or as the dimensions of
+            the image if this was a DataArray; a direction has an index and the components
+            ``direction_0`` to ``direction_2``. Arrays on a device are copied to the host, and dask
+            arrays are computed.
 
         Raises
         ------
@@ -182,6 +188,7 @@ class Result(Sequence[ArrayT]):
         Returns
         -------
         xarray.DataArray
+            Batch axes have the dimensions and the coordinates of the image if this was a DataArray.
             Dask and CuPy arrays stay what they are; torch tensors are copied to the host.
 
         Raises
@@ -195,7 +202,12 @@ class Result(Sequence[ArrayT]):
             values = on_host(values)  # of a library that xarray does not hold
         axes = axes_of(self)
         facts = {name: value for name, value in self.facts.items() if value is not None}
+        facts.pop("coordinates", None)
         coords: dict[str, Any] = {}
+        for axis in self.coordinates:
+            if axis.name in axes and axis.dtype is not None:
+                attributes = {} if axis.units is None else {"units": axis.units}
+                coords[axis.name] = axis.name, axes[axis.name], attributes
         for name in self._axes():
             array = axes[name]
             coords |= {column: (name, part) for column, part in _parts(name, array).items()}
@@ -275,7 +287,14 @@ def axes_of(result: Result[Any]) -> dict[str, NDArray[Any]]:
     """Return the name and the coordinates of each axis of the values, those of a batch first."""
     known = {name: on_host(array) for name, array in result._axes().items()}
     batch = np.shape(result.values)[: -len(known)]
-    return {f"batch_{i}": np.arange(n) for i, n in enumerate(batch)} | known
+    named = result.coordinates if len(result.coordinates) == len(batch) else ()
+    axes = {}
+    for i, n in enumerate(batch):
+        name, values = f"batch_{i}", None
+        if named and named[i].name not in (*known, result._quantity):
+            name, values = named[i].name, named[i].values
+        axes[name] = np.arange(n) if values is None or len(values) != n else values
+    return axes | known
 
 
 def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:

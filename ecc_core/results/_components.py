@@ -10,6 +10,7 @@ import numpy as np
 
 from ecc_core._arrays import adapter_of
 from ecc_core._optional import import_optional
+from ecc_core._request.batch import BatchAxis
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.results._base import ArrayT, plain
 from ecc_core.results._curves import CurveResult
@@ -33,9 +34,12 @@ class ComponentCurves(CurveResult[ArrayT]):
         ``points``, ``largest`` and ``spanning``, one behind the other. Batch axes lead.
     kept : tuple of int
         Number of points of each image of the batch that are neither masked nor NaN.
-    spacing : tuple of float
-        Distance between neighbouring points along each axis.
+    spacing : tuple of float or None
+        Distance between neighbouring points along each axis. None for a DataArray whose coordinates
+        are no lengths of one unit: then `volume` is not known.
     connectivity, superlevel, ndim, units, spacing_units
+        As in :class:`ecc_core.EulerCurve`.
+    coordinates : tuple
         As in :class:`ecc_core.EulerCurve`.
 
     Examples
@@ -59,6 +63,7 @@ class ComponentCurves(CurveResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     spacing_units: str | None = None
+    coordinates: tuple[BatchAxis, ...] = ()
     _quantity: ClassVar = "count"
 
     def __post_init__(self) -> None:
@@ -92,7 +97,15 @@ class ComponentCurves(CurveResult[ArrayT]):
 
     @property
     def volume(self) -> ArrayT:
-        """Length, area or volume of the set, in units of `spacing`: (..., n) float64 array."""
+        """Length, area or volume of the set, in units of `spacing`: (..., n) float64 array.
+
+        A ValueError for coordinates of a DataArray that are no lengths of one unit.
+        """
+        if self.spacing is None and self.spacing_units is not None:
+            raise ValueError(
+                "`volume` needs lengths, and the coordinates of the image, in "
+                f"{self.spacing_units}, are none of one unit: pass `spacing`"
+            )
         return self.points * math.prod(self.spacing or (1.0,))
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ecc_core._arrays import on_host
+from ecc_core._request.batch import BatchAxis, as_batch_axes
 from ecc_core.plotting import plot_curve, plot_surface
 from ecc_core.plotting._figures import EULER
 from ecc_core.results._base import MOST_DRAWN, ArrayT, OneT, RegionResult, Result, as_floats, plain
@@ -28,6 +29,8 @@ class CurveResult(Result[ArrayT]):
 
     def __post_init__(self) -> None:
         plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
+        if self.coordinates != ():  # a list, if read from a file
+            plain(self, coordinates=as_batch_axes)
 
     def _axes(self) -> dict[str, Any]:
         several = self._functionals
@@ -156,6 +159,8 @@ class EulerCurve(CurveResult[ArrayT]):
     spacing_units : str or None
         Unit of `spacing`, such as ``"millimeter"``: that of the coordinates of a DataArray. Set by
         the command and the plugin, which know it; elsewhere with :func:`dataclasses.replace`.
+    coordinates : tuple
+        Names and coordinates of the batch axes of an image that is a DataArray of xarray.
 
     Examples
     --------
@@ -180,6 +185,7 @@ class EulerCurve(CurveResult[ArrayT]):
     boundary: str = "closed"
     spacing_units: str | None = None
     density: bool = False
+    coordinates: tuple[BatchAxis, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,6 +251,8 @@ class EulerSurface(Result[ArrayT]):
     units_first, units_second : str or None
         Units of the thresholds, for the labels of axes: those of DataArrays of xarray. Elsewhere
         set them with :func:`dataclasses.replace`.
+    coordinates : tuple
+        As in :class:`ecc_core.EulerCurve`.
 
     Examples
     --------
@@ -262,10 +270,11 @@ connectivity=2)
     ndim: int | None = None
     units_first: str | None = None
     units_second: str | None = None
+    coordinates: tuple[BatchAxis, ...] = ()
     _fields: ClassVar = ("thresholds_first", "thresholds_second", "values")
 
     def __post_init__(self) -> None:
-        plain(self, superlevel=lambda flags: tuple(map(bool, flags)))
+        plain(self, superlevel=lambda flags: tuple(map(bool, flags)), coordinates=as_batch_axes)
 
     def _axes(self) -> dict[str, Any]:
         return {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ecc_core._arrays import adapter_of
+from ecc_core._request.batch import BatchAxis
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
@@ -106,6 +107,8 @@ class MinkowskiCurves(_Measured[ArrayT]):
     spacing_units : str or None
         Unit of `spacing`, and so of lengths; areas and volumes are in its powers. Set as in
         :class:`ecc_core.EulerCurve`.
+    coordinates : tuple
+        As in :class:`ecc_core.EulerCurve`.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
     window: float | None = None
     density: bool = False
     spacing_units: str | None = None
+    coordinates: tuple[BatchAxis, ...] = ()
 
     def densities(self) -> Self:
         """The functionals per unit of length, area or volume of the image.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, on_host
+from ecc_core._request.batch import BatchAxis
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting, persistences
@@ -66,6 +67,8 @@ class BettiCurves(BettiResult[ArrayT]):
     units : str or None
         Unit of the thresholds, for the labels of axes.
     boundary : {"closed", "periodic"}
+    coordinates : tuple
+        As in :class:`ecc_core.EulerCurve`.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class BettiCurves(BettiResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     boundary: str = "closed"
+    coordinates: tuple[BatchAxis, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

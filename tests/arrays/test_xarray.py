@@ -101,7 +101,7 @@ def test_spacing_given():
         ecc.minkowski_curves(labelled(), [4], spacing=2)
     half = labelled().drop_vars("y")
     with pytest.raises(ValueError, match=r"`spacing` must be given.*along 'y'"):
-        ecc.component_curves(half, [4])
+        ecc.minkowski_curves(half, [4])
     assert ecc.component_curves(half, [4], spacing=(3, X)).spacing == (3, X)
     bare = xarray.DataArray(IMAGE, dims=("y", "x"))
     assert ecc.component_curves(bare, [4], spacing=2).spacing == (2, 2)
@@ -128,6 +128,205 @@ def test_units_that_differ():
     image.x.attrs["units"] = "um"
     with pytest.raises(ValueError, match="spatial coordinates of one unit, got mm and um"):
         ecc.minkowski_curves(image, [4])
+
+
+DAYS = np.array(["2020-01-01", "2020-01-02", "2020-01-05"], "datetime64[ns]")
+CUBE = np.random.default_rng(5).integers(0, 9, (3, 12, 20)).astype(np.float32)
+
+
+def climate(values=CUBE, times=DAYS, attributes=None):
+    """A climate variable as files hold it: coordinates in degrees, and times."""
+    coords = {
+        "time": ("time", times, attributes or {}),
+        "lat": ("lat", np.linspace(-82.5, 82.5, 12), {"units": "degrees_north"}),
+        "lon": ("lon", 18.0 * np.arange(20), {"units": "degrees_east"}),
+    }
+    return xarray.DataArray(values, coords, ("time", "lat", "lon"), attrs={"units": "K"})
+
+
+def test_degrees_do_not_stop_what_counts_points():
+    found = ecc.component_curves(climate(), [3, 5], axis=("lat", "lon"))
+    known = ecc.component_curves(CUBE, [3, 5], axis=(1, 2))
+    assert_array_equal(found.values, known.values)
+    assert_array_equal(found.porosity, known.porosity)
+    with pytest.raises(ValueError, match=r"degrees_east and degrees_north.*pass `spacing`"):
+        _ = found.volume
+    given = ecc.component_curves(climate(), [3, 5], spacing=(2, 3))
+    assert_array_equal(given.volume, 6 * known.points)
+
+
+LENGTHS = {
+    "minkowski_curves": lambda image, **spacing: ecc.minkowski_curves(image, [4], **spacing),
+    "region_minkowski": lambda image, **spacing: ecc.region_minkowski(
+        image[0], LABELS, [4], **spacing
+    ),
+    "euler_curve": lambda image, **spacing: ecc.euler_curve(
+        image, [4], direction=[1, 0], **spacing
+    ),
+    "euler_transform": lambda image, **spacing: ecc.euler_transform(image[0] > 4, 3, 4, **spacing),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_degrees_are_no_lengths(name):
+    compute = LENGTHS[name]
+    with pytest.raises(ValueError, match="lengths, got degrees_north along 'lat': pass `spacing`"):
+        compute(climate())
+    plain = climate().drop_vars(["time", "lat", "lon"])
+    assert_array_equal(
+        compute(climate(), spacing=(2, 3)).values, compute(plain, spacing=(2, 3)).values
+    )
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_units_that_differ_do_not_stop_a_spacing_that_is_given(name):
+    image = climate()
+    image.lat.attrs["units"], image.lon.attrs["units"] = "m", "km"
+    with pytest.raises(ValueError, match="one unit, got km and m: pass `spacing`"):
+        LENGTHS[name](image)
+    assert LENGTHS[name](image, spacing=(2, 3)).spacing == (2, 3)
+    counted = ecc.component_curves(image, [4])
+    assert_array_equal(counted.values, ecc.component_curves(CUBE, [4], axis=(1, 2)).values)
+
+
+class NoLeapDay:
+    """A date of a calendar without leap years, as cftime reads them from climate models."""
+
+    calendar = "noleap"
+
+
+TIME_AXES = {
+    "name": lambda: climate(times=np.arange(3)),
+    "upper case": lambda: climate(times=np.arange(3)).rename(time="Time"),
+    "dates": lambda: climate().rename(time="step"),
+    "durations": lambda: climate(times=DAYS - DAYS[0]).rename(time="lead"),
+    "axis": lambda: climate(times=np.arange(3), attributes={"axis": "T"}).rename(time="step"),
+    "standard name": lambda: climate(
+        times=np.arange(3), attributes={"standard_name": "time"}
+    ).rename(time="step"),
+    "units": lambda: climate(
+        times=np.arange(3), attributes={"units": "days since 1970-01-01"}
+    ).rename(time="step"),
+    "calendar": lambda: climate(times=np.array([NoLeapDay() for _ in DAYS])).rename(time="step"),
+}
+
+
+@pytest.mark.parametrize("known_by", TIME_AXES)
+def test_time_is_no_depth(known_by):
+    found = ecc.betti_curves(TIME_AXES[known_by](), [3, 5])
+    assert_array_equal(found.values, ecc.betti_curves(CUBE, [3, 5], axis=(1, 2)).values)
+
+
+def test_other_first_axes_are_depth():
+    depth = climate(times=np.arange(3)).rename(time="depth")
+    assert ecc.betti_curves(depth, [3]) == ecc.betti_curves(CUBE, [3], axis=(0, 1, 2))._replace(
+        units="K"
+    )
+    series = climate()[:, 3, 4]
+    assert_array_equal(ecc.euler_curve(series, [4]).values, ecc.euler_curve(CUBE[:, 3, 4], [4])[1])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [ecc.euler_number, ecc.betti_numbers, ecc.euler_coefficients, ecc.euler_transform],
+)
+def test_several_times_are_no_image(function):
+    image = climate(CUBE > 4).drop_vars(["lat", "lon"])
+    with pytest.raises(ValueError, match=r"spatial axes only, got 3 of 'time'.*isel\(time=0\)"):
+        function(image)
+    one, known = function(image[:1]), function(CUBE[0] > 4)
+    if function is ecc.euler_coefficients:
+        known = known[None]
+    assert_array_equal(getattr(one, "values", one), getattr(known, "values", known))
+
+
+def test_axes_by_name():
+    image = climate().transpose("lon", "time", "lat")
+    found = ecc.euler_curve(image, [3, 5], axis=("lat", "lon"))
+    assert_array_equal(found.values, ecc.euler_curve(CUBE, [3, 5], axis=(1, 2)).values)
+    one = ecc.euler_curve(image, [3, 5], axis="lat")
+    assert_array_equal(one.values, ecc.euler_curve(CUBE, [3, 5], axis=1).values.swapaxes(0, 1))
+    assert one.to_xarray().dims == ("lon", "time", "threshold")
+    with pytest.raises(ValueError, match=r"dimensions of \('lon', 'time', 'lat'\), got 'depth'"):
+        ecc.euler_curve(image, [3], axis="depth")
+
+
+def test_masks_and_labels_are_aligned_by_their_dimensions():
+    image, shown = climate(), CUBE[0] < 7
+    mask = xarray.DataArray(shown.T, dims=("lon", "lat"))
+    found = ecc.betti_curves(image, [3, 5], mask=mask)
+    known = ecc.betti_curves(CUBE, [3, 5], axis=(1, 2), mask=shown)
+    assert_array_equal(found.values, known.values)
+    labels = xarray.DataArray(LABELS.T, dims=("lon", "lat"))
+    regions = ecc.region_curves(image[0], labels, [3, 5])
+    assert_array_equal(regions.values, ecc.region_curves(CUBE[0], LABELS, [3, 5]).values)
+
+
+LAZY = {
+    "euler_curve": lambda image: ecc.euler_curve(image, [3, 5]),
+    "directions": lambda image: ecc.euler_curve(image, [3, 5], direction=[1, 2], spacing=(1, 2)),
+    "betti_curves": lambda image: ecc.betti_curves(image, [3, 5]),
+    "component_curves": lambda image: ecc.component_curves(image, [3, 5]),
+    "minkowski_curves": lambda image: ecc.minkowski_curves(image, [3, 5], spacing=2),
+    "region_curves": lambda image: ecc.region_curves(image[0], LABELS, [3, 5]),
+    "region_minkowski": lambda image: ecc.region_minkowski(image[0], LABELS, [3, 5], spacing=2),
+    "euler_surface": lambda image: ecc.euler_surface(image, image[:, ::-1], [3, 5], [4]),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_arrays_of_dask_stay_lazy(name):
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    lazy = LAZY[name](climate(CUBE).chunk(time=2, lat=5))
+    assert dask.is_dask_collection(lazy.values)
+    assert lazy.to_numpy() == LAZY[name](climate())
+
+
+def test_coefficients_and_numbers_of_dask_are_lazy():
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    image = climate(CUBE > 4)[0].chunk(lat=5)
+    number, coefficients = ecc.euler_number(image), ecc.euler_coefficients(image)
+    assert dask.is_dask_collection(number)
+    assert dask.is_dask_collection(coefficients)
+    assert number.compute() == ecc.euler_number(CUBE[0] > 4)
+    assert_array_equal(coefficients.compute(), ecc.euler_coefficients(CUBE[0] > 4))
+
+
+@pytest.mark.parametrize("name", [*LAZY][:5])
+def test_dimensions_and_coordinates_come_back(name):
+    found = LAZY[name](climate())
+    back = found.to_xarray()
+    assert back.dims[0] == "time"
+    xarray.testing.assert_equal(back["time"], climate()["time"])
+    assert "batch_0" not in back.dims
+    assert_array_equal(found.to_pandas()["time"].unique(), DAYS)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "values", [DAYS, np.array(["DAPI", "GFP", "RFP"]), np.array([0.1, 0.2, 0.7]), None]
+)
+def test_files_keep_coordinates(tmp_path, values, suffix):
+    image = climate().rename(time="sample").drop_vars("sample")
+    if values is not None:
+        image = image.assign_coords(sample=values)
+    found = ecc.euler_curve(image, [3, 5], axis=("lat", "lon"))
+    path = tmp_path / f"curves.{suffix}"
+    ecc.io.write_result(path, found)
+    assert ecc.io.read_result(path) == found
+    back = ecc.io.read_result(path).to_xarray()
+    assert back.dims == ("sample", "threshold")
+    assert ("sample" in back.coords) == (values is not None)
+    if values is not None:
+        assert_array_equal(back["sample"], values)
+
+
+def test_names_that_results_use_themselves():
+    image = climate().rename(time="threshold")
+    assert ecc.euler_curve(image, [3], axis=("lat", "lon")).to_xarray().dims == (
+        "batch_0",
+        "threshold",
+    )
 
 
 def test_rounded_coordinates():

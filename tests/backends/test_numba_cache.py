@@ -93,6 +93,45 @@ def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
         assert after.load(dtype) == f"code for {dtype}"
 
 
+VERSIONS = """
+import sys
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+
+
+def version(listed):
+    @kernel()
+    def squares(values):
+        if listed:
+            return values * values
+        return (values * values).sum()
+
+    return squares
+
+
+versions = {"sum": version(False), "list": version(True)}
+for name in sys.argv[1:]:
+    print(int(np.sum(versions[name](np.array([3])))))
+"""
+
+
+def test_versions_of_a_function_that_several_processes_compile(environment, tmp_path):
+    """Each is compiled by a process of its own, and a third one loads both."""
+    script = tmp_path / "versions.py"
+    script.write_text(VERSIONS)
+    environment = {**environment, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def say(*names):
+        command = [sys.executable, script, *names]
+        return subprocess.check_output(command, env=environment, text=True).split()
+
+    assert say("sum") == ["9"]
+    assert say("list") == ["9"]
+    assert say("sum", "list") == ["9", "9"]
+
+
 @pytest.fixture
 def cached(tmp_path, monkeypatch):
     """A function that compiles `double` anew, or finds it in an empty folder."""

@@ -50,7 +50,9 @@ class TestFacts:
         tiles = {**known, "units": None}
         curve = dict.fromkeys(("direction", "spacing", "units", "spacing_units"))
         curve |= {**known, "boundary": "closed", "direction_scale": 1.0, "density": False}
+        curve["coordinates"] = ()
         surface = {**known, "units_first": None, "units_second": None, "superlevel": (True, False)}
+        surface["coordinates"] = ()
         assert RESULTS["curve"].facts == {**curve, "superlevel": True}
         directed = {"direction": (0.0, 1.0), "direction_scale": 0.5, "spacing": (1.0, 1.0)}
         assert RESULTS["directional"].facts == {**curve, **directed}

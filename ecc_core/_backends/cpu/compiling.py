@@ -151,10 +151,22 @@ class _SharedCache(FunctionCache):  # type: ignore[misc]
             _warn(str(error))
 
 
+def _name_of_version(function: Callable[..., Any]) -> str:
+    """Return the name of a function with the numbers that it is compiled for, if it has some.
+
+    numba calls compiled code by its name and a number that processes give out anew. Versions of one
+    name that two processes have compiled can have the same number, and a third one that loads both
+    from the cache then calls the first in place of the second.
+    """
+    versions = [str(cell.cell_contents) for cell in function.__closure__ or ()]
+    return "_".join([function.__qualname__, *versions])
+
+
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """As ``numba.njit(nogil=True, cache=True, **options)``."""
 
     def compiled(function: Callable[..., Any]) -> Any:
+        function.__qualname__ = _name_of_version(function)
         dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         try:
             dispatcher._cache = _SharedCache(function)

@@ -1,0 +1,41 @@
+"""Batch axes of images whose axes have names and coordinates."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class BatchAxis(NamedTuple):
+    """The name and the coordinates of a batch axis, of types that can be compared and saved."""
+
+    name: str
+    dtype: str | None = None  # of the coordinates; None without any
+    coordinates: tuple[Any, ...] = ()  # numbers or text; times as integers
+    units: str | None = None
+
+    @classmethod
+    def of(cls, name: str, coordinates: NDArray[Any], units: str | None = None) -> Self:
+        """Return an axis with these coordinates; objects such as dates are kept as text."""
+        if coordinates.dtype.kind not in "biufmMU":
+            coordinates = coordinates.astype(str)
+        native = coordinates.astype(coordinates.dtype.newbyteorder("="), copy=False)
+        plain_numbers = native.view(np.int64) if native.dtype.kind in "mM" else native
+        return cls(name, native.dtype.str, tuple(plain_numbers.tolist()), units)
+
+    @property
+    def values(self) -> NDArray[Any] | None:
+        """The coordinates, None without any."""
+        if self.dtype is None:
+            return None
+        if np.dtype(self.dtype).kind in "mM":
+            return np.array(self.coordinates, np.int64).view(self.dtype)
+        return np.array(self.coordinates, self.dtype)
+
+
+def as_batch_axes(axes: Any) -> tuple[BatchAxis, ...]:
+    """Return batch axes, which are lists if they come from a file."""
+    return tuple(
+        BatchAxis(one[0], one[1], tuple(one[2]), one[3]) if isinstance(one, list) else one
+        for one in axes
+    )
