@@ -1,6 +1,7 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
 from ecc_core._io.open import IMAGE_SUFFIXES, open_image
+from ecc_core._io.persistence_files import CUBICAL_SUFFIXES, write_cubical_complex
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
 from ecc_core._io.select import ImageFile, read_file, read_image, select_channel
 from ecc_core._io.stored import StoredImage
@@ -16,6 +17,7 @@ from ecc_core._io.write import (
 )
 
 __all__ = [
+    "CUBICAL_SUFFIXES",
     "FIGURE_SUFFIXES",
     "IMAGE_SUFFIXES",
     "RESULT_SUFFIXES",
@@ -33,6 +35,7 @@ __all__ = [
     "read_table",
     "select_channel",
     "write_csv",
+    "write_cubical_complex",
     "write_figure",
     "write_result",
     "write_table",

@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "--json", help="print the same as JSON, a list with an object for each")
     help = "print the versions and devices that a report of a fault needs, and exit"
     parser.add_argument("--system", action=_PrintSystem, nargs=0, help=help)
-    options.add_selection(parser)
+    options.add_selection(parser, masks=False)
 
 
 class _PrintSystem(Action):

@@ -20,6 +20,8 @@ from ecc_core._io.geometry import UNITS, check_place, converted
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
+from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
+from ecc_core._io.readers.raw import checked_layout
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request, View
 from ecc_core._request.filtration import check_boundary, check_spacing
@@ -124,8 +126,12 @@ def single_path(patterns: Iterable[str], rule: str) -> str:
 
 
 def open_input(path: str, arguments: Namespace) -> StoredImage:
-    request = Request(arguments.series, arguments.level, arguments.axes)
+    with blame(path):
+        layout = checked_layout(arguments.shape, arguments.dtype, arguments.offset, arguments.order)
+    request = Request(arguments.series, arguments.level, arguments.axes, *layout)
     if path == STDIN:
+        if request.shape is not None:
+            raise InputFileError("-: --shape must not be given, stdin is read as NPY")
         if getattr(arguments, "resume", False):
             raise InputFileError("-: an image from stdin is not there any more to --resume with")
         return open_stream(sys.stdin.buffer, request)
@@ -249,7 +255,7 @@ def open_blocks(
     Widths are in the unit of the calibration, if --unit is given. `labels` is the option that says
     which ones the image has.
     """
-    fitted, ndim = partial(_fitted, path, view, arguments.level), view.ndim
+    fitted, ndim = partial(_fitted, path, view, arguments), view.ndim
     smoothing = None
     if arguments.smooth is not None:
         sigma = np.array(arguments.smooth)
@@ -262,13 +268,30 @@ def open_blocks(
     return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
 
 
-def _fitted(image: str, view: View, level: int, name: str, given: str | None) -> Fitted | None:
+def _region(name: str, path: str, arguments: Namespace) -> StoredImage:
+    """Open labels or a mask: raw values have the shape and the order of the image."""
+    dtype = getattr(arguments, f"{name}_dtype", None)
+    if dtype is None:
+        if arguments.shape is not None and Path(path).suffix.lower() in RAW_SUFFIXES:
+            raise InputFileError(f"{path}: holds raw values: --{name}-dtype must say what they are")
+        return open_image(path, level=arguments.level)
+    if arguments.shape is None:
+        raise InputFileError(f"{path}: --{name}-dtype must be given together with --shape")
+    with blame(path):
+        return open_image(path, shape=arguments.shape, dtype=dtype, order=arguments.order)
+
+
+def _fitted(
+    image: str, view: View, arguments: Namespace, name: str, given: str | None
+) -> Fitted | None:
     """Open the labels or the mask of an image: those of all of it, or of the selected part."""
     path = pair_of(name, given, image)
     if path is None:
+        if getattr(arguments, f"{name}_dtype", None) is not None:
+            raise InputFileError(f"--{name}-dtype must be given together with --{name}")
         return None
     opened, axes = view.source, view.axes
-    stored = open_image(path, level=level)
+    stored = _region(name, path, arguments)
     if name == "labels" and stored.dtype.kind not in "biu":
         raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
     if "S" in stored.axes:

@@ -11,7 +11,7 @@ from ecc_core.results import STATISTICS
 INPUT = (
     "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
     f"s3://bucket/image.zarr ({', '.join(IMAGE_SUFFIXES)}). Name an array in an HDF5, NPZ or "
-    "zipped Zarr file like a file in a folder: scan.h5/raw"
+    "zipped Zarr file like a file in a folder: scan.h5/raw. Raw values need --shape and --dtype"
 )
 FORMULAS = (
     ". In CSV, an apostrophe precedes file names that begin with =, +, - or @, which spreadsheets "
@@ -76,6 +76,30 @@ ARGUMENTS = {
         "region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:",
         type=values.roi,
         metavar="A:B,...",
+    ),
+    "--shape": _argument(
+        "read raw values without a header, of this shape, the slowest axis first",
+        type=values.shape,
+        metavar="N,...",
+    ),
+    "--dtype": _argument(
+        "type of raw values, such as uint8, float32 or, if the most significant byte is the first, "
+        "'>i2'",
+        metavar="TYPE",
+    ),
+    "--offset": _argument(
+        "bytes before raw values (default: 0)", type=values.offset, default=0, metavar="BYTES"
+    ),
+    "--order": _argument(
+        "whether the last axis of --shape is the fastest (C, the default) or the first one (F)",
+        choices=("C", "F"),
+        default="C",
+    ),
+    "--mask-dtype": _argument(
+        "type of raw values of --mask, of the shape and order of the image", metavar="TYPE"
+    ),
+    "--labels-dtype": _argument(
+        "type of raw values of --labels, of the shape and order of the image", metavar="TYPE"
     ),
     # filtration
     "--thresholds": _argument(
@@ -207,16 +231,20 @@ def add(
         parser.add_argument(name + of, **settings)
 
 
-def add_selection(parser: Any) -> Any:
+def add_selection(parser: Any, *, masks: bool = True) -> Any:
     """Let a parser take the arguments that select a part of an image; return their group."""
     group = parser.add_argument_group("part of the image")
     add(group, "--series", "--level", "--axes", "--channel", "--time", "--roi")
+    raw = parser.add_argument_group("raw values")
+    add(raw, "--shape", "--dtype", "--offset", "--order")
+    if masks:
+        add(raw, "--mask-dtype")
     return group
 
 
 def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     """Let a parser take the arguments of curves; return the group of resources."""
-    add(add_selection(parser), "--labels", "--mask", "--smooth")
+    add(add_selection(parser), "--labels", "--mask", "--smooth", "--labels-dtype")
     curve = parser.add_argument_group("curve")
     metavar = "256|exact|a,b,c" if exact else "256|a,b,c"
     every = "exact for every level at which a curve changes; or the " if exact else ""

@@ -137,7 +137,23 @@ def unit(text: str) -> str:
 
 @_must_be("a positive number")
 def positive(text: str) -> int:
+    return _positive(text)
+
+
+def _positive(text: str) -> int:
     if not re.fullmatch(r"0*[1-9]\d*", text):
+        raise ValueError
+    return int(text)
+
+
+@_must_be("positive numbers such as 64,512,512")
+def shape(text: str) -> tuple[int, ...]:
+    return tuple(_positive(word) for word in text.split(","))
+
+
+@_must_be("a number of bytes")
+def offset(text: str) -> int:
+    if not text.isdecimal():
         raise ValueError
     return int(text)
 

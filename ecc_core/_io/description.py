@@ -307,6 +307,8 @@ class Format:
     """The optional dependencies that are needed."""
     is_container: bool = False
     """Whether arrays in it are named like files in a folder."""
+    is_slice: bool = True
+    """Whether a folder of such files is a volume, rather than that they lie beside its slices."""
 
 
 def letter_of(name: str | None) -> str:

@@ -33,7 +33,7 @@ def check_memory(needed: int, path: Path | str) -> None:
     if there is not None and needed > there:
         raise InputFileError(
             f"{path}: needs {needed / GIB:.1f} GiB of memory, {there / GIB:.1f} GiB are available; "
-            "`ecc stack` reads TIFF, Zarr, HDF5 and NPY files in blocks"
+            "`ecc stack` reads files in blocks"
         )
 
 

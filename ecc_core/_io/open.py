@@ -1,7 +1,7 @@
 """Open images of any format, without reading more of them than what describes them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import itemgetter
@@ -9,21 +9,33 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ecc_core._io.description import Format
 from ecc_core._io.files import Address, Files, is_address
 from ecc_core._io.lazy import Array, Box, Lazy, rows_of
 from ecc_core._io.readers import (
+    amira,
+    analyze,
     array_files,
+    bigdataviewer,
     dicom,
+    emd,
+    fits,
     folders,
+    imaris,
     metaimage,
     microscopes,
+    minc,
     mrc,
+    n5,
     nifti,
     nrrd,
+    persistence_images,
     pictures,
+    raw,
     tiff,
+    vtk_images,
     zarr_images,
 )
 from ecc_core._io.stored import Opened, Request, StoredImage
@@ -34,12 +46,23 @@ FORMATS: tuple[Format, ...] = (
     *tiff.FORMATS,
     *array_files.FORMATS,
     *zarr_images.FORMATS,
+    *n5.FORMATS,
     *nifti.FORMATS,
+    *analyze.FORMATS,
+    *minc.FORMATS,
     *nrrd.FORMATS,
     *mrc.FORMATS,
     *metaimage.FORMATS,
     *dicom.FORMATS,
     *microscopes.FORMATS,
+    *imaris.FORMATS,
+    *bigdataviewer.FORMATS,
+    *emd.FORMATS,
+    *amira.FORMATS,
+    *vtk_images.FORMATS,
+    *fits.FORMATS,
+    *persistence_images.FORMATS,
+    *raw.FORMATS,
 )
 """All formats that can be read."""
 _BY_SUFFIX = {suffix: found for found in FORMATS for suffix in found.suffixes}
@@ -57,6 +80,10 @@ def open_image(
     series: int | None = None,
     level: int = 0,
     axes: str | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    offset: int = 0,
+    order: str = "C",
 ) -> StoredImage:
     """Open an image without reading its values.
 
@@ -64,7 +91,7 @@ def open_image(
 
     Parameters
     ----------
-    path, series, level, axes
+    path, series, level, axes, shape, dtype, offset, order
         As for `read_image`.
 
     Returns
@@ -89,7 +116,7 @@ def open_image(
     ...     image.axes, image.shape, image[1:3, 2:4].tolist()
     ('YX', (4, 5), [[7, 8], [12, 13]])
     """
-    request = Request(series, level, axes)
+    request = Request(series, level, axes, *raw.checked_layout(shape, dtype, offset, order))
     location = os.fspath(path) if is_address(path) else Path(path)
     return _stored(location, request, partial(_opened, location, request))
 
@@ -127,12 +154,14 @@ def _opened(path: Path | str, request: Request) -> Opened:
         files = Files(path)
         if zarr_images.is_zarr(files):
             return _read_by(zarr_images.ZARR, zarr_images.open_zarr(files, request))
+        if n5.is_n5(path):
+            return _read_by(n5.FORMATS[0], n5.open_n5(path, request))
         if slices := dicom.slices_in(path):
             return _read_by(dicom.FORMATS[0], dicom.open_dicom_folder(slices, request))
         formats = {
             suffix: found.open.__name__
             for suffix, found in _BY_SUFFIX.items()
-            if not found.is_container and found is not zarr_images.ZARR
+            if found.is_slice and not found.is_container
         }
         return folders.open_folder(path, formats, open_image)
     file, *inside = _split(path)
@@ -144,7 +173,9 @@ def _opened(path: Path | str, request: Request) -> Opened:
     if suffix == ".gz":  # of .nii.gz or .mrc.gz
         suffix = Path(file.stem).suffix.lower() + suffix
     found = _BY_SUFFIX.get(suffix)
-    if found is None or found is zarr_images.ZARR:
+    if request.shape is not None:  # whatever the suffix is
+        found = raw.FORMATS[0]
+    if found is None or found in (zarr_images.ZARR, *n5.FORMATS):  # which are folders
         there = file.suffix or "none"
         raise ValueError(f"type not supported, got {there}; ecc info --help lists those that are")
     opened = _read_by(found, found.open(file, request, *inside))

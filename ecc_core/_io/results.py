@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import results
+from ecc_core._io.persistence_files import DIAGRAM_SUFFIXES, read_diagram, write_diagram
 from ecc_core._io.write import TABLE_SUFFIXES, atomic_file, check_output, write_table
 from ecc_core._optional import import_optional
 from ecc_core.results import Result, columns
@@ -46,7 +47,9 @@ def write_result(
     path : path-like
         The file. Its suffix determines the type: ``.npz`` files contain the arrays by name, and
         ``.csv``, ``.parquet`` and ``.json`` files the table that
-        :meth:`~ecc_core.results.Result.to_pandas` returns.
+        :meth:`~ecc_core.results.Result.to_pandas` returns. ``.diagram`` files of DIPHA contain the
+        births and deaths of PersistencePairs, those of the negative image for superlevel sets as in
+        :meth:`~ecc_core.results.PersistencePairs.to_gudhi`, and neither points nor facts.
     result : EulerCurve, BettiCurves, PersistencePairs, EulerTransform or another result
         Arrays on a device are copied to the host, and dask arrays are computed.
     metadata : mapping, optional
@@ -81,9 +84,16 @@ def write_result(
     ...     read_result(path) == curve
     True
     """
-    path = check_output(path, RESULT_SUFFIXES)
+    path = check_output(path, (*RESULT_SUFFIXES, *DIAGRAM_SUFFIXES))
     if type(result).__name__ not in TYPES:
         raise TypeError(f"`result` must be a result of ecc_core, got a {type(result).__name__}")
+    if path.suffix.lower() in DIAGRAM_SUFFIXES:
+        if not isinstance(result, results.PersistencePairs):
+            raise ValueError(
+                f"{path}: `result` must be PersistencePairs, got {type(result).__name__}"
+            )
+        write_diagram(path, result)
+        return
     if isinstance(result, results.PersistentRegions) and path.suffix.lower() != ".npz":
         raise ValueError(
             f"{path}: a table cannot hold labels, use .npz (or write `labels` as an image and "
@@ -132,15 +142,18 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
     Parameters
     ----------
     path : path-like
-        A file of :func:`write_result`, or a ``.parquet`` or ``.json`` table of ``ecc curve`` or
-        ``ecc stack``. CSV tables of the command have no place for facts such as the connectivity.
+        A file of :func:`write_result`, a ``.diagram`` file of DIPHA, or a ``.parquet`` or ``.json``
+        table of ``ecc curve`` or ``ecc stack``. CSV tables of the command have no place for facts
+        such as the connectivity.
     source : str, optional
         The input whose result to return, if the table contains several.
 
     Returns
     -------
     EulerCurve, BettiCurves, PersistencePairs, EulerTransform or another result
-        Equal to the result that was written, with NumPy arrays.
+        Equal to the result that was written, with NumPy arrays. DIPHA's diagrams are those of
+        sublevel sets in float64 and have no points, whose indices are the largest int64; -1 is that
+        of a class that never dies, as always.
 
     Raises
     ------
@@ -153,9 +166,11 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
         If pyarrow is not installed and the file is a Parquet file.
     """
     path = Path(path)
+    if path.suffix.lower() in DIAGRAM_SUFFIXES:
+        return read_diagram(path)
     reader = {".csv": _read_csv, ".json": read_json, ".parquet": read_parquet, ".npz": _read_npz}
     if path.suffix.lower() not in reader:
-        types = ", ".join(RESULT_SUFFIXES)
+        types = ", ".join((*RESULT_SUFFIXES, *DIAGRAM_SUFFIXES))
         raise ValueError(f"{path}: type not supported, must be one of {types}")
     try:
         table, metadata = reader[path.suffix.lower()](path)

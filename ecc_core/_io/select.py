@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import open_image
@@ -33,6 +34,10 @@ def read_image(
     series: int | None = None,
     level: int = 0,
     axes: str | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    offset: int = 0,
+    order: str = "C",
 ) -> Array:
     """Read an image from a file or folder.
 
@@ -64,6 +69,14 @@ def read_image(
         the axes of `open_image` without this argument: ``S`` for colours, ``C`` for other
         channels, ``T`` for time, and ``Z``, ``Y`` and ``X`` for those of the image. The arrays of
         NPY and NPZ files have no channels unless this says so.
+    shape : sequence of int, optional
+        Read the file as raw values without a header, of this shape, whatever its suffix.
+    dtype : dtype-like, optional
+        Their type, such as ``"uint16"``, or ``">i2"`` if the most significant byte is the first.
+    offset : int, default 0
+        Bytes before them. Nothing may follow them.
+    order : {"C", "F"}, default "C"
+        Whether the last axis of `shape` is the fastest, or the first one.
 
     Returns
     -------
@@ -90,7 +103,16 @@ def read_image(
     ...     read_image(path).shape, read_image(path, axes="YXS", channel="r").shape
     ((4, 5, 3), (4, 5))
     """
-    image = open_image(path, series=series, level=level, axes=axes)
+    image = open_image(
+        path,
+        series=series,
+        level=level,
+        axes=axes,
+        shape=shape,
+        dtype=dtype,
+        offset=offset,
+        order=order,
+    )
     try:
         return choose(image, channel=channel, time=time).read_masked()
     except InputFileError:
@@ -105,12 +127,16 @@ def read_file(
     series: int | None = None,
     level: int = 0,
     axes: str | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    offset: int = 0,
+    order: str = "C",
 ) -> ImageFile:
     """Read the array that a file holds, with all its channels, and what its axes are.
 
     Parameters
     ----------
-    path, series, level, axes
+    path, series, level, axes, shape, dtype, offset, order
         As for `read_image`.
 
     Returns
@@ -133,7 +159,16 @@ def read_file(
     ...     read_file(path).axes
     'YX'
     """
-    image = open_image(path, series=series, level=level, axes=axes)
+    image = open_image(
+        path,
+        series=series,
+        level=level,
+        axes=axes,
+        shape=shape,
+        dtype=dtype,
+        offset=offset,
+        order=order,
+    )
     return ImageFile(image.read(), image.axes)
 
 

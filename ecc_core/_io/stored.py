@@ -32,6 +32,11 @@ class Request(NamedTuple):
     series: int | None = None
     level: int = 0
     axes: str | None = None
+    # of raw values
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    offset: int = 0
+    order: str = "C"  # or F
 
     def pick_series(self, found: Sequence[str], what: str = "images") -> int:
         """Return the index of the requested image among those described."""

@@ -5,6 +5,8 @@ Then the values must be those that the library of the format reads.
 """
 
 import os
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,8 +22,19 @@ import numpy as np
 import pydicom
 import pytest
 import SimpleITK
+import tensorstore
 import tifffile
 import zarr
+from astropy.io import fits
+from format_writers import (
+    write_amira,
+    write_bdv,
+    write_emd,
+    write_imaris,
+    write_n5,
+    write_vti,
+    write_zlib_vti,
+)
 from io_helpers import (
     LEVELS,
     curve_at_levels,
@@ -46,7 +59,7 @@ from PIL import Image
 
 from ecc_core.cli import main
 from ecc_core.errors import InputFileError
-from ecc_core.io import read_file
+from ecc_core.io import read_file, write_cubical_complex
 
 CUTS, FLIPS = 50, 50
 NEEDLESS = 3
@@ -100,6 +113,81 @@ def liffile(path: Path) -> Array:
     return pytest.importorskip("liffile").imread(path)
 
 
+def read_imaris(path: Path) -> Array:
+    """The dataset, as large as its attributes say."""
+    with h5py.File(path) as file:
+        group = file["DataSet/ResolutionLevel 0/TimePoint 0/Channel 0"]
+        sizes = [int(group.attrs[f"ImageSize{axis}"].tobytes()) for axis in "ZYX"]
+        return group["Data"][tuple(map(slice, sizes))]
+
+
+def read_bdv(path: Path) -> Array:
+    with h5py.File(path.with_suffix(".h5")) as file:
+        return file["t00000/s00/0/cells"][()].view(np.uint16)
+
+
+def read_emd(path: Path) -> Array:
+    with h5py.File(path) as file:
+        return file["data/image/data"][()]
+
+
+def read_fits(path: Path) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fits.getdata(path)
+
+
+def read_n5(path: Path) -> Array:
+    spec = {"driver": "n5", "kvstore": {"driver": "file", "path": str(path)}}
+    return tensorstore.open(spec, read=True).result().read().result().T
+
+
+def read_raw_vti(path: Path) -> Array:
+    """Values behind the size that is written in front of them."""
+    _, _, content = path.read_bytes().partition(b'"raw">\n_')
+    return np.frombuffer(content, np.uint8, 600, 4).reshape(VOLUME)
+
+
+def read_dipha(path: Path) -> Array:
+    lengths = np.fromfile(path, "<i8", 3, offset=32)
+    return np.fromfile(path, "<f8", offset=56).reshape(lengths[::-1])
+
+
+def read_perseus(path: Path) -> Array:
+    ndim, *numbers = map(float, path.read_text().split())
+    lengths = [abs(int(n)) for n in numbers[: int(ndim)]]
+    return np.reshape(numbers[int(ndim) :], lengths[::-1])
+
+
+def read_amira(path: Path) -> Array:
+    """Bytes behind @1, as many as the lattice has points."""
+    content = path.read_bytes()
+    lengths = re.search(rb"Lattice (\d+) (\d+) (\d+)", content).groups()
+    shape = [int(n) for n in lengths][::-1]
+    start = content.index(b"\n@1\n") + 4
+    return np.frombuffer(content, np.uint8, int(np.prod(shape)), start).reshape(shape)
+
+
+def write_detached_nrrd(path: Path, image: Array) -> None:
+    nrrd.write(str(path), image, {"encoding": "raw"}, detached_header=True, index_order="C")
+
+
+def write_pair(path: Path, image: Array) -> None:
+    nibabel.save(nibabel.Nifti1Pair(image.T, np.eye(4)), path)
+
+
+def read_pair(path: Path) -> Array:
+    return np.asanyarray(nibabel.load(path).dataobj).T
+
+
+def write_fits(path: Path, image: Array) -> None:
+    fits.PrimaryHDU(image).writeto(path)
+
+
+def write_tiles(path: Path, image: Array) -> None:
+    fits.HDUList([fits.PrimaryHDU(), fits.CompImageHDU(image)]).writeto(path)
+
+
 def writing(encode: Callable[[Array], bytes]) -> Callable[[Path, Array], object]:
     return lambda path, image: path.write_bytes(encode(image))
 
@@ -151,6 +239,19 @@ FORMATS = {
     "a.czi": Format(VOLUME, write_czi, read_czi),
     "a.lif": Format(VOLUME, lambda p, i: write_lif(p, [i], "ZYX", {}), liffile),
     "a.nd2": Format(VOLUME, lambda p, i: write_nd2(p, i[:, None]), read_nd2),
+    "a.ims": Format(VOLUME, write_imaris, read_imaris),
+    "a.xml": Format(VOLUME, write_bdv, read_bdv),
+    "a.emd": Format(VOLUME, write_emd, read_emd),
+    "a.fits": Format(VOLUME, write_fits, read_fits),
+    "tiles.fits.fz": Format(VOLUME, write_tiles, read_fits),
+    "a.n5": Format(VOLUME, write_n5, read_n5),
+    "a.vti": Format(VOLUME, write_vti, read_raw_vti),
+    "zlib.vti": Format(VOLUME, write_zlib_vti),
+    "a.am": Format(VOLUME, write_amira, read_amira),
+    "a.complex": Format(VOLUME, write_cubical_complex, read_dipha),
+    "a.perseus": Format(VOLUME, write_cubical_complex, read_perseus),
+    "a.nhdr": Format(VOLUME, write_detached_nrrd, read_nrrd),
+    "a.hdr": Format(VOLUME, write_pair, read_pair),
     "a.zarr.zip": Format(VOLUME, write_zarr),
     "2.zarr": Format(VOLUME, partial(write_zarr, zarr_format=2), read_zarr),
     "3.zarr": Format(VOLUME, partial(write_zarr, zarr_format=3), read_zarr),

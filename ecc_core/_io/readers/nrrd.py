@@ -2,7 +2,6 @@
 
 import gzip
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +10,42 @@ import numpy as np
 from ecc_core._io.description import Description, Format, unnamed_axes
 from ecc_core._io.geometry import Affine
 from ecc_core._io.packed import filled, gunzipped
+from ecc_core._io.readers.detached_nrrd import nrrd_dtype, open_detached, read_detached_header
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 
 def open_nrrd(path: Path, _: Request) -> Opened:
-    """Open an NRRD file with an attached header. It is read completely."""
+    """Open an NRRD file.
+
+    Values in another file are mapped into memory if they are not compressed; others are read
+    completely.
+    """
     nrrd = import_optional("nrrd", extra="nrrd", purpose="reading NRRD files")
+    if (detached := read_detached_header(nrrd, path)) is not None:
+        header, values, files = open_detached(nrrd, path, *detached)
+        axes = _axes(header, len(values.shape))
+        return Opened(values, _nrrd_description(header, axes), described=files)
     with path.open("rb") as stream:
         header = nrrd.read_header(stream)
-        if {"data file", "datafile"} & header.keys():
-            raise ValueError("its values are in another file, which is not read")
         if header.get("encoding") in ("gzip", "gz") and "byte skip" not in header:
-            one = {**header, "encoding": "raw", "dimension": 1, "sizes": np.array([1])}
-            dtype = nrrd.read_data(one, BytesIO(bytes(16))).dtype  # only pynrrd knows all types
+            dtype = nrrd_dtype(nrrd, header)
             with gzip.GzipFile(fileobj=stream) as content:
                 shape = tuple(header["sizes"].tolist()[::-1])
                 values = filled(gunzipped(content), path, shape, dtype)
         else:
             values = nrrd.read_data(header, stream, index_order="C")
+    return Opened(values, _nrrd_description(header, _axes(header, values.ndim)))
+
+
+def _axes(header: Any, ndim: int) -> str:
+    """Return a letter for each axis, by the kinds of axes."""
     kinds = {"time": "T", "vector": "C", "list": "C", "RGB-color": "S", "RGBA-color": "S"}
     letters = "".join(kinds.get(kind, "?") for kind in reversed(header.get("kinds", [])))
-    letters = letters or "?" * values.ndim
+    letters = letters or "?" * ndim
     spatial = [i for i, letter in enumerate(letters) if letter == "?"]
     named = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
-    axes = "".join(named.get(i, letter) for i, letter in enumerate(letters))
-    return Opened(values, _nrrd_description(header, axes))
+    return "".join(named.get(i, letter) for i, letter in enumerate(letters))
 
 
 def _nrrd_description(header: Any, axes: str) -> Description:
@@ -64,4 +73,4 @@ def _nrrd_description(header: Any, axes: str) -> Description:
 
 
 READ = frozenset({"axes", "spacing", "place"})
-FORMATS = (Format("NRRD", (".nrrd",), open_nrrd, READ, "pynrrd", extra="nrrd"),)
+FORMATS = (Format("NRRD", (".nrrd", ".nhdr"), open_nrrd, READ, "pynrrd", extra="nrrd"),)

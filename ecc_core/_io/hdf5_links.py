@@ -1,0 +1,61 @@
+"""Datasets of HDF5 files, of which no link leads to another file."""
+
+from typing import Any
+
+from ecc_core._optional import import_optional
+
+STEPS = 256
+"""Parts of a path that are followed, because links can lead to themselves."""
+EXTRA = "dask"
+
+
+def hdf5_library(kind: str) -> Any:
+    """Import h5py to read files of a kind, such as "Imaris"."""
+    return import_optional("h5py", extra=EXTRA, purpose=f"reading {kind} files")
+
+
+def node_at(h5py: Any, opened: Any, name: str) -> Any:
+    """Return the group or dataset of a name, or None.
+
+    Soft links are followed within the file, and links to other files are not.
+    """
+    place, parts = opened, [part for part in name.split("/") if part]
+    for _ in range(STEPS):
+        if not parts:
+            return place
+        if not isinstance(place, h5py.Group):
+            return None
+        part, *parts = parts
+        link = place.get(part, getlink=True)
+        if isinstance(link, h5py.SoftLink):
+            target = [step for step in link.path.split("/") if step not in ("", ".")]
+            place, parts = opened if link.path.startswith("/") else place, [*target, *parts]
+        elif isinstance(link, h5py.HardLink):
+            place = place[part]
+        else:
+            return None
+    return None
+
+
+def dataset_at(h5py: Any, opened: Any, name: str) -> Any:
+    """Return the dataset of a name, whose values are in this file."""
+    found = node_at(h5py, opened, name)
+    if not isinstance(found, h5py.Dataset):
+        raise ValueError(f"damaged: it has no dataset {name}")
+    return with_own_values(found, name)
+
+
+def with_own_values(dataset: Any, name: str) -> Any:
+    """Return a dataset; raise an error if its values are in other files."""
+    if dataset.is_virtual or dataset.external:
+        raise ValueError(f"the values of {name} lie in other files, which are not read")
+    return dataset
+
+
+def names_in(group: Any, prefix: str) -> list[str]:
+    """Return the names in a group that are a prefix and a number, in the order of the numbers."""
+    numbered = [name for name in group if name[len(prefix) :].isdecimal()]
+    return sorted(
+        (name for name in numbered if name.startswith(prefix)),
+        key=lambda name: int(name[len(prefix) :]),
+    )

@@ -1,0 +1,109 @@
+"""NIfTI and Analyze 7.5 in two files: a header (.hdr) and its values (.img)."""
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecc_core._io.description import Description, Encoding, Format, unnamed_axes
+from ecc_core._io.geometry import Affine
+from ecc_core._io.lazy import Array, Box, Lazy
+from ecc_core._io.limits import check_held
+from ecc_core._io.stored import Opened, Request
+from ecc_core._optional import import_optional
+
+HEADER, VALUES = ".hdr", ".img"
+SIZES = (348, 540)
+"""First number of a header, its size: of Analyze and NIfTI-1, and of NIfTI-2."""
+NO_PLACE = "an Analyze header does not say which side is left; the order of points is as stored"
+
+
+def open_pair(path: Path, _: Request) -> Opened:
+    """Open a pair, by the name of one of its files, as a memory map."""
+    nibabel = import_optional("nibabel", extra="nifti", purpose="reading Analyze and NIfTI files")
+    header_file, values_file = (_with_suffix(path, suffix) for suffix in (HEADER, VALUES))
+    with header_file.open("rb") as stream:
+        start = stream.read(4)
+    if not {int.from_bytes(start, order) for order in ("little", "big")} & {*SIZES}:
+        raise ValueError(f"{header_file.name} is no header of Analyze or NIfTI")
+    kind = _kind(nibabel, header_file)
+    with header_file.open("rb") as stream, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nibabel then sets what is not valid to what it should be
+        header = kind.header_class.from_fileobj(stream)
+    shape = tuple(int(n) for n in header.get_data_shape()[::-1])
+    dtype, offset = header.get_data_dtype(), int(header.get_data_offset())
+    if not shape or min(shape) < 1:
+        raise ValueError(f"damaged: its shape is {shape}")
+    size = math.prod(shape) * dtype.itemsize
+    check_held(size, values_file.stat().st_size - offset, 1)
+    stored = np.memmap(values_file, dtype, "r", offset, shape)
+    array: Any = stored
+    slope, offset_of_values = header.get_slope_inter()
+    scaling = (1 if slope is None else slope, offset_of_values or 0)
+    if scaling != (1, 0):
+
+        def read(box: Box) -> Array:
+            return np.asarray(nibabel.volumeutils.apply_read_scaling(stored[box], *scaling))
+
+        array = Lazy(shape, read((slice(0, 1),) * len(shape)).dtype, read)
+    is_nifti = issubclass(kind, nibabel.Nifti1Pair)
+    axes = "XYZTC"[: len(shape)][::-1]
+    steps = dict(zip("XYZ", header.get_zooms(), strict=False))
+    return Opened(
+        array,
+        Description.of(
+            axes if len(axes) == len(shape) else unnamed_axes(len(shape)),
+            steps=steps,
+            units=_unit(header, is_nifti=is_nifti),
+            place=_affine(header) if is_nifti else None,
+            encoding=_encoding(dtype, *scaling),
+            notes=[] if is_nifti else [NO_PLACE],
+        ),
+        described=(str(header_file), str(values_file)),
+    )
+
+
+def _encoding(stored: np.dtype[Any], slope: float, offset: float) -> Encoding:
+    if (slope, offset) == (1, 0):
+        return Encoding()
+    return Encoding(str(stored), (float(slope),), (float(offset),))
+
+
+def _with_suffix(path: Path, suffix: str) -> Path:
+    """Return the file of a pair, whose suffix may be in capitals."""
+    for spelt in (suffix, suffix.upper()):
+        if (file := path.with_suffix(spelt)).is_file():
+            return file
+    raise ValueError(f"its other file {path.with_suffix(suffix).name} is missing")
+
+
+def _kind(nibabel: Any, file: Path) -> Any:
+    """Return the class of nibabel for a header, as `nibabel.load` takes it."""
+    for kind in (nibabel.Nifti1Pair, nibabel.Nifti2Pair, nibabel.Spm2AnalyzeImage):
+        if kind.path_maybe_image(file)[0]:
+            return kind
+    return nibabel.AnalyzeImage
+
+
+def _unit(header: Any, *, is_nifti: bool) -> str:
+    if is_nifti:
+        return str(header.get_xyzt_units()[0])
+    return bytes(header["vox_units"].item()).decode("latin-1").strip("\0 ")
+
+
+def _affine(header: Any) -> Affine | None:
+    if not (int(header["sform_code"]) or int(header["qform_code"])):  # only distances
+        return None
+    matrix = header.get_best_affine()
+    return Affine(dict(zip("XYZ", matrix[:3, :3].T, strict=True)), matrix[:3, 3])
+
+
+READ = frozenset({"axes", "spacing", "place", "encoding"})
+FORMATS = (
+    Format("NIfTI or Analyze, a pair", (HEADER,), open_pair, READ, "nibabel", extra="nifti"),
+    Format(
+        "values of a pair", (VALUES,), open_pair, READ, "nibabel", extra="nifti", is_slice=False
+    ),
+)

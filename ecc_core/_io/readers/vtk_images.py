@@ -1,0 +1,235 @@
+"""VTK ImageData in XML (.vti), with values for points or for cells."""
+
+import math
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.geometry import Affine
+from ecc_core._io.lazy import Array
+from ecc_core._io.limits import check_memory
+from ecc_core._io.readers.vtk_values import CODECS, Storage, mapped_at, values_of
+from ecc_core._io.stored import Opened, Request
+from ecc_core._io.xml import local_name, numbers_of, parse_xml
+
+SUFFIXES = (".vti",)
+KIND = "a VTK file in XML"
+TYPES = {
+    **{f"Int{bits}": f"i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": f"u{bits // 8}" for bits in (8, 16, 32, 64)},
+    "Float32": "f4",
+    "Float64": "f8",
+}
+ORDERS = {"LittleEndian": "<", "BigEndian": ">"}
+SECTIONS = ("PointData", "CellData")
+APPENDED = b"<AppendedData"
+ENCODINGS = {b'"raw"': "raw", b'"base64"': "base64"}
+
+Extent = tuple[tuple[int, int], ...]
+"""First and last point along X, Y and Z."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The values of a piece of the image."""
+
+    element: Element
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array of the image, with a value for each point or for each cell."""
+
+    section: str
+    name: str
+    dtype: np.dtype[Any]
+    components: int
+    parts: tuple[Part, ...]
+
+    @property
+    def of_cells(self) -> bool:
+        return self.section == "CellData"
+
+
+def open_vti(path: Path, _: Request, inside: str) -> Opened:
+    """Open an array: the named one, or the only one.
+
+    Raw values of one piece that are not compressed are mapped into memory; others are read
+    completely.
+    """
+    if path.stat().st_size == 0:
+        raise ValueError(f"not {KIND}: it is empty")
+    with path.open("rb") as stream:
+        content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    with content:
+        root, storage = _description(content)
+        image = root.find("ImageData")
+        if image is None:
+            raise ValueError(f"must hold ImageData, got {root.get('type')}")
+        extent = _extent(image, "WholeExtent")
+        field = _pick(_fields(image, storage), path.name, inside)
+        shape = _lengths(extent, field)[::-1]
+        if field.components != 1:
+            shape = (*shape, field.components)
+        size, whole = math.prod(shape) * field.dtype.itemsize, field.parts[0]
+        at = None
+        if len(field.parts) == 1 and whole.extent == extent:
+            at = mapped_at(whole.element, storage, size)
+        if at is None:
+            check_memory(size, path)
+            values = _assembled(field, storage, extent, shape)
+        else:
+            values = np.memmap(path, field.dtype, "r", at, shape)
+    return _placed(image, extent, field, values)
+
+
+def _description(content: mmap.mmap) -> tuple[Element, Storage]:
+    """Return the XML of a file without what is appended, and how values are written in it."""
+    at, start, encoding = content.find(APPENDED), 0, ""
+    text = content[: at if at >= 0 else len(content)]
+    if at >= 0:
+        close = content.find(b">", at)
+        encoding = next((ENCODINGS[e] for e in ENCODINGS if e in content[at : close + 1]), "")
+        start = content.find(b"_", close) + 1
+        if close < 0 or start == 0 or not encoding:
+            raise ValueError("truncated or damaged: its AppendedData have no encoding or no begin")
+        text += b"</VTKFile>"
+    root = parse_xml(text, KIND)
+    if local_name(root) != "VTKFile":
+        raise ValueError(f"not {KIND}: its root is {local_name(root)}, not VTKFile")
+    order = ORDERS.get(root.get("byte_order", ""))
+    header = TYPES.get(root.get("header_type", "UInt32"))
+    codec = root.get("compressor", "")
+    if order is None or header not in ("u4", "u8"):
+        found = f"byte_order {root.get('byte_order')}, header_type {root.get('header_type')}"
+        raise ValueError(f"damaged: it has {found}")
+    if codec and codec not in CODECS:
+        raise ValueError(f"values compressed by {codec} are not supported")
+    return root, Storage(content, order, np.dtype(order + header), codec, encoding, start)
+
+
+def _extent(element: Element, name: str) -> Extent:
+    numbers = numbers_of(element.get(name, ""), name, 6)
+    if not all(number.is_integer() for number in numbers):
+        raise ValueError(f"damaged: {name} must be whole numbers, got {element.get(name)!r}")
+    ends = [int(number) for number in numbers]
+    extent = tuple(zip(ends[::2], ends[1::2], strict=True))
+    if any(first > last for first, last in extent):
+        raise ValueError(f"damaged: {name} has no points: {element.get(name)!r}")
+    return extent
+
+
+def _fields(image: Element, storage: Storage) -> list[Field]:
+    """Return the arrays of an image, whose pieces must have the same ones."""
+    found: dict[tuple[str, str], Field] = {}
+    pieces = image.findall("Piece")
+    for piece in pieces:
+        extent = _extent(piece, "Extent")
+        arrays = [(s, array) for s in SECTIONS for array in piece.iterfind(f"{s}/DataArray")]
+        for section, array in arrays:
+            name = array.get("Name", "")
+            words = array.get("NumberOfComponents", "1")
+            if not words.isdecimal() or int(words) < 1:
+                raise ValueError(f"damaged: NumberOfComponents of {name} is {words!r}")
+            kind = TYPES.get(array.get("type", ""))
+            if kind is None:
+                raise ValueError(f"values of type {array.get('type')} are not supported, in {name}")
+            field = Field(section, name, np.dtype(storage.order + kind), int(words), ())
+            before = found.get((section, name), field)
+            if (field.dtype, field.components) != (before.dtype, before.components):
+                raise ValueError(f"damaged: its pieces have different types of {name}")
+            parts = (*before.parts, Part(array, extent))
+            found[section, name] = Field(section, name, field.dtype, field.components, parts)
+    for field in found.values():
+        if len(field.parts) != len(pieces):
+            raise ValueError(f"damaged: not all of its pieces have {field.section}/{field.name}")
+    return list(found.values())
+
+
+def _pick(fields: list[Field], file: str, inside: str) -> Field:
+    named = {f"{field.section}/{field.name}": field for field in fields}
+    there = ", ".join(named) or "none"
+    if not inside:
+        if len(fields) != 1:
+            raise ValueError(
+                f"must hold one array or one be named, as in {file}/NAME; arrays: {there}"
+            )
+        return fields[0]
+    matching = [field for name, field in named.items() if inside in (name, field.name)]
+    if len(matching) != 1:
+        raise ValueError(f"has {'no' if not matching else 'two'} {inside}; arrays: {there}")
+    return matching[0]
+
+
+def _lengths(extent: Extent, field: Field) -> tuple[int, ...]:
+    """Return how many values there are along X, Y and Z."""
+    if field.of_cells:  # along an axis of one point, cells are flat
+        return tuple(max(1, last - first) for first, last in extent)
+    return tuple(last - first + 1 for first, last in extent)
+
+
+def _assembled(field: Field, storage: Storage, extent: Extent, shape: tuple[int, ...]) -> Array:
+    """Return the values of all pieces, which must cover the image."""
+    parts: list[tuple[tuple[slice, ...], Array]] = []
+    for part in field.parts:
+        lengths = _lengths(part.extent, field)
+        starts = [first - origin[0] for (first, _), origin in zip(part.extent, extent, strict=True)]
+        ends = [start + n for start, n in zip(starts, lengths, strict=True)]
+        if min(starts) < 0 or any(
+            end > n for end, n in zip(ends, _lengths(extent, field), strict=True)
+        ):
+            raise ValueError(f"damaged: a piece {part.extent} lies outside of {extent}")
+        count = math.prod(lengths) * field.components
+        values = values_of(part.element, storage, field.dtype, count)
+        box = tuple(slice(a, b) for a, b in zip(starts[::-1], ends[::-1], strict=True))
+        parts.append((box, values.reshape((*lengths[::-1], *shape[3:]))))
+    if len(parts) == 1 and parts[0][1].shape == shape:
+        return parts[0][1]
+    whole = np.zeros(shape, field.dtype)
+    covered = np.zeros(shape[:3], bool)
+    for box, values in parts:
+        whole[box], covered[box] = values, True
+    if not covered.all():
+        raise ValueError("its pieces do not cover WholeExtent; the others are in other files")
+    return whole
+
+
+def _placed(image: Element, extent: Extent, field: Field, values: Array) -> Opened:
+    """Return the image without axes along which it is flat, and where it lies."""
+    steps = numbers_of(image.get("Spacing", "1 1 1"), "Spacing", 3)
+    origin = np.array(numbers_of(image.get("Origin", "0 0 0"), "Origin", 3))
+    rows = numbers_of(image.get("Direction", "1 0 0 0 1 0 0 0 1"), "Direction", 9)
+    vectors = np.reshape(rows, (3, 3)) * steps  # its columns are along X, Y and Z
+    first = [start + (0.5 if field.of_cells and end > start else 0) for start, end in extent]
+    flat = [axis for axis, (start, end) in zip("XYZ", extent, strict=True) if start == end]
+    kept = [axis for axis in "ZYX" if axis not in flat] or ["X"]
+    shape = [n for axis, n in zip("ZYX", values.shape[:3], strict=True) if axis in kept]
+    axes = "".join(kept)
+    if axes not in ("ZYX", "YX", "X"):  # a flat image stands upright
+        axes = unnamed_axes(len(kept))
+    names = dict(zip(kept, axes, strict=True))
+    channels = ""
+    if field.components != 1:
+        channels = "S" if field.components in (3, 4) and field.dtype.kind == "u" else "C"
+        shape.append(field.components)
+    along = {names[axis]: vectors[:, i] for i, axis in enumerate("XYZ") if axis in names}
+    lengths = {axis: float(np.linalg.norm(vector)) for axis, vector in along.items()}
+    placed = all(0 < length < math.inf for length in lengths.values())
+    return Opened(
+        values.reshape(shape),
+        Description.of(
+            axes + channels,
+            steps=lengths,
+            place=Affine(along, vectors @ first + origin, "vtk") if placed else None,
+        ),
+    )
+
+
+READ = frozenset({"axes", "spacing", "place"})
+FORMATS = (Format("VTK ImageData", SUFFIXES, open_vti, READ, "VTK", is_container=True),)

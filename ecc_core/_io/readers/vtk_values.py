@@ -1,0 +1,177 @@
+"""Values of VTK files in XML: text, base64 or raw bytes, which may be compressed in blocks."""
+
+import base64
+import binascii
+import lzma
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from ecc_core._io.lazy import Array
+from ecc_core._io.limits import DEFLATE, check_held
+
+CODECS: dict[str, Callable[[bytes, int], bytes]] = {
+    "vtkZLibDataCompressor": lambda block, size: zlib.decompressobj().decompress(block, size),
+    "vtkLZMADataCompressor": lambda block, size: lzma.LZMADecompressor().decompress(block, size),
+}
+RATIOS = {"vtkZLibDataCompressor": DEFLATE}
+"""How many bytes a byte yields at most, if that is limited."""
+LEAST_TEXT = 2
+"""Characters that a value takes in text, with the space behind it."""
+PADDED = 4
+"""Letters of base64 to which its text is padded, of 3 bytes."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How values are written anywhere in a file."""
+
+    content: mmap
+    order: str  # of bytes, < or >
+    header: np.dtype[Any]  # of the numbers before the values
+    codec: str  # name of a compressor, or ""
+    encoding: str  # of what is appended: raw, base64, or "" if nothing is
+    start: int  # of what is appended, in the file
+
+
+def values_of(element: Element, storage: Storage, dtype: np.dtype[Any], count: int) -> Array:
+    """Return the values of a DataArray; ValueError if they are not as many as described."""
+    written = element.get("format", "ascii")
+    if written == "ascii":
+        return _from_text(element.text or "", dtype, count)
+    if written == "binary":
+        text = "".join((element.text or "").split()).encode()
+        return _decoded(_Base64(text, 0), storage, dtype, count)
+    if written != "appended" or not storage.encoding:
+        raise ValueError(f"damaged: the format of its values is {written!r}")
+    at = appended_at(element, storage)
+    source = _Raw(storage.content, at)
+    if storage.encoding == "base64":
+        return _decoded(_Base64(storage.content, at), storage, dtype, count)
+    return _decoded(source, storage, dtype, count)
+
+
+def mapped_at(element: Element, storage: Storage, size: int) -> int | None:
+    """Return where values of `size` bytes begin in the file; None if they must be decoded."""
+    if element.get("format") != "appended" or storage.encoding != "raw" or storage.codec:
+        return None
+    at = appended_at(element, storage)
+    (described,) = _Raw(storage.content, at).numbers(storage.header, 1)
+    if described != size:
+        raise ValueError(f"damaged: {size} bytes are described, {described} are appended")
+    first = at + storage.header.itemsize
+    check_held(size, len(storage.content) - first, 1)
+    return first
+
+
+def appended_at(element: Element, storage: Storage) -> int:
+    text = element.get("offset", "")
+    if not text.isdecimal():
+        raise ValueError(f"damaged: the offset of its values is {text!r}")
+    return storage.start + int(text)
+
+
+def _from_text(text: str, dtype: np.dtype[Any], count: int) -> Array:
+    check_held(count * LEAST_TEXT, len(text) + 1, 1)
+    words = text.split()
+    if len(words) != count:
+        raise ValueError(f"truncated or damaged: {len(words)} values instead of {count}")
+    if dtype.kind == "f":
+        return np.array(words, dtype)
+    limits = np.iinfo(dtype)
+    numbers = [int(word) for word in words]  # text of int64 would pass through float64
+    if numbers and not limits.min <= min(numbers) <= max(numbers) <= limits.max:
+        raise ValueError(f"damaged: it has a value that {dtype} does not have")
+    return np.array(numbers, dtype)
+
+
+class _Raw:
+    """Bytes that follow each other in a file."""
+
+    def __init__(self, content: Any, at: int) -> None:
+        self.content, self.at = content, at
+
+    @property
+    def left(self) -> int:
+        return max(0, len(self.content) - self.at)
+
+    def take(self, size: int) -> bytes:
+        if size > self.left:
+            raise ValueError(f"truncated or damaged: {size - self.left} bytes are missing")
+        found = bytes(self.content[self.at : self.at + size])
+        self.at += size
+        return found
+
+    def numbers(self, dtype: np.dtype[Any], count: int) -> list[int]:
+        return [int(n) for n in np.frombuffer(self.take(count * dtype.itemsize), dtype)]
+
+    def ended(self) -> None:
+        """Begin a new run of bytes, which is encoded by itself."""
+
+
+class _Base64(_Raw):
+    """Bytes in base64, each run of which is padded by itself."""
+
+    def __init__(self, content: Any, at: int) -> None:
+        super().__init__(content, at)
+        self.over = b""  # decoded, and not taken yet
+
+    def take(self, size: int) -> bytes:
+        missing = max(0, size - len(self.over))
+        letters = -(-missing // 3) * PADDED
+        try:
+            found = self.over + base64.b64decode(super().take(letters), validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"damaged: {error}") from None
+        if len(found) < size:
+            raise ValueError(f"truncated or damaged: {size - len(found)} bytes are missing")
+        self.over = found[size:]
+        return found[:size]
+
+    def ended(self) -> None:
+        self.over = b""
+
+
+def _decoded(source: _Raw, storage: Storage, dtype: np.dtype[Any], count: int) -> Array:
+    """Return values that a header with their size precedes."""
+    size = count * dtype.itemsize
+    if not storage.codec:
+        (described,) = source.numbers(storage.header, 1)
+        if described != size:
+            raise ValueError(f"damaged: {size} bytes are described, {described} are stored")
+        return np.frombuffer(source.take(size), dtype)
+    blocks, block, last = source.numbers(storage.header, 3)
+    whole = blocks - 1 if last else blocks
+    if blocks < 0 or whole * block + last != size:
+        raise ValueError(
+            f"damaged: {size} bytes are described, {blocks} blocks of {block} and {last} are stored"
+        )
+    check_held(blocks * storage.header.itemsize, source.left, 1)
+    packed = source.numbers(storage.header, blocks)
+    source.ended()
+    if storage.codec in RATIOS:
+        check_held(size, source.left, RATIOS[storage.codec])
+    values = np.empty(count, dtype)
+    room, at = values.view(np.uint8), 0
+    for number, length in enumerate(packed):
+        wanted = last if last and number == blocks - 1 else block
+        part = _unpacked(storage.codec, source.take(length), wanted)
+        room[at : at + wanted] = np.frombuffer(part, np.uint8)
+        at += wanted
+    return values
+
+
+def _unpacked(codec: str, block: bytes, size: int) -> bytes:
+    try:
+        # a larger limit shows that a block holds more than it should
+        found = CODECS[codec](block, size + 1)
+    except (zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"damaged: {error}") from None
+    if len(found) != size:
+        raise ValueError(f"damaged: a block has {len(found)} bytes instead of {size}")
+    return found

@@ -1,0 +1,198 @@
+"""Headers whose values are in another file, and MINC and N5: as their libraries read them."""
+
+import warnings
+from pathlib import Path
+
+import nibabel
+import nrrd
+import numpy as np
+import pytest
+from format_writers import write_n5
+from io_helpers import assert_reads, assert_refused, noise
+
+from ecc_core.cli import main
+from ecc_core.io import open_image
+
+IMAGE = noise(3, 4, 5, dtype="i2")
+AFFINE = np.array([[0, -3, 0, 1], [2, 0, 0, 2], [0, 0, 4, 3], [0, 0, 0, 1.0]])
+MINC = sorted((Path(nibabel.__file__).parent / "tests" / "data").glob("*.mnc"))
+
+
+class TestPairs:
+    @pytest.mark.parametrize(
+        ("kind", "scaled"),
+        [
+            ("Nifti1Pair", False),
+            ("Nifti1Pair", True),
+            ("Nifti2Pair", False),
+            ("AnalyzeImage", False),
+            ("Spm2AnalyzeImage", False),
+            ("Spm2AnalyzeImage", True),
+        ],
+    )
+    def test_as_nibabel_loads_them(self, tmp_path, kind, scaled):
+        """By the name of either file."""
+        image = (IMAGE * 0.37).astype("f4") if scaled else IMAGE
+        pair = getattr(nibabel, kind)(image.T, AFFINE)
+        if scaled:
+            pair.set_data_dtype("i2")
+        nibabel.save(pair, tmp_path / "a.img")
+        expected = np.asarray(nibabel.load(tmp_path / "a.img").dataobj).T
+        for suffix in (".hdr", ".img"):
+            opened = open_image(tmp_path / f"a{suffix}")
+            assert opened.dtype == expected.dtype
+            np.testing.assert_array_equal(opened.read(), expected)
+            assert opened.spacing == {"Z": 4.0, "Y": 3.0, "X": 2.0}
+        if kind.startswith("Nifti"):
+            np.testing.assert_array_equal(opened.affine.steps["X"], AFFINE[:3, 0])
+            np.testing.assert_array_equal(opened.affine.origin, AFFINE[:3, 3])
+        else:
+            assert opened.affine is None
+            assert any("which side is left" in note for note in opened.notes)
+
+    def test_bad_pairs(self, tmp_path):
+        nibabel.save(nibabel.Nifti1Pair(IMAGE.T, AFFINE), tmp_path / "a.img")
+        content = (tmp_path / "a.img").read_bytes()
+        (tmp_path / "a.img").write_bytes(content[:-2])
+        assert_refused(tmp_path / "a.hdr", "cannot hold")
+        (tmp_path / "a.img").unlink()
+        assert_refused(tmp_path / "a.hdr", "a.img is missing")
+        (tmp_path / "b.hdr").write_text("ENVI\nsamples = 3")
+        (tmp_path / "b.img").write_bytes(bytes(9))
+        assert_refused(tmp_path / "b.img", "b.hdr is no header of Analyze or NIfTI")
+
+
+class TestDetachedNrrd:
+    @pytest.mark.parametrize("encoding", ["raw", "gzip", "bzip2", "ascii"])
+    def test_as_pynrrd_reads_it(self, tmp_path, encoding):
+        path = tmp_path / "a.nhdr"
+        header = {"encoding": encoding, "space": "LPS", "space origin": [1, 2, 3]}
+        header["space directions"] = np.diag([0.5, 0.25, 2])
+        nrrd.write(str(path), IMAGE, header, detached_header=True, index_order="C")
+        assert_reads(path, nrrd.read(str(path), index_order="C")[0])
+        opened = open_image(path)
+        assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
+        assert isinstance(opened.array, np.memmap) == (encoding == "raw")
+        np.testing.assert_array_equal(opened.affine.origin, [-1, -2, 3])
+
+    @pytest.mark.parametrize("names", ["LIST\ns1.raw\ns2.raw\ns3.raw\n", "s%d.raw 1 3 1\n"])
+    @pytest.mark.parametrize("skipped", [0, 7, -1])
+    def test_a_file_for_each_slice(self, tmp_path, names, skipped):
+        """With bytes before the values; -1 means that they end with the file."""
+        for number, plane in enumerate(IMAGE):
+            before = bytes(max(skipped, 0) or (9 if skipped else 0))
+            (tmp_path / f"s{number + 1}.raw").write_bytes(before + plane.tobytes())
+        path = tmp_path / "a.nhdr"
+        path.write_text(
+            "NRRD0004\ntype: short\ndimension: 3\nsizes: 5 4 3\nendian: little\nencoding: raw\n"
+            f"byte skip: {skipped}\ndata file: {names}"
+        )
+        assert_reads(path, IMAGE)
+        (tmp_path / "s2.raw").unlink()
+        assert_refused(path, "its values are in s2.raw, which is missing")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            ("a.raw", "../a.raw", "outside of its folder"),
+            ("a.raw", "/etc/passwd", "outside of its folder"),
+            ("sizes: 5 4 3", "sizes: 5 4 300000000", "cannot hold"),
+            ("sizes: 5 4 3", "sizes: 5 4", ""),
+            ("type: int16", "type: block", ""),
+            ("endian: little\n", "", "endian"),
+        ],
+    )
+    def test_bad_headers(self, tmp_path, old, new, words):
+        path = tmp_path / "a.nhdr"
+        nrrd.write(str(path), IMAGE, {"encoding": "raw"}, detached_header=True, index_order="C")
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+        assert_refused(path, words)
+
+
+class TestMinc:
+    @pytest.mark.parametrize("path", MINC, ids=[path.name for path in MINC])
+    def test_as_nibabel_loads_it(self, path):
+        """The files that nibabel is tested with; axes are those of the file, T first."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reference = nibabel.load(path)
+        expected = np.asarray(reference.dataobj)
+        names = [str(name)[0].upper() for name in reference.dataobj.minc_file._dim_names]
+        opened = open_image(path)
+        order = [names.index(letter) for letter in opened.axes]
+        np.testing.assert_array_equal(opened.read(), expected.transpose(order))
+        zooms = dict(zip(names, reference.header.get_zooms(), strict=True))
+        assert opened.spacing == pytest.approx({axis: zooms[axis] for axis in "ZYX"})
+        assert opened.unit == "millimeter"
+        spatial = [letter for letter in names if letter != "T"]
+        for axis, step in zip(spatial, reference.affine[:3, :3].T, strict=True):
+            np.testing.assert_array_equal(opened.affine.steps[axis], step)
+        np.testing.assert_array_equal(opened.affine.origin, reference.affine[:3, 3])
+
+    def test_as_a_mask(self, tmp_path):
+        path = str(next(path for path in MINC if path.name == "tiny.mnc"))
+        assert main(["stack", path, "--mask", path, "--out", str(tmp_path / "o.csv")]) == 0
+
+    def test_another_file(self, tmp_path):
+        (tmp_path / "a.mnc").write_bytes(bytes(999))
+        assert_refused(tmp_path / "a.mnc")
+
+
+class TestN5:
+    @pytest.mark.parametrize("compression", ["raw", "gzip", "bzip2", "xz", "blosc"])
+    @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "u8"])
+    def test_codecs(self, tmp_path, compression, dtype):
+        """tensorstore writes the axes in reverse."""
+        image, options = noise(6, 7, 9, dtype=dtype), {}
+        if compression == "blosc":
+            options = {"cname": "lz4", "clevel": 5, "shuffle": 1}
+        write_n5(tmp_path / "a.n5", image, compression={"type": compression, **options})
+        assert_reads(tmp_path / "a.n5", image)
+
+    def test_resolutions_and_their_spacing(self, tmp_path):
+        """Of Janelia's tools: steps of the finest one, and factors of the others."""
+        path, steps = tmp_path / "a.n5", {"unit": "nm", "dimensions": [4, 4, 40]}
+        write_n5(path / "v" / "s0", IMAGE, pixelResolution=steps)
+        coarse = {"pixelResolution": steps, "downsamplingFactors": [2, 2, 1]}
+        write_n5(path / "v" / "s1", IMAGE[:, ::2, ::2], **coarse)
+        for place, level in ((path, 1), (path / "v", 1), (path / "v" / "s1", 0)):
+            opened = open_image(place, level=level)
+            assert (opened.axes, opened.unit) == ("ZYX", "nanometer")
+            assert opened.spacing == {"Z": 40.0, "Y": 8.0, "X": 8.0}
+            np.testing.assert_array_equal(opened.read(), IMAGE[:, ::2, ::2])
+        write_n5(path / "w", IMAGE)
+        assert_refused(path, "datasets: v, w")
+
+    def test_named_axes(self, tmp_path):
+        path, image = tmp_path / "a.n5", noise(2, 3, 4, 5)
+        named = {"axes": ["x", "y", "z", "c"], "resolution": [1, 2, 3, 1]}
+        write_n5(path, image, **named, units=["um", "um", "um", ""])
+        opened = open_image(path)
+        assert (opened.axes, opened.unit) == ("CZYX", "micrometer")
+        assert opened.spacing == {"Z": 3.0, "Y": 2.0, "X": 1.0}
+        np.testing.assert_array_equal(opened.read(), image)
+
+    def test_damaged_block_is_named(self, tmp_path):
+        path = tmp_path / "a.n5"
+        write_n5(path, noise(8, 8))
+        (path / "1" / "0").write_bytes(b"\0")
+        assert_refused(path, "cannot read chunk [0:4, 4:8]")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "{",
+            "[]",
+            '{"dimensions": [4], "blockSize": [0], "dataType": "uint8"}',
+            '{"dimensions": [4], "blockSize": [4, 4], "dataType": "uint8"}',
+            '{"dimensions": [4], "blockSize": [4], "dataType": "object"}',
+            '{"dimensions": [1e99], "blockSize": [4], "dataType": "uint8"}',
+        ],
+    )
+    def test_bad_attributes(self, tmp_path, text):
+        path = tmp_path / "a.n5"
+        path.mkdir()
+        (path / "attributes.json").write_text(text)
+        assert_refused(path)
