@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from ecc_core._cli import options, outputs
-from ecc_core._cli.blockwise import held, open_stack, thresholds_of
+from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, one_line
-from ecc_core._cli.inputs import Lengths, matching_paths
+from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._io.readers.zarr_images import images_of_plate
+from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_table
 
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> None:
     images, failures = _expand(arguments.inputs)
     outputs.check_curves(arguments, [*images])
     found: list[outputs.Curves] = []
-    lengths = Lengths(arguments)
+    lengths, taken = Lengths(arguments), Images()
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
         if not arguments.resume:
@@ -60,7 +60,10 @@ def run(arguments: Namespace) -> None:
         for path in images:
             start(f"curve of {Path(path).name}")
             try:
-                found.append(_curves(path, lengths, arguments, parts))
+                stack = _open(path, lengths, arguments)
+                if not taken.has(path, stack.view.source):
+                    found.append(_curves(path, stack, arguments, parts))
+                    lengths.keep(path, stack.calibration)
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
         if found:
@@ -87,16 +90,25 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
     failures: list[str] = []
     for path in matching_paths(patterns):
         try:
-            paths |= images_of_plate(path) or {path: {}}
+            plate = plate_at(path)
+            paths |= {path: {}} if plate is None else plate.images
+            if plate is not None:
+                failures += [f"{path}: its well {well} is missing" for well in plate.missing]
         except Exception as error:  # the other paths are computed nevertheless
             failures.append(_failure(path, error))
     return paths, failures
 
 
-def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> outputs.Curves:
+def _needs_whole(arguments: Namespace) -> bool:
+    return bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
+
+
+def _open(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
+    return open_stack(path, lengths, arguments, whole=_needs_whole(arguments))
+
+
+def _curves(path: str, stack: Stack, arguments: Namespace, parts: Parts) -> outputs.Curves:
     """Return the curves of an image, from the parts if they are there."""
-    whole = bool(outputs.needs_memory(arguments)) or arguments.persistence is not None
-    stack = open_stack(path, lengths, arguments, whole=whole)
     at = table = None
     if not isinstance(arguments.thresholds, str):
         at, blocks = thresholds_of(stack), stack.blocks
@@ -115,7 +127,7 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
     else:
         started = time.monotonic()
         with blame(path):
-            curves = curves_of(held(stack)) if whole else curves_of(stack, at)
+            curves = curves_of(held(stack)) if _needs_whole(arguments) else curves_of(stack, at)
         if at is not None and time.monotonic() - started > WORTH_KEEPING:
             arrays = {**curves.heads, **curves.measures}
             types = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
@@ -123,5 +135,4 @@ def _curves(path: str, lengths: Lengths, arguments: Namespace, parts: Parts) -> 
             for name, array in arrays.items():
                 table[name] = array
             parts.keep(0, stamp, table)
-    lengths.keep(path, stack.calibration)
     return curves

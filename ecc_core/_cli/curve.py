@@ -12,7 +12,7 @@ from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, matching_paths
+from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> None:
     outputs.check_curves(arguments, paths, printed=True)
     found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
-    lengths = Lengths(arguments)
+    lengths, images = Lengths(arguments), Images()
     with progress_bar(steps=2 * len(paths)) as start:
         if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
             ends: list[Any] = []
@@ -57,7 +57,11 @@ def run(arguments: Namespace) -> None:
             arguments.range = (min(ends), max(ends)) if ends else None
         for path in paths:
             start(f"reading {Path(path).name}")
-            stack = _read(path, lengths, arguments)
+            stack = open_stack(path, lengths, arguments, whole=True)
+            if images.has(path, stack.view.source):
+                start(f"{Path(path).name} left out")
+                continue
+            stack = held(stack)
             start(f"curve of {Path(path).name}")
             with blame(path):
                 curves = _curves(stack)

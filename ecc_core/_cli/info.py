@@ -13,7 +13,7 @@ from ecc_core._cli.described import described, texts_of
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import matching_paths, open_input
 from ecc_core._cli.version import system
-from ecc_core._io.readers.zarr_images import images_of_plate
+from ecc_core._io.readers.zarr_images import plate_at
 from ecc_core._io.select import select, shown
 from ecc_core._io.stored import View, grown_chunks
 
@@ -57,11 +57,13 @@ def run(arguments: Namespace) -> None:
 def _plate(path: str) -> dict[str, Any]:
     """Return the wells of a plate and the paths of their fields; {} if the path is no plate."""
     with blame(path):
-        images = images_of_plate(path)
+        plate = plate_at(path)
+    if plate is None:
+        return {}
     wells: dict[str, list[str]] = {}
-    for field, place in images.items():
+    for field, place in plate.images.items():
         wells.setdefault(place["well"], []).append(field)
-    return {"plate": next(iter(images.values()))["plate"], "wells": wells} if images else {}
+    return {"plate": plate.name, "wells": wells, "missing_wells": plate.missing}
 
 
 def _facts(path: str, arguments: Namespace) -> dict[str, Any]:
@@ -106,6 +108,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "wells" in facts:
         yield "plate", facts["plate"]
         yield from (("well", f"{well}: {', '.join(of)}") for well, of in facts["wells"].items())
+        yield from (("missing", f"well {well}") for well in facts["missing_wells"])
         return
     shape = " x ".join(map(str, facts["shape"])) or "none"
     steps = ", ".join(f"{axis} {step}" for axis, step in facts["spacing"].items())

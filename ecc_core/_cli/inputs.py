@@ -204,6 +204,24 @@ class Lengths:
         self.said.add(found.note)
 
 
+class Images:
+    """The images of a table: one that lies in several files is taken once, from the first."""
+
+    def __init__(self) -> None:
+        self.first: dict[tuple[str, ...], str] = {}
+
+    def has(self, path: str, image: StoredImage) -> bool:
+        """Whether an image was taken from another of its files, which is then said on stderr."""
+        files = tuple(sorted(map(os.path.realpath, image.described)))
+        if len(files) < 2 or os.path.realpath(path) not in files:
+            return False
+        first = self.first.setdefault(files, path)
+        if first == path:
+            return False
+        sys.stderr.write(f"ecc: {path}: left out, it has a part of the image in {first}\n")
+        return True
+
+
 def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
     """Open an image and select a part, batch axes first; show notes of its reader on stderr.
 

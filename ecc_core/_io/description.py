@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 AXIS_NAMES = {
     "T": "t time",
     "C": "c ch channel channels band bands",
-    "Z": "z depth plane slice",
-    "Y": "y row rows height",
-    "X": "x col cols column columns width",
+    "Z": "z depth plane slice lev level",
+    "Y": "y row rows height lat latitude",
+    "X": "x col cols column columns width lon longitude",
     "S": "s sample samples rgb rgba",
 }
 LETTERS = {name: letter for letter, names in AXIS_NAMES.items() for name in names.split()}

@@ -25,6 +25,15 @@ UNITS = {
 }
 """Meters in each unit, and its other names."""
 NAMES = {name: unit for unit, (_, names) in UNITS.items() for name in (unit, *names.split())}
+TIMES = {
+    "second": "s sec secs seconds",
+    "millisecond": "ms msec milliseconds",
+    "microsecond": "us usec microseconds \u00b5s \u03bcs",
+    "minute": "min minutes",
+    "hour": "h hours",
+}
+"""Units of time, and their other names."""
+NAMES |= {name: unit for unit, names in TIMES.items() for name in (unit, *names.split())}
 UNKNOWN = ("", "unknown", "none", "null", "pixel", "pixels", "px", "voxel", "reference frame")
 DIGITS = 12
 PERPENDICULAR = 1e-3

@@ -339,9 +339,16 @@ class TestSpacing:
         assert spacing_of_tiff(tmp_path, **options) == (spacing, unit)
 
     def test_dots_per_inch(self, tmp_path):
+        """Finer than a print is the resolution of a scanner; one of a print is no pixel size."""
+        write_picture(tmp_path / "a.tif", noise(4, 5, dtype="u1"), dpi=(2000, 1000))
+        opened = open_image(tmp_path / "a.tif")
+        assert (opened.spacing, opened.unit) == ({"Y": 0.001, "X": 0.0005}, "inch")
         write_picture(tmp_path / "a.tif", noise(4, 5, dtype="u1"), dpi=(200, 100))
         opened = open_image(tmp_path / "a.tif")
-        assert (opened.spacing, opened.unit) == ({"Y": 0.01, "X": 0.005}, "inch")
+        assert (opened.spacing, opened.unit) == ({}, "")
+        assert opened.notes == (
+            "its resolution of 200 x 100 dpi is that of a print, and no pixel size",
+        )
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
     def test_ome_zarr(self, tmp_path, zarr_format):

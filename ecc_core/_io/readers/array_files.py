@@ -4,6 +4,7 @@ import json
 import math
 import zipfile
 from contextlib import ExitStack
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,6 +14,7 @@ import numpy as np
 from ecc_core._io.description import Description, Format, named_axes, unnamed_axes
 from ecc_core._io.files import names_in_archive
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
+from ecc_core._io.readers.conventions import CONVENTIONS, decoded
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
@@ -104,7 +106,8 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
         opened.visititems(
             lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
         )
-        name = names[0] if not inside and len(names) == 1 else inside
+        images = [name for name in names if not h5py.h5ds.is_scale(opened[name].id)]
+        name = images[0] if not inside and len(images) == 1 else inside
         if name not in names and not _is_linked(h5py, opened, name):
             there = ", ".join(names) or "none"
             asked = "must hold one dataset or one be named"
@@ -120,7 +123,7 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
         if isinstance(tags, str | bytes):
             names_of_axes = [axis["key"] for axis in json.loads(tags)["axes"]]
         else:
-            names_of_axes = [dim.label for dim in array.dims]
+            names_of_axes = [_dimension_name(dim) for dim in array.dims]
         # written by ilastik's and PlantSeg's exporters, in micrometers
         steps = np.ravel(array.attrs.get("element_size_um", ()))
         known = steps.size == 3 and steps.dtype.kind == "f"
@@ -130,8 +133,18 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
             units="um",
             names=names_of_axes,
         )
+        attributes = {name: array.attrs[name] for name in CONVENTIONS if name in array.attrs}
+        values, encoding, missing = decoded(array, attributes)
+        description = replace(description, encoding=encoding, missing=missing)
         failing.pop_all()  # the file stays open
-    return Opened(array, description, array.chunks)
+    return Opened(values, description, array.chunks)
+
+
+def _dimension_name(dim: Any) -> str:
+    """Return the label of an axis, or the name of its dimension scale, as netCDF writes it."""
+    if dim.label:
+        return str(dim.label)
+    return dim[0].name.rpartition("/")[2] if len(dim) else ""
 
 
 def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
@@ -161,8 +174,8 @@ FORMATS = (
         "HDF5",
         HDF5_SUFFIXES,
         open_hdf5,
-        frozenset({"axes", "spacing"}),
-        "h5py",
+        frozenset({"axes", "spacing", "encoding", "missing"}),
+        "h5py, xarray",
         extra="dask",
         is_container=True,
     ),

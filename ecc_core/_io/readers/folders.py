@@ -1,6 +1,7 @@
 """Folders of 2-D images, which are the slices of a volume in the natural order of their names."""
 
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -49,6 +50,19 @@ class Planes:
             raise ValueError(f"{self.names[number]} has {what} {here}, {self.names[0]} {there}")
 
 
+def _of_one_image(image: StoredImage) -> Opened:
+    return Opened(
+        image.array,
+        image.description,
+        image.chunks,
+        image.parts,
+        at_once=True,
+        series=image.series,
+        levels=image.levels,
+        described=image.described,
+    )
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sort key for the natural order of names: a2 before a10."""
     return [
@@ -78,6 +92,9 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         same=("shape", "dtype", "axes"),
     )
     first = slices.first
+    named = {os.path.realpath(file) for file in files}
+    if len(files) > 1 and {os.path.realpath(file) for file in first.described} == named:
+        return _of_one_image(first)  # whose parts are the files
     said = first.description
     along = Axis("?" if "Z" in first.axes else "Z")
     description = replace(said, axes=(along, *said.axes), place=None)

@@ -4,15 +4,16 @@ import math
 import re
 import struct
 import weakref
-from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format
-from ecc_core._io.lazy import Array, Box
+from ecc_core._io.description import Description, Format, Missing, declared_missing
+from ecc_core._io.lazy import Array, Box, nan_where_missing
+from ecc_core._io.readers.lerc import read_lerc_masks
+from ecc_core._io.readers.tiff_calibration import calibration_of, scaled
 from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
@@ -22,8 +23,11 @@ SUFFIXES = (
 )
 
 HEADER = 8
-Calibration = tuple[Mapping[str, Any], Mapping[str, str] | str]
-"""Steps by axis, and the unit of each or of all."""
+MOST_NAMED = 3
+GDAL_NODATA = 42113
+LERC = 34887
+JPEGS = (6, 7, 33007, 34892)
+"""Compressions of which tifffile decodes YCbCr to RGB."""
 NOTES = {
     "MINISWHITE": ZERO_IS_WHITE,
     "PALETTE": "values are indices into a palette of colours",
@@ -31,6 +35,7 @@ NOTES = {
     "CIELAB": "channels are those of CIE L*a*b*",
     "ICCLAB": "channels are those of CIE L*a*b*",
     "ITULAB": "channels are those of CIE L*a*b*",
+    "YCBCR": "channels are luminance and two differences of colours (YCbCr)",
 }
 """What to say of images by their photometric interpretation."""
 
@@ -38,7 +43,7 @@ NOTES = {
 def open_tiff(path: Path, request: Request) -> Opened:
     """Open one image of a TIFF file."""
     tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
-    tiff = tifffile.TiffFile(path)
+    tiff = _with_companion(tifffile, path, tifffile.TiffFile(path))
     tiff.pages.cache = True  # those that are checked are not parsed again to be read
     try:
         _check_structure(tiff)
@@ -49,17 +54,25 @@ def open_tiff(path: Path, request: Request) -> Opened:
                 reason = f"its {name} description does not fit its pages"
                 raise ValueError(f"truncated or damaged: {reason}")
         level = series.levels[request.pick_level(len(series.levels))]
-        _check_segments(tiff, level)
-        samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
-        steps, units = _calibration(tiff, number) if level is series else ({}, "")
+        _check_segments(tiff, path, level)
+        calibration = scaled(calibration_of(tiff, number), _ratios(series, level))
         array = _Series(tiff, level)
+        if level.keyframe.compression == LERC:
+            for keyframe in {id(page.keyframe): page.keyframe for page in level.pages}.values():
+                read_lerc_masks(keyframe)
     except BaseException:
         tiff.close()
         raise
     weakref.finalize(array, tiff.close)
     keyframe = series.keyframe
+    photometric = keyframe.photometric.name
+    if photometric == "YCBCR" and keyframe.compression in JPEGS:
+        photometric = "RGB"
     # Values are as stored, whatever these say.
-    notes = [NOTES[keyframe.photometric.name]] if keyframe.photometric.name in NOTES else []
+    notes = [NOTES[photometric]] if photometric in NOTES else []
+    samples = "S" if photometric == "RGB" else "C"
+    missing = _missing(keyframe, array.dtype)
+    members = sorted({str(Path(page.parent.filehandle.path)) for page in level.pages if page})
     orientation = keyframe.tags.get("Orientation")
     notes += orientation_notes(1 if orientation is None else int(orientation.value))
     letters = list(level.axes.replace("S", samples))
@@ -67,19 +80,64 @@ def open_tiff(path: Path, request: Request) -> Opened:
         if letters[i] in "QI":
             letters[i] = "?" if "Z" in letters else "Z"
     return Opened(
-        array,
+        nan_where_missing(array, missing),
         Description.of(
             "".join(letters),
-            steps=steps,
-            units=units,
+            steps=calibration.steps,
+            units=calibration.units,
             channels=_channels(tiff, number),
-            notes=notes,
+            missing=missing,
+            notes=(*notes, *calibration.notes),
         ),
         array.chunks,
         at_once=True,
+        described=members if len(members) > 1 else (),
         series=len(tiff.series),
         levels=len(series.levels),
     )
+
+
+def _with_companion(tifffile: Any, path: Path, tiff: Any) -> Any:
+    """Return the file, with the description of its companion if it has none of its own."""
+    found = re.search(r'<(?:\w+:)?BinaryOnly\b[^>]*MetadataFile\s*=\s*"([^"]*)"', _ome_text(tiff))
+    if found is None:
+        return tiff
+    tiff.close()
+    name = unescape(found[1])
+    if re.search(r"[/\\:]", name) or name == "..":
+        raise ValueError(f"its description lies outside of its folder, in {name}")
+    companion = path.with_name(name)
+    if not companion.is_file():
+        raise ValueError(f"its description is in {name}, which is missing")
+    return tifffile.TiffFile(path, omexml=companion.read_text("utf-8"))
+
+
+def _ome_text(tiff: Any) -> str:
+    """Return the description of the first page, which may be OME-XML."""
+    return str(tiff.pages[0].description) if len(tiff.pages) else ""
+
+
+def _ratios(series: Any, level: Any) -> dict[str, float]:
+    """Return how many points of the finest level a point of a level is, along Z, Y and X."""
+    finest = dict(zip(series.axes, series.shape, strict=True))
+    lengths = dict(zip(level.axes, level.shape, strict=True))
+    both = [axis for axis in "ZYX" if lengths.get(axis) and finest.get(axis)]
+    return {axis: finest[axis] / lengths[axis] for axis in both}
+
+
+def _missing(page: Any, dtype: np.dtype[Any]) -> Missing | None:
+    """Return the values that are missing: by a tag of GDAL, or by masks of LERC."""
+    tag = page.tags.get(GDAL_NODATA)
+    if tag is not None:
+        text = str(tag.value).strip().strip("\0")
+        try:
+            value = float(text.replace(",", "."))
+        except ValueError:
+            raise ValueError(f"damaged: its GDAL nodata is {text!r}") from None
+        return declared_missing(dtype, [value], f"GDAL nodata {text}")
+    if page.compression == LERC and dtype.kind == "f":
+        return declared_missing(dtype, [math.nan], "masks of LERC")
+    return None
 
 
 def _channels(tiff: Any, number: int) -> list[str]:
@@ -134,7 +192,16 @@ def _check_structure(tiff: Any) -> None:
             raise ValueError(f"its parts lie outside of its folder, in {name}")
 
 
-def _check_segments(tiff: Any, level: Any) -> None:
+def _missing_files(tiff: Any, path: Path) -> str:
+    """Return the names of files of an OME image that are not in its folder."""
+    named = re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or "")
+    missing = [
+        name for name in dict.fromkeys(named) if not path.with_name(unescape(name)).is_file()
+    ]
+    return ", ".join(missing[:MOST_NAMED]) or "unknown"
+
+
+def _check_segments(tiff: Any, path: Path, level: Any) -> None:
     """Check that all strips or tiles exist and lie inside the file."""
     if 0 in level.shape:
         return
@@ -147,7 +214,8 @@ def _check_segments(tiff: Any, level: Any) -> None:
         return
     for number, page in enumerate(level.pages):
         if page is None:
-            raise ValueError("some of its pages are in other files, which are missing")
+            missing = _missing_files(tiff, path)
+            raise ValueError(f"some of its pages are in other files, which are missing: {missing}")
         size = page.parent.filehandle.size
         offsets, counts = page.dataoffsets, page.databytecounts
         wanted = math.prod(page.chunked)
@@ -159,49 +227,5 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
-def _calibration(tiff: Any, number: int) -> Calibration:
-    """Return the spacing by axis and its units, as far as the metadata or tags give them."""
-    if tiff.is_ome:
-        found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)
-        text = found[number] if number < len(found) else ""
-        named = dict(re.findall(r'\bPhysicalSize([XYZ](?:Unit)?)\s*=\s*"([^"]*)"', text))
-        units = {axis: unescape(named.get(f"{axis}Unit", "µm")) for axis in "ZYX"}
-        return {axis: named.get(f"{axis}") for axis in "ZYX"}, units
-    if tiff.is_lsm:
-        sizes = tiff.lsm_metadata
-        return {axis: sizes[f"VoxelSize{axis}"] for axis in "ZYX"}, "m"
-    page = tiff.series[number].keyframe
-    steps, unit = _resolution(page)
-    described: Any = {}
-    if tiff.is_imagej:
-        described = tiff.imagej_metadata or {}
-    elif number < len(tiff.shaped_metadata or ()):
-        described = tiff.shaped_metadata[number]
-    common = str(described.get("unit", ""))
-    if common and (tiff.is_imagej or unit == "inch"):
-        unit = common  # as ImageJ does; and tifffile writes inches where it is told nothing
-    units = {
-        "X": unit or common,
-        "Y": str(described.get("yunit", unit or common)),
-        "Z": str(described.get("zunit", common)),
-    }
-    return {**steps, "Z": described.get("spacing", 0)}, units
-
-
-def _resolution(page: Any) -> tuple[dict[str, float], str]:
-    """Return the distances that the tags of a page give, and their unit; {} if they are trivial."""
-    steps = {}
-    for axis in "YX":
-        tag = page.tags.get(f"{axis}Resolution")
-        points, lengths = (0, 0) if tag is None else tag.value
-        if points:
-            steps[axis] = lengths / points
-    unit = page.tags.get("ResolutionUnit")
-    name = {1: "", 2: "inch", 3: "cm"}.get(2 if unit is None else int(unit.value), "")
-    if not name and set(steps.values()) == {1.0}:  # written where nothing is known
-        steps = {}
-    return steps, name
-
-
-READ = frozenset({"axes", "spacing", "channels"})
+READ = frozenset({"axes", "spacing", "time", "missing", "channels"})
 FORMATS = (Format("TIFF", SUFFIXES, open_tiff, READ, "tifffile", extra="io"),)

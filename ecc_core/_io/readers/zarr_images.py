@@ -4,17 +4,16 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ecc_core._io.description import Description, Format, named_axes
 from ecc_core._io.files import METADATA, Address, Archive, Files, is_address
+from ecc_core._io.readers.conventions import CONVENTIONS, decoded
+from ecc_core._io.readers.multiscales import multiscale_description
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
-KINDS = {"channel": "C", "time": "T"}
 PLACES = ("plate", "well", "row", "column", "field")
 Metadata = dict[str, Any]
 
@@ -24,35 +23,49 @@ def is_zarr(files: Files) -> bool:
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
 
 
-def images_of_plate(path: str) -> dict[str, dict[str, str]]:
-    """Return the paths of the fields of all wells, and their `PLACES`; {} if it is not a plate.
+class Plate(NamedTuple):
+    """An OME-Zarr plate."""
+
+    name: str
+    images: dict[str, dict[str, str]]
+    """The paths of the fields of all wells, and their `PLACES`."""
+    missing: list[str]
+    """Wells that the plate names and that are not there."""
+
+
+def plate_at(path: str) -> Plate | None:
+    """Return the plate at a path; None if there is none.
 
     Raises ValueError or KeyError if the description of the plate or of a well is damaged.
     """
     if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
-        return {}
+        return None
     files = Address(path) if is_address(path) else Files(Path(path))
     plate = _attributes(_metadata(files, "")).get("plate") if is_zarr(files) else None
     if plate is None:
-        return {}
+        return None
     name = str(plate.get("name") or Path(path).name.partition(".")[0])
-    images = {}
+    images, missing = {}, []
     for described in plate["wells"]:
         inside = str(described["path"])
         row, _, column = inside.partition("/")
-        for field in _attributes(_metadata(files, _join("", inside)))["well"]["images"]:
+        found = _metadata(files, _join("", inside))
+        if not found:
+            missing.append(inside)
+            continue
+        for field in _attributes(found)["well"]["images"]:
             number = str(field["path"])
             place = "/".join((path.rstrip("/"), inside, number))
             values = name, row + column, row, column, number
             images[place] = dict(zip(PLACES, values, strict=True))
-    return images
+    return Plate(name, images, missing)
 
 
 def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
     """Open an array, or an image of an OME-Zarr group or of a group of such images."""
     metadata = _metadata(files, inside)
     if _is_array(metadata):
-        return _open_array(files, inside)
+        return _open_array(files, inside, is_plain=True)
     attributes = _attributes(metadata)
     if "plate" in attributes:
         raise ValueError("is a plate of several images: name one, such as A/1/0, or use ecc batch")
@@ -82,26 +95,19 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"the path of level {request.level} leaves the image: {path}")
     opened = replace(_open_array(files, _join(inside, str(path))), levels=len(image["datasets"]))
-    axes = [{"name": a} if isinstance(a, str) else a for a in image.get("axes", [])]
-    if not axes:
+    description = multiscale_description(image, level)
+    if not description.axes:
         return opened
-    letters = "".join(KINDS.get(a.get("type", ""), a["name"][:1].upper()) for a in axes)
-    if len(letters) != len(opened.array.shape) or len(set(letters)) < len(letters):
+    letters = description.letters
+    if len(letters) != len(opened.array.shape):
         raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
-    scales = [
-        np.array(step["scale"], np.float64)
-        for source in (image, level)
-        for step in source.get("coordinateTransformations", ())
-        if step.get("type") == "scale"
-    ]
-    steps = np.prod(scales, axis=0).tolist() if scales else ()
-    units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
-    named = dict(zip(letters, steps, strict=bool(scales)))
-    description = Description.of(letters, steps=named, units=units, names=[a["name"] for a in axes])
+    said = opened.description
+    description = replace(description, encoding=said.encoding, missing=said.missing)
     return replace(opened, description=description)
 
 
-def _open_array(files: Files, inside: str) -> Opened:
+def _open_array(files: Files, inside: str, *, is_plain: bool = False) -> Opened:
+    """Open an array. If it is `is_plain`, no description of OME says what it means."""
     metadata = _metadata(files, inside)
     if not _is_array(metadata):
         raise ValueError(f"has no array {inside}")
@@ -116,15 +122,39 @@ def _open_array(files: Files, inside: str) -> Opened:
     def file_of(chunk: tuple[int, ...]) -> str:
         return files.file(inside, str(encode(chunk)))
 
+    attributes = {name: array.attrs[name] for name in CONVENTIONS if name in array.attrs}
+    notes = []
+    if is_plain and version == 2 and "_ARRAY_DIMENSIONS" in array.attrs:
+        notes = _with_fill(attributes, array.metadata.fill_value)
+    values, encoding, missing = decoded(array, attributes)
     return Opened(
-        array,
-        Description.of(named_axes(names or [None] * array.ndim), names=names or ()),
+        values,
+        Description.of(
+            named_axes(names or [None] * array.ndim),
+            names=names or (),
+            encoding=encoding,
+            missing=missing,
+            notes=notes,
+        ),
         tuple(getattr(array, "shards", None) or array.chunks),
         tuple(array.chunks),
         described=files.described(inside),
         file_of=file_of if files.chunk_files else None,
         stamp=files.stamp,
     )
+
+
+def _with_fill(attributes: Metadata, fill: Any) -> list[str]:
+    """Take the fill value of Zarr 2 as missing, as xarray writes it; return what to say of it.
+
+    Other programs write 0 there by default, which only points that were never written have.
+    """
+    if fill is None or "_FillValue" in attributes:
+        return []
+    if fill == 0 and not {"scale_factor", "add_offset"} & attributes.keys():
+        return ["its fill value 0 is not taken for missing values, as xarray does"]
+    attributes["_FillValue"] = fill
+    return []
 
 
 def _metadata(files: Files, inside: str) -> Metadata:
@@ -190,8 +220,8 @@ def _open_archive(path: Path, request: Request, inside: str) -> Opened:
     return open_zarr(Archive(path), request, inside)
 
 
-READ = frozenset({"axes", "spacing", "channels"})
-ZARR = Format("Zarr, OME-Zarr", (".zarr",), open_zarr, READ, "zarr", extra="dask")
+READ = frozenset({"axes", "spacing", "time", "place", "encoding", "missing", "channels"})
+ZARR = Format("Zarr, OME-Zarr", (".zarr",), open_zarr, READ, "zarr, xarray", extra="dask")
 ARCHIVE = Format(
     "Zarr, OME-Zarr in ZIP", (".zip",), _open_archive, READ, "zarr", extra="dask", is_container=True
 )

@@ -1,0 +1,91 @@
+"""What the metadata of OME-Zarr say of an image: versions 0.3 to 0.6."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.description import Description, letter_of, unnamed_axes
+
+KINDS = {"channel": "C", "time": "T"}
+OTHER_SYSTEMS = "only its first coordinate system is read, and not those it is transformed to"
+
+Metadata = Mapping[str, Any]
+
+
+def multiscale_description(image: Metadata, level: Metadata) -> Description:
+    """Return the description of one resolution of an image, without axes if none are described."""
+    systems = image.get("coordinateSystems", ())
+    described = image.get("axes") or (systems[0]["axes"] if systems else ())
+    axes = [{"name": axis} if isinstance(axis, str) else axis for axis in described]
+    letters = _letters(axes)
+    if len({*letters} - {"?"}) < len(letters.replace("?", "")):
+        raise ValueError(f"two of its axes are {letters}")
+    steps = [*level.get("coordinateTransformations", ())]
+    notes = []
+    if systems:  # of 0.6, in which those of the image lead to other systems
+        if len(systems) > 1 or image.get("coordinateTransformations"):
+            notes.append(OTHER_SYSTEMS)
+    else:
+        steps += image.get("coordinateTransformations", ())
+    scale, origin = np.ones(len(axes)), np.zeros(len(axes))
+    is_scaled = False
+    for step in _flat(steps):
+        kind = step.get("type")
+        if kind == "scale":
+            factor = _vector(step["scale"], len(axes))
+            scale, origin, is_scaled = scale * factor, origin * factor, True
+        elif kind == "translation":
+            origin = origin + _vector(step["translation"], len(axes))
+        elif kind != "identity":
+            notes.append(f"its coordinate transformation of type {kind} is not read")
+            is_scaled = False
+            break
+    description = Description.of(
+        letters,
+        steps=dict(zip(letters, scale.tolist(), strict=True)) if is_scaled else {},
+        units={
+            letter: str(axis.get("unit") or "") for letter, axis in zip(letters, axes, strict=True)
+        },
+        names=[str(axis["name"]) for axis in axes],
+        notes=notes,
+    )
+    if not is_scaled:
+        return description
+    return description.aligned(dict(zip(letters, origin.tolist(), strict=True)))
+
+
+def _letters(axes: Sequence[Metadata]) -> str:
+    """Return the letters of axes: by type, those of space by their whole names or their order."""
+    names = [letter_of(str(axis["name"])) for axis in axes]
+    kinds = [str(axis.get("type") or "") for axis in axes]
+    spatial = [i for i, kind in enumerate(kinds) if kind == "space"]
+    in_order = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
+    if all(names[i] in "ZYX" for i in spatial):
+        in_order = {i: names[i] for i in spatial}
+    letters = []
+    for i, kind in enumerate(kinds):
+        if i in in_order:
+            letters.append(in_order[i])
+        elif kind in KINDS or not kind:
+            letters.append(KINDS.get(kind, names[i]))
+        else:
+            letters.append("?")
+    return "".join(letters)
+
+
+def _flat(steps: Sequence[Metadata]) -> Iterator[Metadata]:
+    """Yield transformations, those of sequences one by one."""
+    for step in steps:
+        if step.get("type") == "sequence":
+            yield from _flat(step["transformations"])
+        else:
+            yield step
+
+
+def _vector(values: Any, count: int) -> NDArray[np.float64]:
+    vector = np.array(values, np.float64)
+    if vector.shape != (count,):
+        raise ValueError(f"damaged: a transformation has {vector.shape} numbers for {count} axes")
+    return vector
