@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from ecc_core._arrays import adapter_of, given_on_host, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
-from ecc_core._request.persistence import check_persistence, lasting, persistences
+from ecc_core._request.persistence import check_persistence, lasting, persistences, real_number
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
@@ -352,21 +352,61 @@ class PersistencePairs(DiagramResult[ArrayT]):
         curves = self.betti_curves(thresholds, min_persistence)
         return EulerCurve(curves.thresholds, curves.euler, **curves.facts)
 
-    def to_gudhi(self) -> Any:
+    def to_gudhi(self, essential: float | Literal["drop"] | None = None) -> Any:
         """Return the diagram in the form that GUDHI, POT and scikit-tda take.
+
+        Parameters
+        ----------
+        essential : float or "drop", optional
+            What becomes of the classes that never die. Default: their death is infinity, as in
+            GUDHI. A number is their death, a value of the image such as its largest (of superlevel
+            sets the smallest), as the distances of POT and scikit-tda need finite deaths. "drop":
+            they are left out.
 
         Returns
         -------
         (k, 2) float64 array, or a list of one such array for each dimension
-            A list if the result is of all dimensions. Births and deaths; infinity for the death of
-            a class that never dies. For superlevel sets both are those of the negative image, as
-            these libraries know sublevel sets only.
+            A list if the result is of all dimensions. Births and deaths. For superlevel sets both
+            are those of the negative image, as these libraries know sublevel sets only.
+
+        Raises
+        ------
+        TypeError
+            If `essential` is neither a real number nor "drop".
+        ValueError
+            If it is NaN, or classes that never die are born after it.
+
+        Examples
+        --------
+        >>> import numpy as np, ecc_core as ecc
+        >>> pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 9]), 0)
+        >>> pairs.to_gudhi()
+        array([[ 0., inf],
+               [ 1.,  3.]])
+        >>> pairs.to_gudhi(essential=9)
+        array([[0., 9.],
+               [1., 3.]])
+        >>> pairs.to_gudhi(essential="drop")
+        array([[1., 3.]])
         """
         host = self.to_numpy()
         sign = -1.0 if self.superlevel else 1.0
         births = sign * np.asarray(host.births, np.float64)
         deaths = sign * np.asarray(host.deaths, np.float64)
-        diagram = np.stack([births, np.where(host.essential, np.inf, deaths)], axis=1)
+        lasts = np.asarray(host.essential)
+        end, kept = np.inf, np.ones(births.shape, np.bool_)
+        if isinstance(essential, str):
+            if essential != "drop":
+                raise TypeError(f'`essential` must be a number or "drop", got {essential!r}')
+            kept = ~lasts
+        elif essential is not None:
+            end = sign * float(real_number(essential, "essential"))
+            if not (births[lasts] <= end).all():
+                raise ValueError(
+                    "`essential` must be a value that no class that never dies is born after, "
+                    f"got {essential!r}"
+                )
+        diagram = np.stack([births, np.where(lasts, end, deaths)], axis=1)
         if self.dimension is not None:
-            return diagram
-        return [diagram[rows] for rows in self._rows().values()]
+            return diagram[kept]
+        return [diagram[rows][kept[rows]] for rows in self._rows().values()]
