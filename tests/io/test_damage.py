@@ -21,9 +21,11 @@ import nrrd
 import numpy as np
 import pydicom
 import pytest
+import scipy.io
 import SimpleITK
 import tensorstore
 import tifffile
+import xarray
 import zarr
 from astropy.io import fits
 from format_writers import (
@@ -129,6 +131,21 @@ def read_bdv(path: Path) -> Array:
 def read_emd(path: Path) -> Array:
     with h5py.File(path) as file:
         return file["data/image/data"][()]
+
+
+def write_netcdf(path: Path, image: Array, engine: str) -> None:
+    values = image.astype(np.int16)
+    xarray.Dataset({"raw": (("z", "y", "x"), values)}).to_netcdf(path, engine=engine)
+
+
+def read_netcdf_3(path: Path) -> Array:
+    with scipy.io.netcdf_file(path, mmap=False) as file:
+        return next(iter(file.variables.values())).data
+
+
+def read_netcdf_4(path: Path) -> Array:
+    with h5py.File(path) as file:
+        return file["raw"][()]
 
 
 def read_fits(path: Path) -> Array:
@@ -242,6 +259,8 @@ FORMATS = {
     "a.ims": Format(VOLUME, write_imaris, read_imaris),
     "a.xml": Format(VOLUME, write_bdv, read_bdv),
     "a.emd": Format(VOLUME, write_emd, read_emd),
+    "3.nc": Format(VOLUME, partial(write_netcdf, engine="scipy"), read_netcdf_3),
+    "4.nc": Format(VOLUME, partial(write_netcdf, engine="h5netcdf"), read_netcdf_4),
     "a.fits": Format(VOLUME, write_fits, read_fits),
     "tiles.fits.fz": Format(VOLUME, write_tiles, read_fits),
     "a.n5": Format(VOLUME, write_n5, read_n5),
