@@ -132,6 +132,52 @@ def test_threshold_keeps_the_labels_of_the_whole_image():
     assert len(ecc.persistent_regions(heights, 1.5, threshold=-1).births) == 0
 
 
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "float32"])
+@pytest.mark.parametrize(("least", "count"), [(0.5, 3), (1, 3), (1.5, 2), (2, 2), (2.5, 1)])
+def test_persistence_between_two_integers(least, count, dtype, superlevel):
+    """Classes of persistence 1, 2 and infinity."""
+    image = np.array([0, 9, 8, 9, 7, 9])
+    image = (100 - image if superlevel else image).astype(dtype)
+    options = {"min_persistence": least, "superlevel": superlevel}
+    assert len(ecc.persistence_pairs(image, 0, **options).births) == count
+    assert len(ecc.persistent_regions(image, **options).births) == count
+    level = 92 if superlevel else 8
+    assert ecc.betti_curves(image, [level], **options).values.tolist() == [[count]]
+
+
+TIES = [[0, 5, 5, 1], [1, 5, 5, 0], [0, 5, 5, 5, 1], [0, 2, 2, 1, 2, 0], [[0, 5], [5, 1]]]
+
+
+@pytest.mark.parametrize("connectivity", [1, None])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("values", TIES, ids=str)
+def test_plateaus_where_components_meet(values, superlevel, connectivity):
+    """The flooding by definition: points of one value enter in C order."""
+    image = np.array(values)
+    image = -image if superlevel else image
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    found = ecc.persistent_regions(image, 1, **options)
+    shown = np.ones(image.shape, bool)
+    facts = found.connectivity, superlevel
+    labels, _, _, into = flood(image, 1, *facts, False, shown)
+    assert_array_equal(found.labels, labels)
+    assert_array_equal(found.merged_into, into)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("signs", [*itertools.product((1, -1), repeat=3)])
+def test_both_zeros_are_one_value(signs, superlevel):
+    """Zeros of either sign enter in C order, on plateaus and apart from each other."""
+    zeros = np.copysign(0.0, signs)
+    image = np.array([zeros[0], zeros[1], 5, zeros[2], zeros[0], 3, zeros[1]])
+    image[[2, 5]] *= -1 if superlevel else 1
+    found = ecc.persistent_regions(image, 1, superlevel=superlevel)
+    assert_array_equal(found.birth_points[:, 0], [0, 3, 6])
+    assert_array_equal(found.merged_into, [0, 1, 2])
+    assert_array_equal(found.labels, [1, 1, 1, 2, 2, 2, 3])
+
+
 def test_both_ends_of_integers():
     for dtype in ("int8", "uint8", "int64", "uint64"):
         info = np.iinfo(dtype)
