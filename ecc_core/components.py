@@ -170,7 +170,7 @@ def persistent_regions(
         As for :func:`persistence_pairs`.
     min_persistence : float
         Not negative, in units of the image. Components that die at the value at which they are born
-        have no label, even for 0.
+        have no label, even for 0. Differences are those of :func:`betti_curves`.
     threshold : float, optional
         Label only points of the set ``image <= threshold`` (``image >= threshold`` if `superlevel`
         is True). Persistence is that of the whole image; components that are part of a lasting one

@@ -145,7 +145,8 @@ def euler_curve(
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and a cell enters with the last of its vertices
         (V-construction; sets are 4- or 6-connected). d (default): points are closed cubes, and a
-        cell enters with the first cube that contains it (T-construction; 8- or 26-connected).
+        cell enters with the first cube that contains it (T-construction; 8- or 26-connected). In
+        1-D, where both are 1, points are vertices.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
     mask : bool array, optional

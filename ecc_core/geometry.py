@@ -57,8 +57,9 @@ def minkowski_curves(
         As for :func:`ecc_core.euler_curve`.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares
-        and cubes whose vertices belong to it. d (default): points are closed cubes. Crofton
-        estimates use it for the Euler characteristic only.
+        and cubes whose vertices belong to it. d (default): points are closed cubes. In 1-D, where
+        both are 1, points are vertices: n of them have the length n - 1. Crofton estimates use it
+        for the Euler characteristic only.
     superlevel, mask, nan, axis, workers
         As for :func:`ecc_core.euler_curve`.
     estimator : {"exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"}

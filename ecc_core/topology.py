@@ -111,7 +111,8 @@ def betti_curves(
         `range`.
     thresholds : int, array or "exact", default 256
         An int: that many, evenly spaced over `range`, both ends included. An increasing array is
-        used as it is. "exact": every level at which a Betti number changes, in the image's dtype.
+        used as it is. "exact": every level at which a Betti number changes, in the image's dtype,
+        or float32 for bfloat16.
     range : (low, high), optional
         Only with an int; default the smallest and largest finite value.
     connectivity : {None, 1, d}
@@ -136,8 +137,10 @@ def betti_curves(
     min_persistence : float, default 0
         Count only classes whose values at birth and death differ by at least so much, and those
         that never die: what is less is mostly noise. The pairs of birth and death are computed
-        then (:func:`persistence_pairs`), which takes longer. A dask array must have one or two
-        spatial axes, since tunnels that last are known for whole images only.
+        then (:func:`persistence_pairs`), which takes longer. Differences of integers are exact,
+        those of floats are rounded to float64. A dask array must have one or two spatial axes,
+        since tunnels that last are known for whole images only, and no mask if it has 64-bit
+        integers.
 
     Returns
     -------
@@ -341,6 +344,7 @@ def persistence_pairs(
         and d, the torus itself, if the image is periodic.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die stay.
+        Differences are those of :func:`betti_curves`.
     connectivity, superlevel, mask, nan
         As for :func:`betti_curves`.
     axis : int or tuple of int, optional
