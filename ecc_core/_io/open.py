@@ -19,6 +19,7 @@ from ecc_core._io.readers import (
     analyze,
     array_files,
     bigdataviewer,
+    companions,
     dicom,
     emd,
     fits,
@@ -45,6 +46,7 @@ from ecc_core.errors import InputFileError
 FORMATS: tuple[Format, ...] = (
     *pictures.FORMATS,
     *tiff.FORMATS,
+    *companions.FORMATS,
     *array_files.FORMATS,
     *zarr_images.FORMATS,
     *netcdf.FORMATS,

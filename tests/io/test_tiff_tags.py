@@ -244,6 +244,31 @@ class TestSeveralFiles:
         assert (opened.axes, opened.spacing) == ("ZYX", {"X": 0.5})
         np.testing.assert_array_equal(opened.read(), image)
 
+    def test_by_the_companion_itself(self, tmp_path, image):
+        """It names the files with the values, and is no slice of a folder of images."""
+        opened = open_image(tmp_path / "x.companion.ome")
+        assert (opened.axes, opened.spacing) == ("ZYX", {"X": 0.5})
+        np.testing.assert_array_equal(opened.read(), image)
+        assert str(tmp_path / "x.companion.ome") in opened.described
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            ("<OME", '<!DOCTYPE a [<!ENTITY b "c">]><OME', "DOCTYPE"),
+            ('FileName="b0', 'FileName="../b0', "outside of its folder"),
+            ('FileName="b0', 'FileName="c0', "c0.ome.tif, which is missing"),
+            ("UUID>", "ID>", "names no file"),
+            ("</OME>", "", "not a description of OME-TIFF files, or damaged"),
+        ],
+    )
+    def test_bad_companions(self, tmp_path, image, old, new, words):
+        path = tmp_path / "x.companion.ome"
+        text = path.read_text("utf-8")
+        assert old in text
+        text = text.replace("<UUID", "<ID") if old == "UUID>" else text
+        path.write_text(text.replace(old, new), "utf-8")
+        assert_refused(path, words)
+
     def test_what_is_missing_is_named(self, tmp_path, image):
         (tmp_path / "z1.ome.tif").unlink()
         assert_refused(tmp_path / "z0.ome.tif", "are missing: z1.ome.tif")

@@ -1,0 +1,44 @@
+"""Companions of OME-TIFF files (.companion.ome): a description apart from the files it is of."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ecc_core._io.description import Format
+from ecc_core._io.readers import tiff
+from ecc_core._io.stored import Opened, Request
+from ecc_core._io.xml import local_name, parse_xml
+
+SUFFIXES = (".ome",)
+KIND = "a description of OME-TIFF files"
+
+
+def open_companion(path: Path, request: Request) -> Opened:
+    """Open an image whose values are in the files that the description names."""
+    root = parse_xml(path.read_bytes(), KIND)
+    if local_name(root) != "OME":
+        raise ValueError(f"not {KIND}: its root is {local_name(root)}, not OME")
+    named = (found.get("FileName", "") for found in root.iter() if local_name(found) == "UUID")
+    members = [name for name in dict.fromkeys(named) if name]
+    if not members:
+        raise ValueError("names no file with values")
+    if re.search(r"[/\\:]", members[0]) or members[0] == "..":
+        raise ValueError(f"its values lie outside of its folder, in {members[0]}")
+    member = path.with_name(members[0])
+    if not member.is_file():
+        raise ValueError(f"its values are in {members[0]}, which is missing")
+    opened = tiff.open_tiff(member, request)  # which reads the description that it refers to
+    return replace(opened, described=(str(path), *(opened.described or (str(member),))))
+
+
+FORMATS = (
+    Format(
+        "OME-TIFF by its companion",
+        SUFFIXES,
+        open_companion,
+        tiff.READ,
+        "tifffile",
+        extra="io",
+        is_slice=False,
+    ),
+)
