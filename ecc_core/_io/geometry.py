@@ -121,6 +121,32 @@ class Affine:
         largest = max((abs(float(one @ other)) for one, other in pairs), default=0.0)
         return largest if largest > PERPENDICULAR else 0.0
 
+    def notes(self, spacing: Mapping[str, float]) -> tuple[str, ...]:
+        """Return what to say of axes that are not perpendicular, which lengths take them for."""
+        axes = [axis for axis in "ZYX" if axis in self.steps and axis in spacing]
+        if not self.shear() or len(axes) < 2:
+            return ()
+        vectors = np.stack([self.steps[axis] for axis in axes])
+        size = math.sqrt(max(0.0, float(np.linalg.det(vectors @ vectors.T))))
+        ratio = size / math.prod(spacing[axis] for axis in axes)
+        words = "its axes are sheared, and lengths take them as perpendicular"
+        first, *others = axes
+        shifts = [
+            f"{shift:.3g} points along {axis}"
+            for axis in others
+            if abs(shift := self._shift(first, axis)) > TOLERANCE
+        ]
+        if shifts:
+            words += f"; from {first} to {first} they are shifted by {' and '.join(shifts)}"
+        if abs(ratio - 1) > PERPENDICULAR:
+            words += f"; a true size is {ratio:.4g} of that by the spacing"
+        return (words,)
+
+    def _shift(self, along: str, axis: str) -> float:
+        """Return by how many points of an axis a step along another one moves along it."""
+        step = self.steps[axis]
+        return float(self.steps[along] @ step / (step @ step))
+
     def moved(self, start: Mapping[str, int]) -> Self:
         """Return the affine of a part that begins at a point given by its indices."""
         shifts = [i * self.steps[axis] for axis, i in start.items() if axis in self.steps]

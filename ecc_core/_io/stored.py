@@ -125,13 +125,15 @@ class StoredImage:
         count = dict(zip(self.axes, self.shape, strict=True)).get("C")
         self.channels = names if len(names) == len({*names} - {""}) == count else ()
         self.missing = description.missing
-        self.notes = description.notes + (
-            (f"{self.missing.name} are left out",) if self.missing else ()
-        )
         spacing, self.unit = description.distances()
         self.spacing = dict(spacing)
         place = description.place
         self.affine = None if place is None else replace(place, unit=self.unit)
+        self.notes = description.notes
+        if self.missing is not None:
+            self.notes += (f"{self.missing.name} are left out",)
+        if self.affine is not None:
+            self.notes += self.affine.notes(self.spacing)
         self.description = replace(description, channels=self.channels, place=self.affine)
 
     def __reduce__(self) -> Any:

@@ -1,23 +1,23 @@
 """DICOM: a file of one or several frames, or a folder with the slices of a series."""
 
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._io.description import Description, Format
 from ecc_core._io.geometry import Affine
-from ecc_core._io.lazy import Array
+from ecc_core._io.lazy import Array, Box, Lazy
+from ecc_core._io.readers.dicom_frames import arranged, even_gap, group_of, normal_of, spacing_of
+from ecc_core._io.readers.dicom_values import PURPOSE, Decoder, value_unit
 from ecc_core._io.readers.folders import Planes
 from ecc_core._io.stored import ZERO_IS_WHITE, Opened, Request
 from ecc_core._optional import import_optional
 
 SUFFIXES = (".dcm", ".dicom")
-UNEVEN = 0.01  # of the distance of slices, which is written with a few digits
-PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 
 
 def slices_in(folder: Path) -> list[Path]:
@@ -32,14 +32,46 @@ def slices_in(folder: Path) -> list[Path]:
 
 
 def open_dicom(path: Path, _: Request) -> Opened:
-    """Open one file."""
-    dataset = _header(path)
-    count = int(getattr(dataset, "NumberOfFrames", 1))
-    frames = _Frames([dataset], count)
+    """Open one file, with its frames in the order of their positions and of time."""
+    header = _header(path)
+    count = int(header.get("NumberOfFrames", 1) or 1)
+    arrangement = arranged(header, count)
+    frames = _Frames([header], arrangement.order.reshape(-1))
+    (row, column), between = spacing_of(header)
+    steps = {"Z": arrangement.gap or between, "Y": row, "X": column, "T": arrangement.interval}
+    orientation = group_of(header, 0, "PlaneOrientationSequence") or header
+    place = None
+    if arrangement.positions is not None:
+        place = _place_of(arrangement.positions, orientation, steps)
+    elif count == 1 and "ImagePositionPatient" in header:
+        place = _place_of(np.array([header.ImagePositionPatient], float), orientation, steps)
+    samples = "S" if frames.first.ndim > 2 else ""
+    array: Any = frames
+    letters, names = arrangement.letters, arrangement.names
     if count == 1:
-        opened = _with_spacing(frames.first, frames.axes[1:], dataset, 0)
-        return _placed(opened, _affine([dataset, dataset], 1))
-    return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
+        array, letters, names = frames.first, "", ()
+    elif len(letters) > 1:
+        array = _folded(frames, arrangement.order.shape)
+    names = (*names, "row", "column", *(["sample"] * len(samples)))
+    description = _description(header, frames, letters + "YX" + samples, steps, names, place)
+    chunks = None if array is frames.first else (1,) * len(letters) + frames.shape[1:]
+    return Opened(array, description, chunks)
+
+
+def _folded(frames: "_Frames", shape: tuple[int, ...]) -> Lazy:
+    """Return frames in two axes as one array."""
+    groups, slices = shape
+
+    def read(box: Box) -> Array:
+        first, second, *rest = box
+        parts = [
+            frames[(slice(i * slices + second.start, i * slices + second.stop), *rest)]
+            for i in range(first.start, first.stop)
+        ]
+        empty = (0, second.stop - second.start, *(part.stop - part.start for part in rest))
+        return np.stack(parts) if parts else np.empty(empty, frames.dtype)
+
+    return Lazy((groups, slices, *frames.shape[1:]), frames.dtype, read)
 
 
 def open_dicom_folder(files: list[Path], request: Request) -> Opened:
@@ -55,16 +87,26 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     slices = list(held.values())[request.pick_series(described, "series")]
     places = [_place(dataset) for dataset in slices]
     order = np.argsort(places, kind="stable")
-    gaps = np.diff(np.array(places)[order])
-    if gaps.size and (gaps.min() <= 0 or np.ptp(gaps) > UNEVEN * gaps.min()):
-        raise ValueError("slices are missing, doubled or unevenly spaced")
-    frames = _Frames([slices[i] for i in order], len(slices))
-    measured = "ImagePositionPatient" in slices[0]
-    distance = gaps.mean() if measured and gaps.size else 0
-    opened = _with_spacing(frames, frames.axes, slices[0], distance)
-    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices))
-    opened = _placed(opened, affine)
-    return replace(opened, described=list(map(str, files)), series=len(held))
+    gap = even_gap(np.array(places)[order])
+    ordered = [slices[i] for i in order]
+    frames = _Frames(ordered, np.arange(len(ordered)))
+    row, column = ordered[0].get("PixelSpacing") or (0, 0)
+    measured = "ImagePositionPatient" in ordered[0]
+    steps = {"Z": gap if measured else 0, "Y": row, "X": column}
+    place = None
+    if measured:
+        positions = np.array([header.ImagePositionPatient for header in ordered], float)
+        place = _place_of(positions, ordered[0], steps)
+    samples = "S" if frames.first.ndim > 2 else ""
+    names = ("slice", "row", "column", *(["sample"] * len(samples)))
+    description = _description(ordered[0], frames, "ZYX" + samples, steps, names, place)
+    return Opened(
+        frames,
+        description,
+        (1, *frames.shape[1:]),
+        described=list(map(str, files)),
+        series=len(held),
+    )
 
 
 def _header(path: Path) -> Any:
@@ -84,85 +126,80 @@ def _header(path: Path) -> Any:
 
 
 class _Frames(Planes):
-    """The frames of a file, or of several files with one each, rescaled."""
+    """The frames of a file in some order, or of several files with one each, decoded."""
 
-    def __init__(self, headers: Sequence[Any], count: int) -> None:
-        self.headers = headers
-        self.scales = [_scale(headers[i % len(headers)], i) for i in range(count)]
-        self.scaled: np.dtype[Any] | None = None  # int32 if values are whole and sure to fit
-        if set(self.scales) != {(1, 0)}:
-            size = 1 << max(header.BitsAllocated for header in headers)
-            largest = max(size * abs(slope) + abs(intercept) for slope, intercept in self.scales)
-            whole = all(number.is_integer() for scale in self.scales for number in scale)
-            fits = largest <= np.iinfo(np.int32).max
-            self.scaled = np.dtype(np.int32 if whole and fits else np.float64)
-        names = [Path(headers[i % len(headers)].filename).name for i in range(count)]
+    def __init__(self, headers: Sequence[Any], order: NDArray[np.intp]) -> None:
+        self.headers, self.order = headers, order
+        scales = [_scale(headers[i % len(headers)], i) for i in order.tolist()]
+        self.decode = Decoder.of(headers, scales)
+        self.stored: np.dtype[Any] | None = None
+        names = [Path(headers[i % len(headers)].filename).name for i in order.tolist()]
         super().__init__(names, self._read)
-        self.axes = "ZYX" + ("S" if self.first.ndim > 2 else "")
-        for number, dataset in enumerate(headers):
-            shape = dataset.Rows, dataset.Columns
-            self.compare(number, "shape", shape, self.first.shape[:2])
+        for number, header in enumerate(headers):
+            self.compare(number, "shape", (header.Rows, header.Columns), self.first.shape[:2])
 
     def _read(self, numbers: Sequence[int]) -> Iterator[Array]:
         pixels = import_optional("pydicom.pixels", **PURPOSE)
+        wanted = [int(self.order[number]) for number in numbers]
         if len(self.headers) == 1:
-            found = pixels.iter_pixels(self.headers[0].filename, indices=numbers, view_only=True)
+            found = pixels.iter_pixels(self.headers[0].filename, indices=wanted, view_only=True)
         else:
-            files = (self.headers[number].filename for number in numbers)
+            files = (self.headers[number].filename for number in wanted)
             found = (pixels.pixel_array(file, view_only=True) for file in files)
         for number, stored in zip(numbers, found, strict=True):
-            if self.scaled is None:
-                yield stored
-            else:
-                slope, intercept = map(self.scaled.type, self.scales[number])
-                yield stored.astype(self.scaled) * slope + intercept
+            self.stored = stored.dtype
+            yield self.decode(stored, number)
 
 
-def _place(dataset: Any) -> float:
+def _place(header: Any) -> float:
     """Return the position of a slice along the normal, or its number if the position is unknown."""
-    if "ImagePositionPatient" not in dataset:
-        return float(dataset.InstanceNumber)
-    across, down = np.array(dataset.ImageOrientationPatient, float).reshape(2, 3)
-    return float(np.cross(across, down) @ np.array(dataset.ImagePositionPatient, float))
+    if "ImagePositionPatient" not in header:
+        return float(header.InstanceNumber)
+    normal = normal_of(header.ImageOrientationPatient)
+    return float(normal @ np.array(header.ImagePositionPatient, float))
 
 
-def _scale(dataset: Any, frame: int) -> tuple[float, float]:
+def _scale(header: Any, frame: int) -> tuple[float, float]:
     """Return slope and intercept of a frame, which files of several frames keep in groups."""
-    groups = [
-        *getattr(dataset, "PerFrameFunctionalGroupsSequence", ())[frame : frame + 1],
-        *getattr(dataset, "SharedFunctionalGroupsSequence", ()),
-    ]
-    found = (group.get("PixelValueTransformationSequence") for group in groups)
-    source = next((steps[0] for steps in found if steps), dataset)
+    source = group_of(header, frame, "PixelValueTransformationSequence") or header
     return float(source.get("RescaleSlope", 1)), float(source.get("RescaleIntercept", 0))
 
 
-def _affine(ends: Sequence[Any], count: int) -> Affine | None:
-    """Return the affine of a series from its first and last slice, if it is known."""
-    if "ImagePositionPatient" not in ends[0]:
+def _place_of(
+    positions: NDArray[np.float64], orientation: Any, steps: Mapping[str, Any]
+) -> Affine | None:
+    """Return where slices lie, if that is known; tilted ones are sheared against each other."""
+    if not (steps["Y"] and steps["X"] and "ImageOrientationPatient" in orientation):
         return None
-    first, last = (np.array(dataset.ImagePositionPatient, float) for dataset in ends)
-    across, down = np.array(ends[0].ImageOrientationPatient, float).reshape(2, 3)
-    row, column = map(float, getattr(ends[0], "PixelSpacing", (0, 0)))
-    if not row * column:
-        return None
-    between = (last - first) / (count - 1) if count > 1 else np.cross(across, down)
-    steps = {"Z": between, "Y": row * down, "X": column * across}
-    return Affine.of_space(steps, first, "left-posterior-superior")
+    across, down = np.array(orientation.ImageOrientationPatient, float).reshape(2, 3)
+    between = np.cross(across, down)
+    if len(positions) > 1:
+        between = (positions[-1] - positions[0]) / (len(positions) - 1)
+    vectors = {"Z": between, "Y": float(steps["Y"]) * down, "X": float(steps["X"]) * across}
+    return Affine.of_space(vectors, positions[0], "left-posterior-superior")
 
 
-def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
-    row, column = getattr(dataset, "PixelSpacing", (0, 0))
-    steps = {"Z": distance, "Y": row, "X": column}
-    chunks = (1, *values.shape[1:]) if isinstance(values, _Frames) else None
-    white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
-    notes = [ZERO_IS_WHITE] if white else []
-    return Opened(values, Description.of(axes, steps=steps, units="mm", notes=notes), chunks)
+def _description(
+    header: Any,
+    frames: _Frames,
+    letters: str,
+    steps: Mapping[str, Any],
+    names: Sequence[str],
+    place: Affine | None,
+) -> Description:
+    """Return what the header says of the frames."""
+    white = header.get("PhotometricInterpretation", "") == "MONOCHROME1"
+    return Description.of(
+        letters,
+        steps=steps,
+        units=dict.fromkeys("ZYX", "mm") | {"T": "ms"},
+        names=names,
+        place=place,
+        encoding=frames.decode.encoding(frames.stored or frames.dtype, value_unit(header)),
+        missing=frames.decode.missing(frames.dtype),
+        notes=[ZERO_IS_WHITE] if white else [],
+    )
 
 
-def _placed(opened: Opened, place: Affine | None) -> Opened:
-    return replace(opened, description=replace(opened.description, place=place))
-
-
-READ = frozenset({"axes", "spacing", "place", "encoding"})
+READ = frozenset({"axes", "spacing", "time", "place", "encoding", "missing"})
 FORMATS = (Format("DICOM", SUFFIXES, open_dicom, READ, "pydicom", extra="dicom"),)

@@ -1,19 +1,22 @@
 """MetaImage, the format of ITK."""
 
 import math
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.description import Description, Format, unnamed_axes
 from ecc_core._io.geometry import Affine
+from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 from ecc_core._io.packed import PIECE, filled
+from ecc_core._io.readers.folders import Planes
 from ecc_core._io.stored import Opened, Request
 
 TYPES = {
@@ -31,6 +34,7 @@ TYPES = {
     "MET_DOUBLE": "f8",
 }
 LONGEST_LINE = 4096
+LONGEST_LIST = 1 << 24
 
 Header = dict[str, str]
 
@@ -40,24 +44,34 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     with path.open("rb") as stream:
         header = _metaimage_header(stream)
         start = stream.tell()
+        listed = _listed(header, stream)
     place = header["ElementDataFile"]
     file = path
-    if place.upper() != "LOCAL":
+    if place.upper() != "LOCAL" and not listed:
         file, start = _neighbour(path, place), int(header.get("HeaderSize", 0))
-    if header.get("BinaryData", "True") != "True":
+    if not _is_true(header.get("BinaryData", "True")):
         raise ValueError("values written as text are not supported")
     shape = tuple(map(int, header["DimSize"].split()))[::-1]
     if len(shape) != int(header["NDims"]) or min(shape) < 1:
         raise ValueError(f"damaged: its size is {header['DimSize']}, NDims {header['NDims']}")
     if header["ElementType"] not in TYPES:
         raise ValueError(f"values of type {header['ElementType']} are not supported")
-    order = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB"))
-    dtype = np.dtype((">" if order == "True" else "<") + TYPES[header["ElementType"]])
+    order = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB", "False"))
+    dtype = np.dtype((">" if _is_true(order) else "<") + TYPES[header["ElementType"]])
     axes, channels = unnamed_axes(len(shape)), int(header.get("ElementNumberOfChannels", 1))
     if channels != 1:
         shape = (*shape, channels)
         axes += "S" if channels in (3, 4) and dtype.kind == "u" else "C"
-    if header.get("CompressedData") == "True":
+    is_compressed = _is_true(header.get("CompressedData", "False"))
+    described = _metaimage_description(header, axes)
+    if listed:
+        if is_compressed:
+            raise ValueError("compressed values in several files are not supported")
+        parts = [_neighbour(path, name) for name in listed]
+        slices = _slices(header, parts, shape, dtype)
+        files = [str(path), *map(str, parts)]
+        return Opened(slices, described, (1, *shape[1:]), described=files)
+    if is_compressed:
         values = filled(_inflated(file, start), file, shape, dtype)
     else:
         size, there = math.prod(shape) * dtype.itemsize, file.stat().st_size
@@ -67,8 +81,57 @@ def open_metaimage(path: Path, _: Request) -> Opened:
         if size < there - start:
             raise ValueError(f"damaged: {there - start - size} bytes follow the values")
         values = np.memmap(file, dtype, "r", start, shape)
-    files = dict.fromkeys((str(path), str(file)))
-    return Opened(values, _metaimage_description(header, axes), described=[*files])
+    held = dict.fromkeys((str(path), str(file)))
+    return Opened(values, described, described=[*held])
+
+
+def _is_true(value: str) -> bool:
+    """Whether a boolean of a header is true, by its first character, as MetaIO reads it."""
+    return value[:1] in ("T", "t", "1")
+
+
+def _listed(header: Header, stream: IO[bytes]) -> list[str]:
+    """Return the names of the files of slices, from a list or a pattern; [] if there are none."""
+    words = header["ElementDataFile"].split()
+    if words and words[0].upper() == "LIST":
+        header["FileDimension"] = words[1].rstrip("Dd") if len(words) > 1 else ""
+        lines = stream.read(LONGEST_LIST).decode("utf-8", "replace").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+    if not words or "%" not in words[0]:
+        return []
+    pattern, *numbers = words
+    if not re.fullmatch(r"[^%]*%0?\d*d[^%]*", pattern):
+        raise ValueError(f"its values are in files of an unknown pattern, {pattern}")
+    count = int(header["DimSize"].split()[-1])
+    start, stop, step = [*map(int, numbers), *(1, count, 1)[len(numbers) :]][:3]
+    if step < 1:
+        raise ValueError(f"damaged: the numbers of its files have the step {step}")
+    return [pattern % number for number in range(start, stop + 1, step)][: count + 1]
+
+
+def _slices(
+    header: Header, files: list[Path], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Planes:
+    """Return an array of slices, each in a file of its own."""
+    dimension = header.get("FileDimension") or str(int(header["NDims"]) - 1)
+    if int(dimension) != int(header["NDims"]) - 1:
+        raise ValueError(f"values in files of {dimension} dimensions each are not supported")
+    if len(files) != shape[0]:
+        raise ValueError(f"damaged: it names {len(files)} files for {shape[0]} slices")
+    start, size = int(header.get("HeaderSize", 0)), math.prod(shape[1:]) * dtype.itemsize
+
+    def read(numbers: Sequence[int]) -> Iterator[Array]:
+        for number in numbers:
+            there = files[number].stat().st_size
+            first = max(0, there - size) if start == -1 else start
+            check_held(size, there - first, 1)
+            if size < there - first:
+                raise ValueError(f"damaged: bytes follow the values in {files[number].name}")
+            yield np.memmap(files[number], dtype, "r", first, shape[1:])
+
+    for file in files:
+        check_held(size, file.stat().st_size, 1)
+    return Planes([file.name for file in files], read)
 
 
 def _metaimage_header(stream: IO[bytes]) -> Header:
@@ -88,8 +151,6 @@ def _metaimage_header(stream: IO[bytes]) -> Header:
 
 def _neighbour(path: Path, name: str) -> Path:
     """Return the file with the values, which must be in the same folder."""
-    if name.partition(" ")[0].upper() == "LIST" or "%" in name:
-        raise ValueError("values in a file for each slice are not supported")
     if name in ("", ".", "..") or any(mark in name for mark in "/\\:"):
         raise ValueError(f"its values lie outside of its folder, in {name}")
     if not (file := path.with_name(name)).is_file():
@@ -112,7 +173,7 @@ def _inflated(path: Path, start: int) -> Iterator[bytes]:
 
 def _metaimage_description(header: Header, axes: str) -> Description:
     """Return the axes with their steps and unit, and the places of points."""
-    steps = dict(zip("XYZ", _numbers(header, "ElementSpacing"), strict=False))
+    steps = dict(zip("XYZ", _numbers(header, "ElementSpacing", "ElementSize"), strict=False))
     unit = header.get("DistanceUnits", "mm")  # as ITK takes them
     description = Description.of(axes, steps=steps, units=unit)
     origin = _numbers(header, "Offset", "Position", "Origin")

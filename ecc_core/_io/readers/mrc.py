@@ -1,9 +1,13 @@
 """MRC and CCP4 maps."""
 
 import gzip
+import sys
 from pathlib import Path
+from typing import Any
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+import numpy as np
+
+from ecc_core._io.description import Description, Encoding, Format, unnamed_axes
 from ecc_core._io.packed import GZIP, gunzipped
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
@@ -11,6 +15,13 @@ from ecc_core._optional import import_optional
 SUFFIXES = tuple(
     suffix + packed for packed in ("", ".gz") for suffix in (".mrc", ".map", ".rec", ".st")
 )
+BYTES = 0
+"""The mode of 8-bit values, with a sign since 2014."""
+STAMP_OFFSET, STAMP = 152, 1146047817
+"""Where IMOD writes that it did, and what; flags follow."""
+SIGNED = 1
+"""The flag of bytes with a sign."""
+NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
 def open_mrc(path: Path, _request: Request) -> Opened:
@@ -25,7 +36,11 @@ def open_mrc(path: Path, _request: Request) -> Opened:
                 pass
     else:
         opened = mrcfile.mmap(path, mode="r")
-    axes = unnamed_axes(opened.data.ndim)
+    values, encoding = opened.data, Encoding()
+    if _has_unsigned_bytes(opened.header):
+        values = values.view(np.uint8)
+        encoding = Encoding(signedness="unsigned bytes of IMOD")
+    axes = unnamed_axes(values.ndim)
     if opened.is_image_stack():
         axes = "?YX"
     elif len(axes) >= 3:  # which axes the sections, rows and columns lie along
@@ -34,8 +49,18 @@ def open_mrc(path: Path, _request: Request) -> Opened:
             axes = axes[:-3] + "".join("XYZ"[i - 1] for i in along)
     size = opened.voxel_size
     steps = {axis: size[axis.lower()] for axis in "ZYX"}
-    return Opened(opened.data, Description.of(axes, steps=steps, units="angstrom"))
+    description = Description.of(axes, steps=steps, units="angstrom", encoding=encoding)
+    return Opened(values, description)
 
 
-READ = frozenset({"axes", "spacing"})
+def _has_unsigned_bytes(header: Any) -> bool:
+    """Whether IMOD wrote bytes without a sign, which mrcfile takes for signed ones."""
+    if int(header.mode) != BYTES:
+        return False
+    order = header.mode.dtype.byteorder.replace("=", NATIVE).replace("|", NATIVE)
+    stamp, flags = np.frombuffer(header.tobytes(), f"{order}i4", 2, STAMP_OFFSET).tolist()
+    return bool(stamp == STAMP and not flags & SIGNED)
+
+
+READ = frozenset({"axes", "spacing", "encoding"})
 FORMATS = (Format("MRC", SUFFIXES, open_mrc, READ, "mrcfile", extra="mrc"),)

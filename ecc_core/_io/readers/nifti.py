@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._io.description import Description, Format, unnamed_axes
+from ecc_core._io.description import Description, Encoding, Format, unnamed_axes
 from ecc_core._io.geometry import Affine
 from ecc_core._io.lazy import Array, Box, Lazy
 from ecc_core._io.packed import filled, gunzipped
@@ -30,25 +30,30 @@ def open_nifti(path: Path, _request: Request) -> Opened:
         else:
             values = stored.get_unscaled().T
     array: Any = values
+    encoding = Encoding()
     if (stored.slope, stored.inter) != (1, 0):  # values are floats then
 
         def read(box: Box) -> Array:
             scale = nibabel.volumeutils.apply_read_scaling
             return np.asarray(scale(values[box], stored.slope, stored.inter))
 
+        slope, offset = float(stored.slope), float(stored.inter)
+        encoding = Encoding(stored.dtype.name, (slope,), (offset,))
         array = Lazy(values.shape, read((slice(0, 1),) * values.ndim).dtype, read)
     # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components
     axes = "XYZTC"[: len(array.shape)][::-1]
-    steps = dict(zip("XYZ", image.header.get_zooms(), strict=False))
+    steps = dict(zip("XYZT", image.header.get_zooms(), strict=False))
     affine = None
     if int(image.header["sform_code"]) or int(image.header["qform_code"]):  # or only distances
         vectors = dict(zip("XYZ", image.affine[:3, :3].T, strict=True))
         affine = Affine(vectors, image.affine[:3, 3])
     if len(axes) < len(array.shape):
         axes = unnamed_axes(len(array.shape))
-    units = image.header.get_xyzt_units()[0]
-    return Opened(array, Description.of(axes, steps=steps, units=units, place=affine))
+    length, time = image.header.get_xyzt_units()
+    units = dict.fromkeys("ZYX", length) | {"T": time}
+    description = Description.of(axes, steps=steps, units=units, place=affine, encoding=encoding)
+    return Opened(array, description)
 
 
-READ = frozenset({"axes", "spacing", "place", "encoding"})
+READ = frozenset({"axes", "spacing", "time", "place", "encoding"})
 FORMATS = (Format("NIfTI", (".nii", ".nii.gz"), open_nifti, READ, "nibabel", extra="nifti"),)

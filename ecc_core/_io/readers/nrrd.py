@@ -53,7 +53,8 @@ def _nrrd_description(header: Any, axes: str) -> Description:
     if "space directions" not in header:
         units = [unit.strip('"') for unit in header.get("units", ())]
         named = dict(zip(reversed(axes), units, strict=False))
-        steps = dict(zip(reversed(axes), header.get("spacings", ()), strict=False))
+        spacings = np.abs(header.get("spacings", ()))  # a negative one turns the axis round
+        steps = dict(zip(reversed(axes), spacings.tolist(), strict=False))
         return Description.of(axes, steps=steps, units=named)
     rows = dict(zip(reversed(axes), header["space directions"], strict=False))
     vectors = {
