@@ -292,6 +292,19 @@ def test_views_of_tensors_are_what_they_show():
     assert ecc.euler_curve(tensor, thresholds).thresholds is thresholds
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "uint64", "float32", "bfloat16"])
+def test_persistence_of_tensors(dtype):
+    """A float64 tensor of differences, also where births are float32 in place of bfloat16."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    image = torch.tensor([0, 100, 1, 99, 0]).to(getattr(torch, dtype))
+    pairs = ecc.persistence_pairs(image, 0, superlevel=True)
+    assert pairs.births.dtype == (torch.float32 if dtype == "bfloat16" else image.dtype)
+    assert pairs.persistence.dtype == torch.float64
+    assert pairs.persistence.tolist() == [np.inf, 98]
+    levels = ecc.betti_curves(image, "exact", superlevel=True).thresholds
+    assert levels.dtype == pairs.births.dtype
+
+
 def test_bfloat16_is_exact():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     noise = np.random.default_rng(5).integers(0, 9, (11, 66)) * 1.01
