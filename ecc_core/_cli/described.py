@@ -60,8 +60,6 @@ def _place_lines(place: dict[str, Any]) -> list[str]:
     lines = [f"origin {_numbers(place['origin'])} ({place['space']})"]
     steps = place["steps"].items()
     lines += [f"{axis} step {_numbers(step)}" for axis, step in steps]
-    if place["shear"]:
-        lines.append("sheared: its axes are not perpendicular")
     return lines
 
 

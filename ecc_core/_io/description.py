@@ -267,7 +267,7 @@ class Description:
 
     def unsaid(self) -> list[str]:
         """Return the fields that the reader looked for and the file says nothing of."""
-        return [name for name in self._asked() if name in self.read and name not in self._said()]
+        return [name for name in self._asked() if name in self.read and name not in self.said()]
 
     def unread(self) -> list[str]:
         """Return the fields that the reader does not look for, or cannot."""
@@ -278,9 +278,10 @@ class Description:
         needed = {"time": "T", "channels": "C"}
         return [name for name in FIELDS if needed.get(name, "") in self.letters]
 
-    def _said(self) -> set[str]:
+    def said(self) -> set[str]:
+        """Return those of `FIELDS` that the file says."""
         said = {
-            "axes": "?" not in self.letters,
+            "axes": "axes" in self.read and "?" not in self.letters,
             "spacing": any(a.step is not None for a in self.axes if a.kind == "space"),
             "time": any(a.step is not None for a in self.axes if a.kind == "time"),
             "place": self.place is not None,
