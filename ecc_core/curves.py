@@ -9,14 +9,14 @@ from typing import Any, Literal, SupportsIndex, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import is_lazy
+from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import region_result
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import all_axes
+from ecc_core._request.image import all_axes, warn_of_missing_axis
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,
@@ -92,7 +92,7 @@ def euler_number(
     options |= {"axis": all_axes(image), "boundary": boundary}
     if is_lazy(image):
         return euler_curve(image, LEAST_POSITIVE, **options).values[0]
-    plan = plan_of("number", (image,), LEAST_POSITIVE, options)
+    plan = plan_of("number", image, LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)
     request = Request.of(image, LEAST_POSITIVE, **options)
@@ -243,25 +243,30 @@ def euler_curve(
     array([0])
     """
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
-    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    options |= {"superlevel": superlevel, "nan": nan, "axis": axis}
     options |= {"direction": direction, "direction_scale": direction_scale, "spacing": spacing}
     options["workers"] = workers
     if is_labelled(image):
         lengths: Any = "" if direction is None else "needed"
         options |= {"devices": devices, "lengths": lengths}
-        return call_unlabelled(euler_curve, image, thresholds, **options)
+        return call_unlabelled(euler_curve, image, thresholds, mask=mask, **options)
     if devices is not None:
-        return streamed_curve(image, thresholds, devices, **options)
+        return streamed_curve(image, thresholds, devices, mask=mask, **options)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
-        return whole_curve(image, thresholds, **options)
-    plan = plan_of("curve", (image,), thresholds, options)
-    if plan is not None and (planned := plan.run(image)) is not None:
-        at, values = planned
-        at = thresholds if at is None else at
-        return EulerCurve(at, values, **curve_facts(plan.filtration))
-    request = Request.of(image, thresholds, no_exact=None, **options)
+        return whole_curve(image, thresholds, mask=mask, **options)
+    levels = given_on_host(thresholds)
+    plan = plan_of("curve", image, levels, options, mask=mask)
+    if plan is not None:
+        planned = plan.run(image) if mask is None else plan.run(image, mask)
+        if planned is not None:
+            if plan.axis_is_missing:
+                warn_of_missing_axis(image.shape)
+            at, values = planned
+            at = thresholds if at is None else at
+            return EulerCurve(at, values, **curve_facts(plan.filtration))
+    request = Request.of(image, levels, no_exact=None, mask=mask, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
@@ -319,16 +324,22 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
     array([ 0,  1, -1,  1], dtype=int8)
     """
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel}
-    options |= {"mask": mask, "nan": nan}
+    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel, "nan": nan}
     if is_labelled(image):
-        counted = call_unlabelled(euler_coefficients, image, whole=True, **options)
+        counted = call_unlabelled(euler_coefficients, image, whole=True, mask=mask, **options)
         return counted.reshape(image.shape)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
-        return whole_coefficients(image, **options)
-    request = Request.of(image, axis=all_axes(image), **options)
+        return whole_coefficients(image, mask=mask, **options)
+    options["axis"] = all_axes(image)
+    if not isinstance(image, np.ndarray):
+        plan = plan_of("coefficients", image, 0, options, mask=mask)
+        if plan is not None:
+            planned = plan.run(image) if mask is None else plan.run(image, mask)
+            if planned is not None:
+                return planned[0]
+    request = Request.of(image, mask=mask, **options)
     backend = request.origin.backend()
     counts = backend.coefficients(request.images, request.filtration, mask=request.mask)
     return request.origin.wrap(counts[0])
@@ -424,9 +435,10 @@ def region_curves(
         from ecc_core._dask.whole import whole_regions
 
         return whole_regions(RegionCurves, Curve, image, labels, thresholds, **options)
-    plan = plan_of("region_curves", (image, labels), thresholds, options)
+    levels = given_on_host(thresholds)
+    plan = plan_of("region_curves", image, levels, options, labels=labels)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
-    request = Request.of(image, thresholds, labels=labels, **options)
+    request = Request.of(image, levels, labels=labels, **options)
     return region_result(RegionCurves, Curve, request, thresholds)

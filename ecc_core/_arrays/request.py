@@ -1,6 +1,6 @@
 """A call of a public function with arrays in memory: arguments checked, arrays unwrapped.
 
-The arguments of a call with a plan, but for the values of arrays, were checked by an earlier call.
+A cached plan skips validation: only the values of arrays can still be invalid.
 """
 
 import math
@@ -176,19 +176,25 @@ class Plan(NamedTuple):
 
     filtration: Filtration
     run: Callable[..., Any]
-    """Takes the image, and labels for regions; returns None where a call must be made in full."""
+    """Takes the image, and labels or a mask if there are; returns None where a call must be made in
+    full."""
+    axis_is_missing: bool
+    """Whether every call warns that the image was taken for a volume."""
 
 
 class _Arrays:
-    """The arrays of a call, compared by all but the values of the image and of labels."""
+    """The arrays of a call, compared by all but the values of the image, labels and mask."""
 
-    __slots__ = ("given", "key", "thresholds")
+    __slots__ = ("image", "key", "labels", "mask", "thresholds")
 
-    def __init__(self, layouts: tuple[Hashable, ...], given: Any, thresholds: Any) -> None:
+    def __init__(
+        self, layouts: tuple[Hashable, ...], image: Any, labels: Any, mask: Any, thresholds: Any
+    ) -> None:
         self.key: Hashable = layouts, thresholds
         if isinstance(thresholds, np.ndarray):
             self.key = layouts, (thresholds.dtype, thresholds.tobytes())
-        self.given, self.thresholds = given, thresholds
+        self.image, self.labels, self.mask = image, labels, mask
+        self.thresholds = thresholds
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -196,42 +202,71 @@ class _Arrays:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Arrays) and self.key == other.key
 
+    def forget(self) -> None:
+        """Drop the arrays, since a cache may keep the call."""
+        self.image = self.labels = self.mask = self.thresholds = None
+
 
 def plan_of(
-    kind: str, arrays: tuple[Any, ...], thresholds: Any, options: dict[str, Any]
+    kind: str,
+    image: Any,
+    thresholds: Any,
+    options: dict[str, Any],
+    *,
+    labels: Any = None,
+    mask: Any = None,
 ) -> Plan | None:
-    """Return the plan of a kind of call with an image, and perhaps labels.
+    """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
 
-    None where a call must be made in full: for large arrays on the host, with a mask, thresholds
-    that are neither an int nor an array on the host, and what a backend has no plan for. `options`
-    are the keyword arguments of `Request.of`.
+    None where a call must be made in full: for large arrays on the host, thresholds that are
+    neither an int nor an array, options without a hash, and what a backend has no plan for.
+    `thresholds` are on the host. `options` are the keyword arguments of `Request.of` but for the
+    arrays.
     """
-    layouts = tuple(adapter_of(array).layout(array) for array in arrays)
     few = type(thresholds) is int
     if isinstance(thresholds, np.ndarray):
         few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
         few = few and thresholds.dtype.kind in "biuf"
-    if None in layouts or options.get("mask") is not None or not few:
+    if not few:
         return None
-    call = _Arrays(layouts, arrays, thresholds)
+    layouts = tuple(
+        "absent" if array is None else adapter_of(array).layout(array)
+        for array in (image, labels, mask)
+    )
+    if None in layouts:
+        return None
+    values = tuple(options.values())
     try:
-        return _plan(kind, call, tuple(options), *options.values())
-    except TypeError:  # options without a hash
+        hash(values)
+    except TypeError:
         return None
+    call = _Arrays(layouts, image, labels, mask, thresholds)
+    try:
+        return _plan(kind, call, tuple(options), *values)
     finally:
-        call.given = call.thresholds = None  # the cache may keep the call
+        call.forget()
 
 
 @lru_cache(maxsize=KEPT, typed=True)
 def _plan(kind: str, call: _Arrays, names: tuple[str, ...], *values: Any) -> Plan | None:
-    image, *labels = call.given
-    if looks_thin(image.shape):  # every call warns
-        return None
-    options = dict(zip(names, values, strict=True))
+    image, options = call.image, dict(zip(names, values, strict=True))
     thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
-    request = Request.of(image, thresholds, labels=labels[0] if labels else None, **options)
+    axis_is_missing = options.get("axis") is None and looks_thin(image.shape)
+    if axis_is_missing:  # as every call, and not only this one, warns
+        options["axis"] = all_axes(image)
+    request = Request.of(image, thresholds, labels=call.labels, mask=call.mask, **options)
     make = getattr(request.origin.backend(), "plan", None)
-    if make is None or request.geometry.batch:
+    if make is None:
         return None
-    run = make(kind, request.images, request.labels, request.levels, request.filtration)
-    return run and Plan(request.filtration, run)
+    run = make(
+        kind,
+        request.images,
+        request.labels,
+        request.levels,
+        request.filtration,
+        mask=request.mask,
+        geometry=request.geometry,
+    )
+    if run is None:
+        return None
+    return Plan(request.filtration, run, axis_is_missing)

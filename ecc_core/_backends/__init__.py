@@ -24,9 +24,9 @@ class Backend(Protocol):
     None, and may be ignored. NaN raises ValueError with ``errors.NAN_MESSAGE`` where
     ``filtration.nan`` is "raise".
 
-    A backend may also have ``plan(kind, images, labels, levels, filtration)``, which returns a
-    function of arrays that are laid out as the only image of a batch and its labels, or None; see
-    ``cuda/launch.py``.
+    A backend may also have ``plan(kind, images, labels, levels, filtration, mask=, geometry=)``,
+    which returns a function of an image, labels and a mask of the same layout, or None; see
+    ``cuda/plans.py``.
     """
 
     curve: Callable[..., Any]

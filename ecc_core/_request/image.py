@@ -83,10 +83,13 @@ def geometry_by_axis(
 ) -> Geometry:
     """`geometry_of` for the argument `axis` of a function; warns where it is probably missing."""
     if axis is None:
-        warn_of_thin_volume(
-            shape, "name the two spatial axes in `axis`, or all three for a volume", name
-        )
+        warn_of_missing_axis(shape, name)
     return geometry_of(shape, axis, name)
+
+
+def warn_of_missing_axis(shape: Sequence[int], name: str = "image") -> None:
+    advice = "name the two spatial axes in `axis`, or all three for a volume"
+    warn_of_thin_volume(shape, advice, name)
 
 
 def all_axes(image: Any) -> tuple[int, ...] | None:

@@ -23,14 +23,16 @@ def planned(monkeypatch):
     """Give the plain backend plans, and list the shapes of the images that they ran for."""
     ran = []
 
-    def plan(kind, images, labels, levels, filtration):
-        def curve(box):
+    def plan(kind, images, labels, levels, filtration, *, mask, geometry):
+        def curve(box, mask=None):
             ran.append(box.shape)
             image, at = box.get(), levels.array
             at = np.linspace(image.min(), image.max(), levels.count) if at is None else at
-            found = curves.curve(image[None], at, filtration)[0]
+            shown = None if mask is None else geometry.stack(geometry.spread(mask.get()))
+            found = curves.curve(geometry.stack(image), at, filtration, mask=shown)
             given = None if levels.array is not None else Box(at)
-            return None if image.max() > 100 else (given, Box(found))
+            values = Box(found.reshape(*geometry.batch, at.size))
+            return None if image.max() > 100 else (given, values)
 
         def number(box):
             ran.append(box.shape)
@@ -41,7 +43,13 @@ def planned(monkeypatch):
             given = box.get(), labels.get(), levels.array, filtration
             return tuple(map(Box, curves.region_curves(*given)))
 
+        def coefficients(box, mask=None):
+            ran.append(box.shape)
+            shown = None if mask is None else geometry.stack(mask.get())
+            return (Box(curves.coefficients(geometry.stack(box.get()), filtration, mask=shown)[0]),)
+
         runs = {"curve": curve, "number": number, "region_curves": region_curves}
+        runs["coefficients"] = coefficients
         return None if filtration.superlevel and kind == "curve" else runs[kind]
 
     monkeypatch.setattr(curves, "plan", plan, raising=False)
@@ -92,12 +100,26 @@ def test_calls_that_are_made_in_full(planned):
     for _ in range(2):
         assert_same(LEVELS, superlevel=True)
         assert_same(LEVELS, connectivity=np.array(1))
-        ecc.euler_curve(Box(IMAGE), LEVELS, mask=Box(IMAGE > 0))
-        assert_same(LEVELS, IMAGE[None], axis=(1, 2))
         assert_same(list(LEVELS))
     assert planned == []
     assert_same(LEVELS, 100 * IMAGE)
     assert planned == [(3, 3)]
+
+
+def test_masks_batches_and_coefficients(planned):
+    """One plan for each shape, with or without a mask, whatever the values of the mask."""
+    for kept in (IMAGE > 0, IMAGE > 1):
+        found = ecc.euler_curve(Box(IMAGE), LEVELS, mask=Box(kept))
+        known = ecc.euler_curve(IMAGE, LEVELS, mask=kept)
+        np.testing.assert_array_equal(found.values.get(), known.values)
+        found = ecc.euler_coefficients(Box(IMAGE), mask=Box(kept))
+        np.testing.assert_array_equal(found.get(), ecc.euler_coefficients(IMAGE, mask=kept))
+    stack = np.stack([IMAGE, IMAGE.T])
+    for image in (stack, stack + 1):
+        assert_same(LEVELS, image, axis=(1, 2))
+        assert_same(LEVELS, image, axis=(2, 0))
+    assert len(planned) == 8
+    assert requests._plan.cache_info().misses == 4
 
 
 def test_every_argument_is_still_checked(planned):
@@ -123,7 +145,7 @@ def test_every_call_warns_of_channels(planned):
     for _ in range(2):
         with pytest.warns(UserWarning, match="taken for a volume"):
             ecc.euler_curve(Box(image), LEVELS)
-    assert planned == []
+    assert planned == [image.shape] * 2
 
 
 def test_plans_keep_no_image(planned):

@@ -29,7 +29,7 @@ from ecc_core._backends.cpu.scans.stacks import (
 )
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import CLOSED, Filtration
-from ecc_core._request.image import as_booleans
+from ecc_core._request.image import Geometry, as_booleans
 from ecc_core._request.levels import distinct_values
 from ecc_core._request.thresholds import Thresholds
 
@@ -77,14 +77,22 @@ def curve(
 
 
 def plan(
-    kind: str, images: Any, labels: Any, levels: Thresholds, filtration: Filtration
+    kind: str,
+    images: Any,
+    labels: Any,
+    levels: Thresholds,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    geometry: Geometry,
 ) -> Callable[[Any], Any] | None:
-    """Return a function of an image, or None for images of several blocks and for regions.
+    """Return a function of an image; None for several blocks or images, regions and masks.
 
-    Arguments and results are those of :func:`ecc_core._backends.cuda.launch.plan`.
+    Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`.
     """
     closed = filtration.direction is None and filtration.boundary.is_closed
-    if labels is not None or images.size == 0 or not closed:
+    alone = labels is None and mask is None and not geometry.batch
+    if not (closed and alone) or images.size == 0:
         return None
     shape, dtype = images.shape[1:], images.dtype.newbyteorder("=")
     superlevel, cubes = filtration.superlevel, filtration.cubes

@@ -58,9 +58,9 @@ class Prepared(NamedTuple):
     rules: Rules
     bins: Array  # the argument `Bins` of the kernels
     pair_bins: Array  # and of those of pairs
-    # On the device, the index of the level of each threshold, and whether it has none. None if the
-    # thresholds are the levels.
-    pick: tuple[Any, Any] | None = None
+    # On the device, the index of the level of each threshold, or -1 if it has none (int64). None if
+    # the thresholds are the levels.
+    pick: Any = None
     # Whether some threshold admits the value that NaN is given, which is infinite.
     reaches_last: bool = False
     memory: tuple[Any, ...] = ()  # device arrays that `bins` and `pair_bins` point to
@@ -195,11 +195,11 @@ def _table(values: Array, superlevel: bool, element: str) -> NDArray[np.int32]:
     return np.asarray(found, np.int32)
 
 
-def _pick(levels: Levels) -> tuple[Any, Any] | None:
-    """Return the index of each threshold's level, and whether it has none (`Prepared`)."""
+def _pick(levels: Levels) -> Any:
+    """Return the index of each threshold's level, or -1 (`Prepared`)."""
     count = levels.values.size
     entered = levels.entered
     index = count - entered if levels.superlevel else entered - 1
     if np.array_equal(index, np.arange(count)):
         return None
-    return cupy.asarray(np.clip(index, 0, max(count - 1, 0))), cupy.asarray(entered == 0)
+    return cupy.asarray(np.where(entered == 0, -1, index).astype(np.int64))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Placement, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import Call, plan_call
+from ecc_core._backends.cuda.curves import raise_for_nan
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors, shared_limit
-from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
 from ecc_core._backends.cuda.samples import Images

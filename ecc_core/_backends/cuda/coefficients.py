@@ -28,10 +28,11 @@ from ecc_core._backends.cuda.recipe import IMAGE, image_struct, is_long_line
 from ecc_core._backends.cuda.samples import (
     POINTS,
     SAMPLES,
+    Arrangement,
     Images,
+    placed_samples,
     plain_samples,
     plan_points,
-    samples_of,
 )
 from ecc_core._backends.cuda.scan import running_sums
 from ecc_core._request.levels import changes
@@ -67,11 +68,19 @@ def image_coefficients(
         return out, _launch(call, array, variant, OUT, out, for_host=for_host)
     flag = cupy.zeros(1, np.int64)
     if out.size:
-        samples = samples_of(images, vector=False)
-        call = plan_points(samples, {"OUTPUT": 0})
-        first, given = call.places[1], (("coefficients", out), ("not_finite", flag))
-        call.launch((first + POINTS.word(name), part.data.ptr) for name, part in given)
+        call = _point_coefficients(Arrangement.of(images))
+        samples, points, _ = call.places
+        words = images.words(samples)
+        words.append((points + POINTS.word("coefficients"), out.data.ptr))
+        words.append((points + POINTS.word("not_finite"), flag.data.ptr))
+        call.launch(words)
     return out, flag if variant.nan == NAN_REPORT else None
+
+
+@lru_cache(maxsize=256)
+def _point_coefficients(arrangement: Arrangement) -> Call:
+    """Return the launch that writes the coefficients of images of any strides."""
+    return plan_points(placed_samples(arrangement, vector=False), {"OUTPUT": 0})
 
 
 def coefficient_call(placement: Placement, variant: Variant) -> tuple[Call, int, int, int]:
@@ -163,6 +172,7 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None) -> Call |
 
 FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
 COUNTS = Struct("counts.cu", "Counts")
+COUNTED = COUNTS.word("coefficients")  # then come the bins and the flag
 
 
 def counted_curves(
@@ -176,9 +186,9 @@ def counted_curves(
     if scans and mask is None and direction is None and own is None:
         call = _plan(Placement.of(array), variant, rules)
     if call is not None:  # a block has sums in shared memory
-        words = enumerate(prepared.bins.tolist(), call.places[2])
-        flag = _launch(call, array, variant, TO_COUNTS, bins, words)
-        values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
+        rule = enumerate(prepared.bins.tolist(), call.places[2])
+        flag = _launch(call, array, variant, TO_COUNTS, bins, rule)
+        values = running_sums(bins, variant.superlevel)
         return values, flag, (bins, flag)
     line = is_long_line(array.shape) and own is None
     found: Any = None
@@ -192,20 +202,29 @@ def counted_curves(
         part = slice(None), slice(*own)
         view = view._replace(array=array[part])
         found = cupy.ascontiguousarray(found[part])
-    count, levels = len(array), rules.levels
     given = Images(view, mask, direction, variant)
-    samples = samples_of(given, prepared, vector=not line)
+    call, heights = _plan_counts(Arrangement.of(given), rules, line)
+    samples, counts, rule_place = call.places
+    addresses = (0 if one is None else one.data.ptr for one in (found, bins, flag))
+    words = [*given.words(samples), *enumerate(addresses, counts + COUNTED)]
+    call.launch([*words, *enumerate(prepared.bins.tolist(), rule_place)])
+    values = running_sums(bins, variant.superlevel)
+    return values, flag, (found, flag, bins, given, heights)
+
+
+@lru_cache(maxsize=256)
+def _plan_counts(arrangement: Arrangement, rules: Rules, line: bool) -> tuple[Call, Any]:
+    """Return the launch that adds coefficients to bins, and heights on the device that it reads."""
+    samples, count = placed_samples(arrangement, not line), arrangement.placement.shape[0]
     shared, macros = table_memory(rules)
-    own_sums = levels <= FEW and count <= (MOST_IMAGES if line else 1)
+    own_sums = rules.levels <= FEW and count <= (MOST_IMAGES if line else 1)
     if own_sums:
-        shared += 16 * (levels // 8 + 1)
-    macros |= {"COUNTS": int(own_sums), "LINE": int(line)}
-    addresses = (0 if array is None else array.data.ptr for array in (found, bins, flag))
-    counts = COUNTS(**dict(zip(("coefficients", "bins", "not_finite"), addresses, strict=True)))
-    arguments, rows = (counts, prepared.bins), count if own_sums else 1
-    samples.plan("counts", "count", macros, *arguments, shared=shared, rows=rows).launch()
-    values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
-    return values, flag, (found, flag, bins, samples.memory)
+        shared += 16 * (rules.levels // 8 + 1)
+    macros |= {"BINS": rules.single, "COUNTS": int(own_sums), "LINE": int(line)}
+    rows = count if own_sums else 1
+    given = COUNTS(), BINS()
+    call = samples.plan("counts", "count", macros, *given, shared=shared, rows=rows)
+    return call, samples.memory
 
 
 # Types of which a curve at every value is faster than a list of events.

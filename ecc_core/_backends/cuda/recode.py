@@ -6,14 +6,15 @@ images of few columns. The curve of the integers at every integer is that of the
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Placement, axes_in_memory
-from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, prepare, table_memory
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.kernels import (
     ELEMENTS,
     ITEM_BYTES,
@@ -24,11 +25,12 @@ from ecc_core._backends.cuda.kernels import (
 )
 from ecc_core._backends.cuda.recipe import is_long_line
 from ecc_core._backends.cuda.rules import PAIR_LEVELS
-from ecc_core._backends.cuda.samples import LANES, Images, samples_of
+from ecc_core._backends.cuda.samples import LANES, Arrangement, Images, placed_samples
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
 CODES = Struct("recode.cu", "Codes")
+CODES_DATA, NOT_FINITE = map(CODES.word, ("data", "not_finite"))
 COLUMNS = 16  # rows of codes are multiples of it
 
 
@@ -65,6 +67,15 @@ def _order(
     return (0, *axes), whole, strides[3] == 1, CODES(strides=strides, **dict(named))
 
 
+class Recoding(NamedTuple):
+    """The launch of a kernel that recodes images of one layout, and what it writes."""
+
+    call: Call
+    shape: tuple[int, ...]
+    dtype: str
+    heights: Any  # on the device, which the kernel reads; None without a direction
+
+
 def codes_of(
     images: Images, prepared: Prepared, *, keep: bool = False, repeat: bool = False
 ) -> tuple[Any, Any, Any]:
@@ -74,32 +85,50 @@ def codes_of(
     the other axes unless `keep`, may be longer than the image's or in another order; the points
     that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
-    view, mask, direction, variant = images
-    array, levels = view.array, prepared.rules.levels
-    order = _order(array.shape, array.strides, keep, keep or direction is not None)
+    recoding = _recoding(Arrangement.of(images), prepared.rules, keep, repeat)
+    codes = cupy.empty(recoding.shape, recoding.dtype)
+    flag = cupy.zeros(1, np.int64) if images.variant.nan == NAN_REPORT else None
+    samples, out, rule = recoding.call.places
+    words = images.words(samples)
+    words.append((out + CODES_DATA, codes.data.ptr))
+    words.append((out + NOT_FINITE, 0 if flag is None else flag.data.ptr))
+    recoding.call.launch([*words, *enumerate(prepared.bins.tolist(), rule)])
+    return codes, flag, (codes, flag, images, recoding.heights)
+
+
+@lru_cache(maxsize=256)
+def _recoding(arrangement: Arrangement, rules: Rules, keep: bool, repeat: bool) -> Recoding:
+    """Return how images are recoded; the options are those of :func:`codes_of`."""
+    placement, _, variant, mask, direction = arrangement
+    order = _order(placement.shape, placement.strides, keep, keep or direction is not None)
     axes, shape, along_rows, place = order
-    visited = view._replace(array=array.transpose(axes))
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape).transpose(axes)
     along_columns = int(place[CODES.word("strides") + 2]) == 1
-    vector = along_rows or along_columns
-    samples = samples_of(Images(visited, hidden, direction, variant), prepared, vector=vector)
+    visited = arrangement._replace(
+        placement=_visited(placement, axes), mask=None if mask is None else _visited(mask, axes)
+    )
+    samples = placed_samples(visited, along_rows or along_columns)
+    image = samples.image.copy()
     if along_columns and not along_rows:  # lanes write codes of different rows
-        samples.image.view(np.int32)[LANES] = 1
+        image.view(np.int32)[LANES] = 1
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
+    levels = rules.levels
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
-    element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
-    codes = cupy.empty(shape, element)
-    flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
+    dtype = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
     place = place.copy()
-    place[CODES.word("data")] = codes.data.ptr
-    place[CODES.word("not_finite")] = 0 if flag is None else flag.data.ptr
     place.view(np.int32)[CODES.word("first", 4)] = bytes_do and variant.superlevel
-    shared, where = table_memory(prepared.rules)
-    macros = {"CODE": ELEMENTS[element], "REPEAT": int(repeat), **where}
+    shared, where = table_memory(rules)
+    macros = {"BINS": rules.single, "CODE": ELEMENTS[dtype], "REPEAT": int(repeat), **where}
     macros["ALONG_ROWS"] = int(along_rows)
-    given = place, prepared.bins
-    samples.plan("recode", "recode", macros, *given, shared=shared).launch()
-    return codes, flag, (codes, flag, samples.memory)
+    given = samples._replace(image=image)
+    call = given.plan("recode", "recode", macros, place, BINS(), shared=shared)
+    return Recoding(call, shape, dtype, samples.memory)
+
+
+def _visited(placement: Placement, axes: tuple[int, ...]) -> Placement:
+    """Return the placement of an array with its axes in another order."""
+    shape = tuple(placement.shape[axis] for axis in axes)
+    strides = tuple(placement.strides[axis] for axis in axes)
+    return placement._replace(shape=shape, strides=strides)
 
 
 def recoded_curves(
@@ -111,14 +140,22 @@ def recoded_curves(
         return None
     keep, device = own is not None, array.device.id
     codes, flag, kept = codes_of(images, prepared, keep=keep, repeat=not keep)
-    element = codes.dtype.name
-    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
-    every = _every_code(levels, inner, device)
-    found = plan_scan(Placement.of(codes), own, inner, every.rules)
-    if found is None:
+    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, codes.dtype.name, False)
+    scan = _scan_of_codes(Placement.of(codes), own, inner, levels, device)
+    if scan is None:
         return None
-    values, memory = Scan(found, every, device).curves(codes.data.ptr)
+    values, memory = scan.curves(codes.data.ptr)
     return values, flag, (kept, memory)
+
+
+@lru_cache(maxsize=256)
+def _scan_of_codes(
+    placement: Placement, own: tuple[int, int] | None, variant: Variant, levels: int, device: int
+) -> Scan | None:
+    """Return the scan of codes at every code that enters, or None if no pairs read them."""
+    every = _every_code(levels, variant, device)
+    found = plan_scan(placement, own, variant, every.rules)
+    return found and Scan(found, every, device)
 
 
 @lru_cache(maxsize=256)

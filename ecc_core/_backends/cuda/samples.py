@@ -44,6 +44,17 @@ class Images(NamedTuple):
     def of(cls, view: ArrayView, filtration: Filtration, mask: Any = None) -> Self:
         return cls(view, mask, filtration.direction, variant_of(filtration, view.element, mask))
 
+    @property
+    def hidden(self) -> Any:
+        """The mask in the shape of the images, or None."""
+        return None if self.mask is None else cupy.broadcast_to(self.mask, self.view.array.shape)
+
+    def words(self, first: int = 0) -> list[tuple[int, int]]:
+        """Return the addresses among the words of Samples, which begin at index `first`."""
+        hidden = self.hidden
+        address = 0 if hidden is None else hidden.data.ptr
+        return [(first + DATA, self.view.array.data.ptr), (first + MASK, address)]
+
 
 class Samples(NamedTuple):
     """An image as kernels read it sample by sample, and the macros that they are compiled with."""
@@ -72,29 +83,50 @@ class Samples(NamedTuple):
         return plan_call(source, name, self.options | macros, grid, THREADS, given, shared)
 
 
+class Arrangement(NamedTuple):
+    """All that kernels that read samples one by one depend on, but for addresses."""
+
+    placement: Placement
+    element: str
+    variant: Variant
+    mask: Placement | None
+    direction: Direction | None
+
+    @classmethod
+    def of(cls, images: Images) -> Self:
+        hidden = images.hidden
+        shown = None if hidden is None else Placement.of(hidden)
+        placement = Placement.of(images.view.array)
+        return cls(placement, images.view.element, images.variant, shown, images.direction)
+
+
 def samples_of(images: Images, prepared: Prepared | None = None, *, vector: bool = True) -> Samples:
     """Return the samples of images.
 
     `vector`: whether threads may take four samples next to each other.
     """
-    (array, element, _), mask, direction, variant = images
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
+    kept = placed_samples(Arrangement.of(images), vector)
+    image = kept.image.copy()
+    for place, address in images.words():
+        image[place] = address
+    rule = {} if prepared is None else {"BINS": prepared.rules.single}
+    memory = images, kept.memory
+    return kept._replace(image=image, options=kept.options | rule, memory=memory)
+
+
+@lru_cache(maxsize=256)
+def placed_samples(arrangement: Arrangement, vector: bool) -> Samples:
+    """Return samples without the addresses of images and masks, and without a rule for bins."""
+    placement, element, variant, mask, direction = arrangement
     # Values along a direction are compared as float64, and read as they are.
     own, directional = variant._replace(element=element), direction is not None
-    shown = None if hidden is None else Placement.of(hidden)
-    plain = plain_samples(Placement.of(array), own, shown, directional, vector)
-    image = plain.image.copy()
-    image[DATA] = array.data.ptr
-    if hidden is not None:
-        image[MASK] = hidden.data.ptr
-    heights = None
-    if direction is not None:
-        heights = _heights(direction, array.device.id)
-        image[HEIGHTS] = heights.data.ptr
-        image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
-    rule = {} if prepared is None else {"BINS": prepared.rules.single}
-    memory = array, hidden, heights
-    return plain._replace(image=image, options=plain.options | rule, memory=memory)
+    plain = plain_samples(placement, own, mask, directional, vector)
+    if direction is None:
+        return plain
+    image, heights = plain.image.copy(), _heights(direction, placement.device)
+    image[HEIGHTS] = heights.data.ptr
+    image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
+    return plain._replace(image=image, memory=heights)
 
 
 @lru_cache(maxsize=1024)
@@ -152,17 +184,14 @@ def find_range(images: Images) -> tuple[Any, Any, bool]:
     (array, element, _), mask, direction, variant = images
     if not array.size:
         return None, None, False
-    reply = take_reply(array.device.id)
     if mask is None and direction is None:
         call = _kept_plan("range", "find_range", Placement.of(array), variant)
-        memory = None
     else:
-        samples = samples_of(images)
-        call, memory = samples.plan("range", "find_range", {}, 0, 0), samples.memory
+        call = _range_of_samples(Arrangement.of(images))
+    reply = take_reply(array.device.id)
     image, found_at, answer = call.places
-    words = (image + DATA, array.data.ptr), (found_at, reply.memory.data.ptr)
-    call.launch((*words, (answer, reply.address)))
-    del memory  # until the kernel has been launched
+    addresses = (found_at, reply.memory.data.ptr), (answer, reply.address)
+    call.launch([*images.words(image), *addresses])
     found = reply.wait(5)
     reply.release()
     least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
@@ -196,6 +225,13 @@ def plan_range(source: str, name: str, placement: Placement, variant: Variant, *
 
 
 _kept_plan = lru_cache(maxsize=256)(plan_range)
+
+
+@lru_cache(maxsize=256)
+def _range_of_samples(arrangement: Arrangement) -> Call:
+    """Return the launch of the kernel for images with a mask or a direction."""
+    samples = placed_samples(arrangement, vector=True)
+    return samples.plan("range", "find_range", {}, 0, 0)
 
 
 def _value(bits: int, element: str) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules, captured, prepare
-from ecc_core._backends.cuda.calls import plan_call, pooled_zeros, stream_zeros, take_reply
+from ecc_core._backends.cuda.calls import Call, plan_call, pooled_zeros, stream_zeros, take_reply
 from ecc_core._backends.cuda.kernels import ITEM_BYTES, NAN_OMIT, WIDE, Struct, Variant, processors
 from ecc_core._backends.cuda.recipe import IMAGE, RESULT, Recipe, recipe
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
@@ -84,13 +84,11 @@ class Scan:
     def curves(self, data: int, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""
         memory = self.begin(data, mask, flag=flag)
-        values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
             images, levels = self._shape
             bins = cupy.ndarray((images, levels + 1), np.int64, memory + self._curves)
-            sums = running_sums(bins, self.plan.superlevel)
-            cupy.multiply(sums, self.plan.sign, out=values)
-        return values, memory
+            return running_sums(bins, self.plan.superlevel, self.plan.sign), memory
+        return cupy.ndarray(self._shape, np.int64, memory), memory
 
     def single(self, data: int, **given: int) -> Any:
         """Return the curve (levels,) of one image by a simple scan; `given` is as for `begin`."""
@@ -165,20 +163,53 @@ def _is_thin(layout: Layout, ndim: int) -> bool:
     return (height < PAIR_ROWS or width < THIN) and sorted(layout.shape)[1] >= THIN
 
 
-def running_sums(counts: Any, superlevel: bool) -> Any:
-    """Return curves as sums of the bins up to each level, for superlevels of those above it."""
-    if superlevel:
-        return cupy.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-    return cupy.cumsum(counts[:, :-1], axis=1)
+SUM_THREADS = 256
+MOST_SUMMED = 1 << 15  # bins of a row, beyond which the blocks of CuPy's scan are faster than one
+
+
+def running_sums(counts: Any, superlevel: bool, sign: int = 1) -> Any:
+    """Return curves as sums of the bins up to each level, for superlevels of those above it.
+
+    `counts` are int64, (rows, levels + 1).
+    """
+    rows, bins = counts.shape
+    if bins > MOST_SUMMED:
+        sums = cupy.cumsum(counts[:, :0:-1] if superlevel else counts[:, :-1], axis=1)
+        return cupy.multiply(sums[:, ::-1] if superlevel else sums, sign)
+    values = cupy.empty((rows, bins - 1), np.int64)
+    if values.size:
+        counts = cupy.ascontiguousarray(counts)
+        call = _sums_call(rows, superlevel, counts.device.id)
+        given = counts.data.ptr, bins, sign, values.data.ptr
+        call.launch(zip(call.places, given, strict=True))
+    return values
+
+
+@lru_cache(maxsize=256)
+def _sums_call(rows: int, superlevel: bool, _device: int) -> Call:
+    macros = {"SUPER": int(superlevel)}
+    return plan_call("sums", "sum_rows", macros, (rows,), SUM_THREADS, [0] * 4)
 
 
 def pick_levels(values: Any, prepared: Prepared) -> Any:
-    """Return the curves at the thresholds, given those at the levels."""
-    if prepared.pick is None:
+    """Return the curves at the thresholds, given those at the levels: (rows, levels) int64."""
+    places = prepared.pick
+    if places is None:
         return values
-    level, empty = prepared.pick
-    found = values[:, level] if prepared.rules.levels else cupy.zeros((len(values), 1), np.int64)
-    return cupy.where(empty, 0, found)
+    rows, levels = values.shape
+    values = cupy.ascontiguousarray(values)
+    found = cupy.empty((rows, places.size), np.int64)
+    if found.size:
+        call = _pick_call(found.size, values.device.id)
+        given = values.data.ptr, levels, places.data.ptr, places.size, found.size, found.data.ptr
+        call.launch(zip(call.places, given, strict=True))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _pick_call(size: int, _device: int) -> Call:
+    grid = (-(-size // SUM_THREADS),)
+    return plan_call("sums", "pick_levels", {"SUPER": 0}, grid, SUM_THREADS, [0] * 6)
 
 
 def at_thresholds(counts: Any, prepared: Prepared, superlevel: bool) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, adopt, is_capturing, keeping
-from ecc_core._backends.cuda.launch import enqueue, raise_for_nan
+from ecc_core._backends.cuda.curves import enqueue, raise_for_nan
 from ecc_core._request.filtration import Filtration
 
 # Rows of the table: for each pair of neighbours the one slice, both and the other; then the shards.

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import ArrayView, as_cupy, element_of
+from ecc_core._backends.cuda.curves import enqueue
 from ecc_core._backends.cuda.kernels import variant_of
-from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._backends.cuda.samples import Images, find_range
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE

@@ -9,8 +9,8 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import adopt, as_cupy
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.calls import plan_call
+from ecc_core._backends.cuda.curves import raise_for_nan
 from ecc_core._backends.cuda.kernels import ELEMENTS, Struct, processors
-from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import at_thresholds

@@ -55,6 +55,8 @@ class Emulator:
         The backend.
     launched : list of str
         The sources of the kernels that ran.
+    scans : list of str
+        Likewise, but for kernels that sum bins and pick levels.
     processors : int
         Multiprocessors that the plans are made for.
     """
@@ -106,6 +108,10 @@ class Emulator:
     ) -> ctypes.CDLL:
         return ctypes.CDLL(str(self._compile(file, name, *options)), mode)
 
+    @property
+    def scans(self) -> list[str]:
+        return [source for source in self.launched if source != "sums"]
+
     def clear(self) -> None:
         """Forget plans, which depend on the number of multiprocessors."""
         self.launched.clear()
@@ -113,6 +119,11 @@ class Emulator:
         self.backend.scan.plan_scan.cache_clear()
         self.backend.scan._scan_of.cache_clear()
         self.backend.coefficients._plan.cache_clear()
+        self.backend.coefficients._plan_counts.cache_clear()
+        self.backend.coefficients._point_coefficients.cache_clear()
+        self.backend.samples._range_of_samples.cache_clear()
+        self.backend.recode._recoding.cache_clear()
+        self.backend.recode._scan_of_codes.cache_clear()
         self.backend.regions.plan_regions.cache_clear()
         self.backend.cells._plan.cache_clear()
 

@@ -13,6 +13,7 @@ import ecc_core
 from ecc_core._backends import backend
 from ecc_core._backends.cuda import rules
 from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.image import geometry_of
 from ecc_core._request.levels import round_to_levels
 from ecc_core._request.thresholds import Thresholds
 
@@ -130,7 +131,7 @@ def filtration_of(ndim, side, **more):
 def check(emulator, images, levels, side, kernel=None, known=None, mask=None, **more):
     """Compare the curves of a batch, and the kernels where they are given."""
     found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side, **more), mask)
-    assert kernel is None or emulator.launched == kernel.split()
+    assert kernel is None or emulator.scans == kernel.split()
     known = images if known is None else known
     for i, (image, curve) in enumerate(zip(known, found, strict=True)):
         shown = None if mask is None else mask[i] != 0
@@ -229,7 +230,7 @@ def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
             )
             check(emulator, image, levels, side, mask=mask.view(np.bool_), nan="omit")
             aligned = mask.strides[-1] == 1
-            assert emulator.launched == [kernel] or (not aligned and "recode" in emulator.launched)
+            assert emulator.scans == [kernel] or (not aligned and "recode" in emulator.launched)
 
 
 def test_masks_whose_rows_are_not_words(emulator):
@@ -280,7 +281,8 @@ def test_numbers(emulator, shape):
         for i in range(3):
             known = ecc_core.euler_number(images[i], filtration.connectivity)
             image = guarded(images[i : i + 1])
-            run = emulator.launch.plan("number", image, None, Thresholds(level), filtration)
+            given = image, None, Thresholds(level), filtration
+            run = emulator.launch.plan("number", *given, geometry=geometry_of(shape))
             assert run(image) == known == emulator.launch.number(image, level, filtration)
         # By words of the device that the number shares with other results.
         assert emulator.launch.value_range(guarded(images), filtration) == (0, 1)
@@ -506,7 +508,7 @@ def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
     adopted = emulator.backend.arrays.ArrayView(guarded(images), dtype, None)
     filtration = filtration_of(images.ndim - 1, SIDES[0])
     _, flags = emulator.launch.enqueue(adopted, levels, filtration)
-    assert emulator.launched == [kernel]
+    assert emulator.scans == [kernel]
     np.testing.assert_array_equal(flags != 0, with_nan)
 
 
@@ -518,7 +520,9 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
 
     def curve(image, nan="raise"):
         given, asked = guarded(image[None]), replace(filtration, nan=nan)
-        run = emulator.launch.plan("curve", given, None, Thresholds(count=200), asked)
+        geometry = geometry_of(image.shape)
+        levels = Thresholds(count=200)
+        run = emulator.launch.plan("curve", given, None, levels, asked, geometry=geometry)
         return run(given[0])
 
     for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0.01, -40)):
@@ -534,12 +538,17 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
     thresholds, values = curve(image, "omit")
     known = known_curve(image, thresholds.get(), (True, superlevel))
     np.testing.assert_array_equal(values, known)
-    # One value, none, and fewer values than thresholds.
-    for some in (images[0] * 0, images[0] * np.nan, 1 + images[0] * np.float32(1e-6)):
-        assert curve(some, "omit") is None
-    for given in (images[:, :0], images.astype(np.float64)):
-        asked = guarded(given), None, Thresholds(count=200), filtration
-        assert emulator.launch.plan("curve", *asked) is None
+    # Ranges that the kernel leaves to the host: one value, and fewer values than thresholds.
+    for some in (images[0] * 0, 1 + images[0] * np.float32(1e-6)):
+        thresholds, values = curve(some)
+        at = np.linspace(float(some.min()), float(some.max()), 200)
+        np.testing.assert_array_equal(thresholds, at)
+        np.testing.assert_array_equal(values, known_curve(some, at, (True, superlevel)))
+    with pytest.raises(ValueError, match="`range` must be given"):
+        curve(images[0] * np.nan, "omit")
+    nothing = guarded(images[:, :0]), None, Thresholds(count=200), filtration
+    geometry = geometry_of(nothing[0].shape[1:])
+    assert emulator.launch.plan("curve", *nothing, geometry=geometry) is None
 
 
 def test_warps_that_take_several_parts_of_channels(emulator, monkeypatch):

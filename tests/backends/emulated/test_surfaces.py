@@ -38,7 +38,7 @@ def test_surfaces(emulator, case, connectivity, superlevel):
     np.testing.assert_array_equal(np.asarray(found), expected)
     assert found.dtype == np.int64
     if expected.size:
-        assert emulator.launched == ["recode", "recode", "surface"]
+        assert emulator.scans == ["recode", "recode", "surface"]
 
 
 ENDS = ("largest", "both", "beyond a single", "one infinite", "all")
