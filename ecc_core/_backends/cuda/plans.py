@@ -17,6 +17,7 @@ from ecc_core._backends.cuda.arrays import (
     as_tensor,
     borrowed_stream,
     has_nan,
+    is_alike,
     is_capturing,
     is_stream_of_torch,
     on_device,
@@ -75,8 +76,12 @@ def plan(
             return None
         flat = 1 in array.shape[1:] and array.ndim > 2
         runs = []
-        plain = filtration.direction is None and mask is None and not (geometry.batch or flat)
-        if plain and kind in PREPARED:
+        # Without a copy, images are stacked where they are.
+        in_place = filtration.direction is None and len(geometry.batch) < 2 and not flat
+        single = mask is None and not geometry.batch
+        if in_place and kind == "curve":
+            runs.append(_plan_curve(view, as_cupy(mask), levels, filtration, geometry))
+        elif in_place and single and kind in PREPARED:
             runs.append(PREPARED[kind](view, labels, levels, filtration))
         if kind in CHECKED:
             runs.append(CHECKED[kind](levels, filtration, geometry))
@@ -112,22 +117,34 @@ def _address(array: Any) -> int:
 
 
 def _plan_curve(
-    view: ArrayView, _labels: Any, levels: Thresholds, filtration: Filtration
+    view: ArrayView, mask: Any, levels: Thresholds, filtration: Filtration, geometry: Geometry
 ) -> Run | None:
+    batch, array = geometry.batch, view.array
     if levels.needs_range:
-        return _plan_even_curve(view, levels.count, filtration)
-    scan, variant = _plain_scan(view, levels, filtration), variant_of(filtration, view.element)
+        plain = mask is None and not batch
+        return _plan_even_curve(view, levels.count, filtration) if plain else None
+    if levels.array is None or not (mask is None or is_alike(mask, array)):
+        return None
+    variant = variant_of(filtration, view.element, mask)
+    scan = scan_of(Placement.of(array), None, levels.array, variant)
     if not isinstance(scan, Scan) or not scan.simple or scan.prepared.pick is not None:
         return None
+    reports, shape = variant.nan == NAN_REPORT, (*batch, levels.array.size)
 
-    def run(image: Any) -> tuple[Any, Any]:
-        if variant.nan != NAN_REPORT:
-            return None, scan.single(_address(image))
-        flag = take_reply(scan.device)
-        values = scan.single(_address(image), flag=flag.address)
+    def run(image: Any, mask: Any = None) -> tuple[Any, Any]:
+        addresses = _address(image), 0 if mask is None else _address(mask)
+        flag: Any = None
+        if reports and not batch:
+            flag = take_reply(scan.device)
+            values = scan.single(*addresses, flag=flag.address)
+        else:
+            values, memory = scan.curves(*addresses)
+            values = values.reshape(shape)
+            if reports:
+                flag = scan.flags(memory)
         if is_set(flag):
-            with adopt(image) as view:
-                if has_nan(view, None):
+            with _stacked(geometry, image, mask) as (view, hidden):
+                if has_nan(view, hidden):
                     raise ValueError(NAN_MESSAGE)
         return None, values
 
@@ -245,7 +262,7 @@ def _stacked(geometry: Geometry, image: Any, mask: Any) -> Iterator[tuple[ArrayV
         yield view, hidden
 
 
-PREPARED = {"curve": _plan_curve, "number": _plan_number, "region_curves": _plan_region_curves}
+PREPARED = {"number": _plan_number, "region_curves": _plan_region_curves}
 """Launches whose arguments are laid out once, for plain images."""
 CHECKED = {"curve": _plan_checked_curve, "coefficients": _plan_checked_coefficients}
 """Calls in full, of arguments that were checked."""

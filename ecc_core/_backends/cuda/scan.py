@@ -90,9 +90,9 @@ class Scan:
             return running_sums(bins, self.plan.superlevel, self.plan.sign), memory
         return cupy.ndarray(self._shape, np.int64, memory), memory
 
-    def single(self, data: int, **given: int) -> Any:
+    def single(self, data: int, mask: int = 0, **given: int) -> Any:
         """Return the curve (levels,) of one image by a simple scan; `given` is as for `begin`."""
-        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data, **given))
+        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data, mask, **given))
 
     def flags(self, memory: Any) -> Any:
         """Return the flags in the memory of a call."""
