@@ -229,22 +229,31 @@ def plan_of(
         few = few and thresholds.dtype.kind in "biuf"
     if not few:
         return None
-    layouts = tuple(
-        "absent" if array is None else adapter_of(array).layout(array)
-        for array in (image, labels, mask)
-    )
+    layouts = [adapter_of(image).layout(image)]
+    if labels is not None:
+        layouts += "labels", adapter_of(labels).layout(labels)
+    if mask is not None:
+        layouts += "mask", adapter_of(mask).layout(mask)
     if None in layouts:
         return None
+    call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
     values = tuple(options.values())
+    try:
+        return _plan(kind, call, tuple(options), *values)
+    except TypeError:
+        if _is_hashable(values):
+            raise
+        return None
+    finally:
+        call.forget()
+
+
+def _is_hashable(values: tuple[Any, ...]) -> bool:
     try:
         hash(values)
     except TypeError:
-        return None
-    call = _Arrays(layouts, image, labels, mask, thresholds)
-    try:
-        return _plan(kind, call, tuple(options), *values)
-    finally:
-        call.forget()
+        return False
+    return True
 
 
 @lru_cache(maxsize=KEPT, typed=True)

@@ -11,6 +11,7 @@ from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 cupy = pytest.importorskip("cupy")
+arrays = pytest.importorskip("ecc_core._backends.cuda.arrays")
 launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 bins = pytest.importorskip("ecc_core._backends.cuda.bins")
 rules = pytest.importorskip("ecc_core._backends.cuda.rules")
@@ -282,7 +283,7 @@ def test_replays_begin_anew_whatever_ran_before(draw, shape):
     levels = np.linspace(-2, 2, 256)
     image = cupy.empty((1, *shape), np.float32)
     filtration = filtration_of(image, True, nan="raise")
-    adopted = launch.ArrayView(image, "float32", None)
+    adopted = arrays.ArrayView(image, "float32", None)
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
     launch.enqueue(adopted, levels, filtration)
     with streams[0]:

@@ -240,3 +240,42 @@ def test_repeated_calls_in_threads_and_streams():
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(call, range(16)))
+
+
+VARIED = {
+    "mask": (lambda x: x, {}, True),
+    "batch": (lambda x: x, {"axis": (1, 2)}, False),
+    "masked batch": (lambda x: x, {"axis": (0, 2)}, True),
+    "two batch axes": (lambda x: x, {"axis": 1}, False),
+    "strides": (lambda x: x[:, :, ::2], {}, False),
+    "strides, mask": (lambda x: x[:, 1:, ::3], {}, True),
+    "line": (lambda x: x.reshape(-1), {}, True),
+    "direction": (lambda x: x, {"direction": (1.0, 2.0, 0.5)}, True),
+    "range": (lambda x: x, {"range": (-1, 1), "nan": "omit"}, False),
+}
+
+
+@PUT
+@pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "u1", "i4"])
+@pytest.mark.parametrize(("part", "options", "masked"), VARIED.values(), ids=VARIED)
+def test_repeated_calls_of_other_layouts(put, part, options, masked, dtype):
+    """Other values in the same memory, masks included; NaN is noticed in any call."""
+    thresholds = 9 if "range" in options else np.linspace(-1.5, 1.5, 7)
+    shape, scale = (4, 30, 48), 100 if dtype[0] in "ui" else 1
+    host = np.zeros(shape, dtype)
+    image, kept = put(host), put(np.ones(shape, bool))
+    for turn in range(3):
+        host = (scale * RNG.random(shape)).astype(dtype)
+        mask = RNG.random(shape) < 0.7
+        image[...], kept[...] = put(host), put(mask)
+        given = options | ({"mask": part(mask)} if masked else {})
+        there = options | ({"mask": part(kept)} if masked else {})
+        levels = thresholds if isinstance(thresholds, int) else scale * thresholds
+        known = ecc.euler_curve(part(host), levels, **given)
+        found = ecc.euler_curve(part(image), levels, **there)
+        assert_arrays_equal(found.values, known.values, like=image)
+        np.testing.assert_array_equal(found.thresholds.tolist(), known.thresholds)
+    if dtype[0] == "f" and options.get("nan") != "omit":
+        image[1, 3, 6], kept[1, 3, 6] = np.nan, True
+        with pytest.raises(ValueError, match="NaN"):
+            ecc.euler_curve(part(image), levels, **there)

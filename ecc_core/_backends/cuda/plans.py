@@ -131,24 +131,28 @@ def _plan_curve(
         return None
     reports, shape = variant.nan == NAN_REPORT, (*batch, levels.array.size)
 
-    def run(image: Any, mask: Any = None) -> tuple[Any, Any]:
-        addresses = _address(image), 0 if mask is None else _address(mask)
-        flag: Any = None
-        if reports and not batch:
-            flag = take_reply(scan.device)
-            values = scan.single(*addresses, flag=flag.address)
-        else:
-            values, memory = scan.curves(*addresses)
-            values = values.reshape(shape)
-            if reports:
-                flag = scan.flags(memory)
+    def check(flag: Any, image: Any, mask: Any) -> None:
         if is_set(flag):
             with _stacked(geometry, image, mask) as (view, hidden):
                 if has_nan(view, hidden):
                     raise ValueError(NAN_MESSAGE)
+
+    def run_single(image: Any, mask: Any = None) -> tuple[Any, Any]:
+        addresses = _address(image), 0 if mask is None else _address(mask)
+        if not reports:
+            return None, scan.single(*addresses)
+        flag = take_reply(scan.device)
+        values = scan.single(*addresses, flag=flag.address)
+        check(flag, image, mask)
         return None, values
 
-    return run
+    def run_batch(image: Any, mask: Any = None) -> tuple[Any, Any]:
+        addresses = _address(image), 0 if mask is None else _address(mask)
+        values, memory = scan.curves(*addresses)
+        check(scan.flags(memory) if reports else None, image, mask)
+        return None, values.reshape(shape)
+
+    return run_batch if batch else run_single
 
 
 def _plan_even_curve(view: ArrayView, count: int, filtration: Filtration) -> Run | None:
