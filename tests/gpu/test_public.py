@@ -264,7 +264,7 @@ def test_repeated_calls_of_other_layouts(put, part, options, masked, dtype):
     shape, scale = (4, 30, 48), 100 if dtype[0] in "ui" else 1
     host = np.zeros(shape, dtype)
     image, kept = put(host), put(np.ones(shape, bool))
-    for turn in range(3):
+    for _ in range(3):
         host = (scale * RNG.random(shape)).astype(dtype)
         mask = RNG.random(shape) < 0.7
         image[...], kept[...] = put(host), put(mask)
