@@ -107,6 +107,7 @@ CASES = {
     "soft_values": [SAMPLES | {"NAN": (0,), "VALUE": ("float", "double")}],
     "soft_orthants": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
     "soft_project": [{"REAL": ("float", "double"), "AXES": (1, 2, 3), "THREADS": (128,)}],
+    "sums": [{"SUPER": (0, 1), "THREADS": (256,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
     ],
