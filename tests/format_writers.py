@@ -10,6 +10,7 @@ import h5py
 import npy2bdv
 import numpy as np
 import tensorstore
+from scipy.io import netcdf_file
 
 PAD = 4
 """Imaris fills up sizes to multiples of its chunks."""
@@ -139,6 +140,21 @@ def write_velox(path: Path, image: np.ndarray) -> None:
         metadata = np.zeros((text.size + 8, len(image)), np.uint8)
         metadata[: text.size] = text[:, None]
         group["Metadata"] = metadata
+
+
+def write_minc(path: Path, image: np.ndarray) -> None:
+    """Write a label volume of MINC 1, whose real values are the stored ones."""
+    with netcdf_file(path, "w") as file:
+        names = ("zspace", "yspace", "xspace")
+        for number, (name, n) in enumerate(zip(names, image.shape, strict=True)):
+            file.createDimension(name, n)
+            axis = file.createVariable(name, "i", ())
+            axis.spacing, axis.step, axis.start = "regular__", 1.0 + number, 0.0
+        for name, value in (("image-min", 0.0), ("image-max", 255.0)):
+            file.createVariable(name, "d", ()).data[...] = value
+        values = file.createVariable("image", "b", names)
+        values.signtype, values.valid_range = "unsigned", np.array([0.0, 255.0])
+        values[:] = image.view(np.int8)
 
 
 def write_n5(path: Path, image: np.ndarray, **attributes: Any) -> None:

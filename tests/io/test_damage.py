@@ -33,6 +33,7 @@ from format_writers import (
     write_bdv,
     write_emd,
     write_imaris,
+    write_minc,
     write_n5,
     write_vti,
     write_zlib_vti,
@@ -197,6 +198,12 @@ def read_pair(path: Path) -> Array:
     return np.asanyarray(nibabel.load(path).dataobj).T
 
 
+def read_minc(path: Path) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(nibabel.load(path).dataobj)
+
+
 def write_fits(path: Path, image: Array) -> None:
     fits.PrimaryHDU(image).writeto(path)
 
@@ -269,6 +276,7 @@ FORMATS = {
     "a.am": Format(VOLUME, write_amira, read_amira),
     "a.complex": Format(VOLUME, write_cubical_complex, read_dipha),
     "a.perseus": Format(VOLUME, write_cubical_complex, read_perseus),
+    "a.mnc": Format(VOLUME, write_minc, read_minc),
     "a.nhdr": Format(VOLUME, write_detached_nrrd, read_nrrd),
     "a.hdr": Format(VOLUME, write_pair, read_pair),
     "a.zarr.zip": Format(VOLUME, write_zarr),

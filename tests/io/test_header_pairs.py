@@ -7,7 +7,7 @@ import nibabel
 import nrrd
 import numpy as np
 import pytest
-from format_writers import write_n5
+from format_writers import write_minc, write_n5
 from io_helpers import assert_reads, assert_refused, noise
 
 from ecc_core.cli import main
@@ -131,9 +131,26 @@ class TestMinc:
             np.testing.assert_array_equal(opened.affine.steps[axis], step)
         np.testing.assert_array_equal(opened.affine.origin, reference.affine[:3, 3])
 
-    def test_as_a_mask(self, tmp_path):
-        path = str(next(path for path in MINC if path.name == "tiny.mnc"))
-        assert main(["stack", path, "--mask", path, "--out", str(tmp_path / "o.csv")]) == 0
+    def test_labels_stay_integers(self, tmp_path):
+        """Where real values are the stored ones; nibabel gives floats of the same values."""
+        path, image = tmp_path / "a.mnc", noise(3, 4, 5)
+        write_minc(path, image)
+        assert_reads(path, image)
+        np.testing.assert_array_equal(np.asarray(nibabel.load(path).dataobj), image)
+        assert open_image(path).spacing == {"Z": 1.0, "Y": 2.0, "X": 3.0}
+        out = tmp_path / "o.csv"
+        command = [
+            "stack",
+            str(path),
+            "--labels",
+            str(path),
+            "--thresholds",
+            "9,",
+            "--out",
+            str(out),
+        ]
+        assert main(command) == 0
+        assert len(out.read_text().split()) == 1 + np.unique(image[image > 0]).size
 
     def test_another_file(self, tmp_path):
         (tmp_path / "a.mnc").write_bytes(bytes(999))

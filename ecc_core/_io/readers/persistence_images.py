@@ -84,6 +84,6 @@ def open_perseus(path: Path, _: Request) -> Opened:
 
 READ = frozenset({"axes"})
 FORMATS = (
-    Format("DIPHA", DIPHA_SUFFIXES, open_dipha, READ, "CubicalRipser"),
+    Format("DIPHA", DIPHA_SUFFIXES, open_dipha, READ, ""),
     Format("Perseus", PERSEUS_SUFFIXES, open_perseus, READ, "GUDHI", is_slice=False),
 )
