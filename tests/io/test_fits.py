@@ -166,3 +166,17 @@ def test_a_claim_of_size(tmp_path):
     assert card in content
     path.write_bytes(content.replace(card, b"NAXIS3  =            300000000"))
     assert_refused(path, "truncated")
+
+
+def test_scales_without_a_rotation(tmp_path):
+    """CDELT alone, of linear axes in a unit of length, whose place is known."""
+    path, header = tmp_path / "a.fits", fits.Header()
+    for number, (step, first) in enumerate([(0.5, 10), (-0.25, 20), (2, 30)], start=1):
+        header[f"CDELT{number}"], header[f"CRVAL{number}"] = step, first
+        header[f"CRPIX{number}"], header[f"CUNIT{number}"] = 1, "mm"
+    fits.PrimaryHDU(IMAGE, header=header).writeto(path)
+    opened = open_image(path)
+    assert (opened.axes, opened.unit) == ("ZYX", "millimeter")
+    assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
+    np.testing.assert_array_equal(opened.affine.origin, [30, 20, 10])
+    np.testing.assert_array_equal(opened.affine.steps["Y"], [0, -0.25, 0])
