@@ -153,6 +153,20 @@ class TestOmeZarr:
         np.testing.assert_array_equal(opened.affine.origin, [0, 10, 20])
         np.testing.assert_array_equal(opened.affine.steps["Y"], [0, 0.5, 0])
 
+    def test_place_of_all_levels(self, tmp_path):
+        """A transformation of the image comes after those of its resolution."""
+        axes = [{"name": a, "type": "space"} for a in "yx"]
+        shift = {"type": "translation", "translation": [10, 20]}
+        path = self.written(tmp_path / "a.zarr", axes, {"type": "scale", "scale": [1, 2]}, shift)
+        group = zarr.open_group(path)
+        (image,) = group.attrs["multiscales"]
+        image["coordinateTransformations"] = [{"type": "scale", "scale": [3, 0.5]}]
+        group.attrs["multiscales"] = [image]
+        opened = open_image(path)
+        assert opened.spacing == {"Y": 3.0, "X": 1.0}
+        assert opened.affine is not None
+        np.testing.assert_array_equal(opened.affine.origin, [0, 30, 10])
+
     def test_coordinate_systems(self, tmp_path):
         """Of 0.6: the first is that of the image, and others are said."""
         group = zarr.create_group(tmp_path / "a.zarr", zarr_format=3)

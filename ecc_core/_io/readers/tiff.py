@@ -72,7 +72,9 @@ def open_tiff(path: Path, request: Request) -> Opened:
     notes = [NOTES[photometric]] if photometric in NOTES else []
     samples = "S" if photometric == "RGB" else "C"
     missing = _missing(keyframe, array.dtype)
-    members = sorted({str(Path(page.parent.filehandle.path)) for page in level.pages if page})
+    members = []  # of an image in several files
+    if tiff.is_ome:
+        members = sorted({str(page.parent.filehandle.path) for page in level.pages if page})
     orientation = keyframe.tags.get("Orientation")
     notes += orientation_notes(1 if orientation is None else int(orientation.value))
     letters = list(level.axes.replace("S", samples))
