@@ -122,10 +122,10 @@ class TestOutput:
         (found,) = metadata["inputs"]
         assert found.pop("result")["facts"] == json.loads(json.dumps(expected.facts))
         given = {"thresholds": [1.0, 2.5, "inf"], "connectivity": 1, "boundary": "closed"}
-        given |= {"nan": "raise", "level": 0}
+        given |= {"nan": "raise", "level": 0, "offset": 0, "order": "C"}
         given |= dict.fromkeys(("superlevel", "betti", "components", "density"), False)
         absent = "range direction direction_scale minkowski spacing unit labels mask persistence"
-        absent += " smooth series axes channel time roi"
+        absent += " smooth series axes channel time roi dtype labels_dtype mask_dtype shape"
         described = {"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}
         assert metadata == {
             "software": f"napari-ecc {version('napari-ecc')}",
