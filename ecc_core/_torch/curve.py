@@ -122,7 +122,10 @@ def _fake_backward(*args: Any) -> tuple[Tensor, ...]:
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
 
-@operator(_fake_backward, stacked=(0, 1, 2, 3, 4, 8), backward=no_second_derivatives("curves"))
+REFUSED = no_second_derivatives("soft Euler characteristic curves")
+
+
+@operator(_fake_backward, stacked=(0, 1, 2, 3, 4, 8), backward=REFUSED)
 def soft_curve_backward(
     gradient: Tensor,
     slopes: Tensor,

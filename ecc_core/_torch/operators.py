@@ -65,11 +65,11 @@ def operator(
     return register
 
 
-def no_second_derivatives(kind: str) -> Callable[..., Any]:
+def no_second_derivatives(results: str) -> Callable[..., Any]:
     """Make the derivatives of an operator that has none."""
 
     def refuse(ctx: Any, *gradients: Any) -> Any:
-        raise RuntimeError(f"soft Euler characteristic {kind} have no second derivatives")
+        raise RuntimeError(f"{results} have no second derivatives")
 
     return refuse
 

@@ -171,7 +171,7 @@ def _fake_backward(gradient: Tensor, *saved: Any) -> tuple[Tensor, ...]:
     )
 
 
-REFUSED = no_second_derivatives("transforms")
+REFUSED = no_second_derivatives("soft Euler characteristic transforms")
 
 
 @operator(_fake_backward, stacked=(0, 1, 2, 3), backward=REFUSED)

@@ -1,6 +1,11 @@
-"""What losses and metrics of segmentations share: their settings, inputs, targets and windows."""
+"""What losses and metrics of segmentations share: settings, inputs, targets and windows."""
 
-from typing import Any
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -8,15 +13,32 @@ from torch.nn.functional import pad
 
 from ecc_core._request.filtration import check_connectivity, check_flag
 from ecc_core._request.resources import check_positive_int
+from ecc_core.nn import _arguments
 from ecc_core.nn._arguments import check_n_spatial
 
 ROUNDING = 1e-3  # by which probabilities may be out of range, as those of 16 bits may
+INSIDE = (1, 255, 65535)  # what masks of integers hold inside the objects: true, or white
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A prediction and its target, as a loss compares them."""
+
+    prediction: Tensor
+    """Probabilities (..., spatial)."""
+    masks: Tensor
+    """The objects of the target, of the shape of the prediction: booleans or probabilities."""
+    shown: Tensor | None
+    """Which points count, of the same shape; None if all do."""
 
 
 class SegmentationLoss(nn.Module):
     """Base of the losses, which compare whole images or windows and reduce their errors."""
 
-    described: tuple[str, ...]  # the settings that `repr` shows
+    weight: Tensor | None
+    described: ClassVar[tuple[str, ...]]  # the settings that `repr` shows
+    logits_option: ClassVar[str] = "from_logits=True"
+    waits: ClassVar[bool] = False  # whether a call waits for the device of the input anyway
 
     def __init__(
         self,
@@ -25,6 +47,8 @@ class SegmentationLoss(nn.Module):
         n_spatial: int,
         reduction: str,
         from_logits: bool,
+        ignore_index: int | None,
+        weight: Tensor | Sequence[float] | None,
     ) -> None:
         super().__init__()
         self.n_spatial = check_n_spatial(n_spatial)
@@ -34,6 +58,111 @@ class SegmentationLoss(nn.Module):
             raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
         self.reduction = reduction
         self.from_logits = check_flag(from_logits, "from_logits")
+        self.ignore_index = ignore_index
+        self._weight = _as_weights(weight)
+        given = None if self._weight is None else torch.as_tensor(self._weight).clone()
+        self.register_buffer("weight", given, persistent=False)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set the weights again, for example after ``to_empty``."""
+        if self.weight is not None and self._weight is not None:
+            self.weight.copy_(self._weight)
+
+    def forward(self, input: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Compute the loss.
+
+        Parameters
+        ----------
+        input : (..., spatial) tensor of float
+        target : (..., spatial) tensor of masks, or (batch, [1,] spatial) tensor of class indices
+        mask : (..., spatial) or (spatial) tensor of bool, optional
+            Leave out the points where it is False.
+        """
+        return self._reduced(self._errors(self._pair(input, target, mask)))
+
+    def _errors(self, pair: Pair) -> Tensor:
+        """Errors (...) of the images and channels."""
+        raise NotImplementedError
+
+    def _pair(self, input: Any, target: Any, mask: Tensor | None) -> Pair:
+        """Check a prediction and its target, and bring them into one form."""
+        if not isinstance(input, Tensor) or not input.is_floating_point():
+            kind = getattr(input, "dtype", type(input).__name__)
+            raise TypeError(f"`input` must be a tensor of floats, got {kind}")
+        if not isinstance(target, Tensor) or target.is_complex():
+            kind = getattr(target, "dtype", type(target).__name__)
+            raise TypeError(f"`target` must be a tensor of real numbers, got {kind}")
+        if target.device != input.device:
+            raise ValueError(
+                f"`target` must be on the device of `input`, {input.device}, got {target.device}"
+            )
+        input, target = _arguments.plain(input), _arguments.plain(target)
+        check_axes(tuple(input.shape), self.n_spatial, "input")
+        axis = input.dim() - self.n_spatial - 1
+        masks, shown = self._as_masks(target, tuple(input.shape), axis)
+        if mask is not None:
+            given = _arguments.check_mask(mask, input, input.shape[-self.n_spatial :])
+            given = given.reshape(mask.shape)
+            shown = given if shown is None else shown & given
+        if shown is not None:
+            shown = shown.expand(input.shape)
+        advice = f"pass {self.logits_option} for logits"
+        if self.from_logits:
+            of_classes = target.shape != input.shape and input.shape[axis] > 1
+            input = input.softmax(axis) if of_classes else input.sigmoid()
+        self._check_if_seen(input, shown, "input", advice)
+        if masks.is_floating_point():
+            self._check_if_seen(masks, shown, "target", "pass masks of 0 and 255 as integers")
+        return Pair(input, masks, shown)
+
+    def _as_masks(
+        self, target: Tensor, shape: tuple[int, ...], axis: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Masks of the shape of the input, whose classes lie along `axis`, and what is shown."""
+        classes, without = shape[axis] if axis >= 0 else 1, shape[:axis] + shape[axis + 1 :]
+        real = target.is_floating_point() or target.dtype == torch.bool
+        if classes == 1 and axis > 0 and tuple(target.shape) == without:
+            target = target.unsqueeze(axis)
+        single = (*shape[:axis], 1, *shape[axis + 1 :])
+        if classes > 1 and axis > 0 and tuple(target.shape) == single:
+            target = target.squeeze(axis)
+        given = tuple(target.shape)
+        shown = None
+        if self.ignore_index is not None:
+            if real:
+                raise TypeError(
+                    f"`target` must be integers with `ignore_index`, got {target.dtype}"
+                )
+            shown = target != self.ignore_index
+        if shape == given:
+            if real:
+                return target, shown
+            if self._sees(target):
+                check_mask_values(target if shown is None else target.where(shown, 0), "target")
+            return target != 0, shown
+        if given != without:
+            raise ValueError(
+                f"`target` must have the shape of `input`, {shape}, or for class indices that "
+                f"shape without the class axis, got {given}"
+            )
+        if real:
+            raise TypeError(
+                f"`target` must be integers if it holds class indices, got {target.dtype}"
+            )
+        shown = None if shown is None else shown.unsqueeze(axis)
+        return masks_of_classes(target.unsqueeze(axis), classes, self.n_spatial), shown
+
+    def _sees(self, given: Tensor) -> bool:
+        """Whether a look at values neither waits for a device nor breaks a graph."""
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+            return False
+        on_host = given.device.type == "cpu" or (self.waits and not given.is_meta)
+        return on_host and given.numel() > 0
+
+    def _check_if_seen(self, given: Tensor, shown: Tensor | None, name: str, advice: str) -> None:
+        if self._sees(given):
+            check_probabilities(given, name, advice, "pass `mask` to leave such points out", shown)
 
     def _in_windows(self, image: Tensor, fill: float = 0) -> Tensor:
         """Images (..., spatial), or their windows (..., positions, window) if there are any."""
@@ -43,15 +172,40 @@ class SegmentationLoss(nn.Module):
         after = [-n % self.window for n in spatial]
         return windows(image, [0] * self.n_spatial, after, fill, self.window, self.window)
 
-    def _reduced(self, errors: Tensor, total: Tensor | int) -> Tensor:
-        """Reduce the errors of images and channels, of which `total` count."""
+    def _reduced(self, errors: Tensor) -> Tensor:
+        """Weigh and reduce the errors (..., class) of images and channels."""
+        total: Tensor | int = errors.numel()
+        if self.weight is not None:
+            if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
+                raise ValueError(
+                    f"`weight` must have as many elements as `input` has channels, "
+                    f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
+                )
+            weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
+            errors, total = errors * weights, weights.sum()
         if self.reduction == "none":
             return errors
         return errors.sum() / total if self.reduction == "mean" else errors.sum()
 
     def extra_repr(self) -> str:
         """Describe settings."""
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.described)
+        settings = [f"{name}={getattr(self, name)!r}" for name in self.described]
+        weight = [] if self.weight is None else [f"weight={self.weight.tolist()}"]
+        return ", ".join([*settings, *weight])
+
+
+def check_axes(shape: tuple[int, ...], n_spatial: int, name: str) -> None:
+    """Refuse images with more axes than batch, class and the spatial ones, such as volumes."""
+    if len(shape) < n_spatial:
+        raise ValueError(
+            f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got shape {shape}"
+        )
+    if len(shape) > n_spatial + 2:
+        raise ValueError(
+            f"`{name}` must have at most {n_spatial + 2} axes (batch, class and "
+            f"n_spatial={n_spatial}), got {shape}; pass n_spatial=3 for volumes, or "
+            "flatten the first axes"
+        )
 
 
 def windows(
@@ -79,13 +233,73 @@ def masks_of_classes(indices: Tensor, count: int, n_spatial: int, first: int = 0
     return indices == classes.view(-1, *[1] * n_spatial)
 
 
-def check_probabilities(given: Any, name: str, advice: str) -> None:
+def check_probabilities(
+    given: Any, name: str, advice: str, on_nan: str = "", shown: Any = None
+) -> None:
     """Refuse an array or tensor of values that are no probabilities, rounded to 16 bits or not."""
-    if isinstance(given, Tensor):
-        low, high = (bound.item() for bound in given.detach().aminmax())
-    else:
-        low, high = float(given.min()), float(given.max())
-    if low < -ROUNDING or high > 1 + ROUNDING:
+    low, high = _bounds(given)
+    if not _are_probabilities(low, high) and shown is not None:
+        given = given[shown]  # what is left out may be anything
+        low, high = _bounds(given) if given.numel() else (0.0, 0.0)
+    _refuse_nan(low, name, on_nan)
+    if not _are_probabilities(low, high):
         raise ValueError(
             f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
         )
+
+
+def check_no_nan(given: Any, name: str) -> None:
+    """Refuse an array or tensor with NaN."""
+    _refuse_nan(_bounds(given)[0], name)
+
+
+def _refuse_nan(low: float, name: str, advice: str = "") -> None:
+    if math.isnan(low):
+        raise ValueError(f"`{name}` must not contain NaN{advice and f' ({advice})'}, got NaN")
+
+
+def _are_probabilities(low: float, high: float) -> bool:
+    return low >= -ROUNDING and high <= 1 + ROUNDING
+
+
+def check_mask_values(
+    given: Any,
+    name: str,
+    advice: str = "class indices need a channel of `input` for each class",
+) -> None:
+    """Refuse an array or tensor of integers that are no masks, whose classes would be merged."""
+    low, high = _bounds(given)
+    if low == 0 and high <= 1:
+        return
+    if high not in INSIDE or not ((given == 0) | (given == high)).all():
+        values = sorted({*given.flatten().tolist()} - {0})
+        raise ValueError(
+            f"`{name}` must be 0 and 1, or 0 and 255, where it has integers for a mask ({advice}), "
+            f"got {', '.join(map(str, values[:5]))}{', ...' if len(values) > 5 else ''}"
+        )
+
+
+def _bounds(given: Any) -> tuple[float, float]:
+    """The smallest and the largest value; NaN if there is any."""
+    if isinstance(given, Tensor):
+        if given.dtype in _arguments.UNSIGNED[1:]:
+            given = given.to(torch.int64)  # torch does not compare the others
+        low, high = given.detach().aminmax()
+        return low.item(), high.item()
+    return given.min().item(), given.max().item()
+
+
+def _as_weights(weight: Any) -> Tensor | None:
+    if weight is None:
+        return None
+    try:
+        weights = torch.as_tensor(weight, dtype=torch.get_default_dtype(), device="cpu")
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"`weight` must be real numbers, got {weight!r}") from error
+    if weights.dim() != 1:
+        raise ValueError(f"`weight` must have shape (class,), got {tuple(weights.shape)}")
+    if not ((weights >= 0).all() and 0 < weights.sum() < math.inf):
+        raise ValueError(
+            f"`weight` must be nonnegative, finite and not all 0, got {weights.tolist()}"
+        )
+    return weights

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from ecc_core._request.resources import check_positive_int
 from ecc_core.nn import _arguments, functional
-from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities, masks_of_classes
+from ecc_core.nn._segmentation import Pair, SegmentationLoss
 
 
 class EulerCurveLoss(SegmentationLoss):
@@ -67,8 +67,9 @@ class EulerCurveLoss(SegmentationLoss):
     ValueError
         If `thresholds`, `window` or `p` is less than 1, `sharpness` is not positive, a `weight` is
         negative or all are 0, or `reduction`, `connectivity` or `n_spatial` is invalid. In a call,
-        if the shapes do not match, or on the CPU if predictions (as logits without `from_logits`)
-        or targets of floats are not between 0 and 1.
+        if the shapes or devices do not match; on the CPU also if predictions (as logits without
+        `from_logits`) or targets of floats are NaN or not between 0 and 1, or if integers for a
+        mask have other values than 0 and 1, or 0 and 255, as class indices have.
 
     Notes
     -----
@@ -76,7 +77,7 @@ class EulerCurveLoss(SegmentationLoss):
     (the output of ``sigmoid`` or ``softmax``) unless `from_logits` is set, and a ``target``, which
     receives no gradient. The target takes one of two forms:
 
-    - Masks of the shape of the prediction: booleans, integers that are not 0 inside the objects, or
+    - Masks of the shape of the prediction: booleans, integers (0 and 1, or 0 and 255), or
       probabilities. For a prediction of shape (batch, 1, spatial) the axis of length 1 may be
       omitted.
     - Class indices of shape (batch, spatial) or (batch, 1, spatial), for a prediction of shape
@@ -105,8 +106,7 @@ class EulerCurveLoss(SegmentationLoss):
     """
 
     thresholds: Tensor
-    weight: Tensor | None
-    described = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
+    described: ClassVar = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
 
     def __init__(
         self,
@@ -123,7 +123,9 @@ class EulerCurveLoss(SegmentationLoss):
         ignore_index: int | None = None,
         weight: Tensor | Sequence[float] | None = None,
     ) -> None:
-        super().__init__(window, connectivity, n_spatial, reduction, from_logits)
+        super().__init__(
+            window, connectivity, n_spatial, reduction, from_logits, ignore_index, weight
+        )
         count = check_positive_int(thresholds, "thresholds")
         self.register_buffer("thresholds", _levels(count), persistent=False)
         self.sharpness = _arguments.SLOPE_OF_STEP * count if sharpness is None else sharpness
@@ -134,112 +136,24 @@ class EulerCurveLoss(SegmentationLoss):
             raise ValueError(f"`p` must be at least 1, got {p}")
         self.p = float(p)
         self.normalize = normalize
-        self.ignore_index = ignore_index
-        self._weight = _as_weights(weight)
-        given = None if self._weight is None else torch.as_tensor(self._weight).clone()
-        self.register_buffer("weight", given, persistent=False)
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Set the thresholds and weights again, for example after ``to_empty``."""
+        super().reset_parameters()
         self.thresholds.copy_(_levels(len(self.thresholds)))
-        if self.weight is not None and self._weight is not None:
-            self.weight.copy_(self._weight)
 
-    def forward(self, input: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute the loss.
-
-        Parameters
-        ----------
-        input : (..., spatial) tensor of float
-        target : (..., spatial) tensor of masks, or (batch, [1,] spatial) tensor of class indices
-        mask : (..., spatial) or (spatial) tensor of bool, optional
-            Leave out the points where it is False.
-        """
-        masks, shown = self._as_masks(input, target)
-        if mask is not None:
-            given = _arguments.check_mask(mask, input, input.shape[-self.n_spatial :])
-            given = given.reshape(mask.shape)
-            shown = given if shown is None else shown & given
-        if self.from_logits:
-            axis = input.dim() - self.n_spatial - 1
-            of_classes = target.shape != input.shape and input.shape[axis] > 1
-            input = input.softmax(axis) if of_classes else input.sigmoid()
-        else:
-            _check_if_seen(input, "input", "pass from_logits=True for logits")
-        if target.is_floating_point():
-            _check_if_seen(target, "target", "pass masks of 0 and 255 as integers")
-        if shown is not None:
-            shown = shown.expand(input.shape)
+    def _errors(self, pair: Pair) -> Tensor:
+        prediction, shown = pair.prediction, pair.shown
         with torch.no_grad():
-            wanted = self._curves(masks, shown)
-        difference = self._curves(input, shown) - wanted
+            wanted = self._curves(pair.masks.to(prediction.dtype), shown)
+        difference = self._curves(prediction, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
-        spatial = input.shape[input.dim() - self.n_spatial :]
+        spatial = prediction.shape[prediction.dim() - self.n_spatial :]
         points = self.window**self.n_spatial if self.window else math.prod(spatial)
         factor = math.pow(len(self.thresholds), -1 / self.p)
         errors = errors * (factor / max(points, 1) if self.normalize else factor)
-        if self.window is not None:
-            errors = errors.flatten(-self.n_spatial).mean(-1)
-        return self._reduced(*self._weighed(errors))
-
-    def _weighed(self, errors: Tensor) -> tuple[Tensor, Tensor | int]:
-        """Errors (..., class) times the weights of classes, and the total of the weights."""
-        if self.weight is None:
-            return errors, errors.numel()
-        if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
-            raise ValueError(
-                f"`weight` must have as many elements as `input` has channels, "
-                f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
-            )
-        weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
-        return errors * weights, weights.sum()
-
-    def _as_masks(self, input: Any, target: Any) -> tuple[Tensor, Tensor | None]:
-        """Masks of the shape and dtype of the input, and the points that are not ignored."""
-        if not isinstance(input, Tensor) or not input.is_floating_point():
-            kind = getattr(input, "dtype", type(input).__name__)
-            raise TypeError(f"`input` must be a tensor of floats, got {kind}")
-        if not isinstance(target, Tensor) or target.is_complex():
-            kind = getattr(target, "dtype", type(target).__name__)
-            raise TypeError(f"`target` must be a tensor of real numbers, got {kind}")
-        shape, given = tuple(input.shape), tuple(target.shape)
-        if len(shape) > self.n_spatial + 2:
-            raise ValueError(
-                f"`input` must have at most {self.n_spatial + 2} axes (batch, class and "
-                f"n_spatial={self.n_spatial}), got {shape}; pass n_spatial=3 for volumes, or "
-                "flatten the first axes"
-            )
-        axis = len(shape) - self.n_spatial - 1
-        classes, without = shape[axis] if axis >= 0 else 1, shape[:axis] + shape[axis + 1 :]
-        real = target.is_floating_point() or target.dtype == torch.bool
-        if classes == 1 and axis > 0 and given == without:
-            target = target.unsqueeze(axis)
-        if classes > 1 and axis > 0 and given == (*shape[:axis], 1, *shape[axis + 1 :]):
-            target = target.squeeze(axis)
-        given = tuple(target.shape)
-        shown = None
-        if self.ignore_index is not None:
-            if real:
-                raise TypeError(
-                    f"`target` must be integers with `ignore_index`, got {target.dtype}"
-                )
-            shown = target != self.ignore_index
-        if shape == given:
-            masks = target if real else target != 0
-            return masks.to(input.dtype), shown
-        if given != without:
-            raise ValueError(
-                f"`target` must have the shape of `input`, {shape}, or for class indices that "
-                f"shape without the class axis, got {given}"
-            )
-        if real:
-            raise TypeError(
-                f"`target` must be integers if it holds class indices, got {target.dtype}"
-            )
-        shown = None if shown is None else shown.unsqueeze(axis)
-        masks = masks_of_classes(target.unsqueeze(axis), classes, self.n_spatial)
-        return masks.to(input.dtype), shown
+        return errors if self.window is None else errors.flatten(-self.n_spatial).mean(-1)
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images or of their windows."""
@@ -255,32 +169,8 @@ class EulerCurveLoss(SegmentationLoss):
 
     def extra_repr(self) -> str:
         """Describe settings."""
-        weight = [] if self.weight is None else [f"weight={self.weight.tolist()}"]
-        return ", ".join([f"thresholds={len(self.thresholds)}", super().extra_repr(), *weight])
+        return f"thresholds={len(self.thresholds)}, {super().extra_repr()}"
 
 
 def _levels(count: int) -> Tensor:
     return (torch.arange(count, dtype=torch.get_default_dtype()) + 0.5) / count
-
-
-def _as_weights(weight: Any) -> Tensor | None:
-    if weight is None:
-        return None
-    try:
-        weights = torch.as_tensor(weight, dtype=torch.get_default_dtype(), device="cpu")
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"`weight` must be real numbers, got {weight!r}") from error
-    if weights.dim() != 1:
-        raise ValueError(f"`weight` must have shape (class,), got {tuple(weights.shape)}")
-    if not ((weights >= 0).all() and 0 < weights.sum() < math.inf):
-        raise ValueError(
-            f"`weight` must be nonnegative, finite and not all 0, got {weights.tolist()}"
-        )
-    return weights
-
-
-def _check_if_seen(given: Tensor, name: str, advice: str) -> None:
-    """Check values where a look at them does not wait for a device or break a graph."""
-    unseen = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-    if given.device.type == "cpu" and given.numel() and not unseen:
-        check_probabilities(given, name, advice)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from ecc_core._request.persistence import check_persistence
-from ecc_core.nn import _arguments
-from ecc_core.nn._segmentation import SegmentationLoss, check_probabilities
-from ecc_core.topology import persistence_pairs
+from ecc_core.nn._pairs import pair_errors
+from ecc_core.nn._segmentation import Pair, SegmentationLoss
+
+INSIDE_FROM = 0.5  # the probability from which a point belongs to the objects of a target
 
 
 class PersistenceLoss(SegmentationLoss):
@@ -37,16 +38,19 @@ class PersistenceLoss(SegmentationLoss):
         Number of spatial axes.
     reduction : {"mean", "sum", "none"}
         Reduction over images and channels.
-    from_logits : bool, default False
-        Apply a sigmoid to the input.
+    from_logits, ignore_index, weight
+        As for :class:`EulerCurveLoss`.
 
     Raises
     ------
     TypeError
-        If `window` is not an int. In a call, if the input is not a tensor of floats.
+        If `window` is not an int. In a call, if the input is not a tensor of floats or the target
+        is not a tensor of real numbers.
     ValueError
-        If `window` is less than 1, or `min_persistence`, `connectivity`, `n_spatial` or `reduction`
-        is invalid. In a call, if the shapes differ, or values are not between 0 and 1.
+        If `window` is less than 1, `min_persistence`, `connectivity`, `n_spatial` or `reduction`
+        is invalid, or a `weight` is negative or all are 0. In a call, if the shapes or devices do
+        not match, values are NaN or not between 0 and 1, or integers for a mask have other values
+        than 0 and 1, or 0 and 255. Compiled calls and those of ``torch.func`` only check for NaN.
 
     See Also
     --------
@@ -54,9 +58,14 @@ class PersistenceLoss(SegmentationLoss):
 
     Notes
     -----
-    The loss is called with an ``input`` of probabilities (..., spatial) and a ``target`` of masks
-    of the same shape, and returns a scalar, or has shape (...) with ``reduction="none"``. Pairs are
-    found in host memory, whatever the device of the input.
+    The loss is called with ``input``, ``target`` and ``mask`` as :class:`EulerCurveLoss` is: masks
+    or class indices, and points that are left out. Of a target of probabilities the objects are the
+    points of at least 0.5. The result is a scalar, or has shape (...) with ``reduction="none"``; it
+    is float64 for a prediction of float64, otherwise float32. Pairs are found in host memory and
+    errors summed in float64, whatever the device and dtype of the input.
+
+    A call is an operator of torch, which ``torch.compile``, ``torch.func`` and forward mode take.
+    There are no second derivatives: a call that needs them raises an error.
 
     References
     ----------
@@ -76,7 +85,8 @@ class PersistenceLoss(SegmentationLoss):
     (0.0, 0.64)
     """
 
-    described = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
+    described: ClassVar = "window", "min_persistence", "connectivity", "n_spatial", "reduction"
+    waits: ClassVar = True  # for the values of the input, of which pairs are found on the host
 
     def __init__(
         self,
@@ -87,73 +97,33 @@ class PersistenceLoss(SegmentationLoss):
         n_spatial: int = 2,
         reduction: Literal["mean", "sum", "none"] = "mean",
         from_logits: bool = False,
+        ignore_index: int | None = None,
+        weight: Tensor | Sequence[float] | None = None,
     ) -> None:
-        super().__init__(window, connectivity, n_spatial, reduction, from_logits)
+        super().__init__(
+            window, connectivity, n_spatial, reduction, from_logits, ignore_index, weight
+        )
         self.min_persistence = check_persistence(min_persistence)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss of probabilities (..., spatial) and masks of the same shape."""
-        input, _ = _arguments.images(input, self.n_spatial, "input")
-        target, _ = _arguments.images(target, self.n_spatial, "target")
-        if target.shape != input.shape:
-            raise ValueError(
-                f"`target` must have the shape of `input`, {tuple(input.shape)}, got "
-                f"{tuple(target.shape)}"
-            )
-        values = input.sigmoid() if self.from_logits else input
-        for name, given in (("input", values), ("target", target)):
-            if given.numel():
-                check_probabilities(given, name, "as probabilities are")
-        own, true = (self._in_windows(given) for given in (values, target))
-        size = own.shape[own.dim() - self.n_spatial :]
-        errors = self._errors(own.reshape(-1, *size), true.reshape(-1, *size) >= 0.5)
-        batch = input.shape[: input.dim() - self.n_spatial]
-        found = errors.reshape(*batch, -1).mean(-1) if errors.numel() else errors.new_zeros(batch)
-        return self._reduced(found, found.numel())
-
-    def _errors(self, images: Tensor, targets: Tensor) -> Tensor:
-        """The error of each image, whose classes are those of a boolean target."""
-        count, ndim = len(images), images.dim() - 1
-        if not images.numel():
-            return images.new_zeros(count)
-        classes, points, _ = _pairs(targets, self.connectivity)
-        inside = targets.flatten().cpu().numpy()[points]
-        numbers = np.bincount(classes[inside], minlength=ndim * count)
-        groups, births, deaths = _pairs(images, self.connectivity)
-        values = torch.cat([images.flatten(), images.new_zeros(1)])
-        birth, death = values[births], values[deaths]
-        lengths = (birth - death).detach()
-        order = torch.from_numpy(np.lexsort([-lengths.double().cpu().numpy(), groups]))
-        groups = torch.from_numpy(groups)[order]
-        ranks = torch.arange(len(groups)) - torch.searchsorted(groups, groups)
-        wanted = (ranks < torch.from_numpy(numbers)[groups]).to(images.device)
-        order = order.to(images.device)
-        birth, death, lengths = birth[order], death[order], lengths[order]
-        others = (birth - death).square().where(lengths >= self.min_persistence, 0)
-        errors = torch.where(wanted, (1 - birth).square() + death.square(), others)
-        image = (groups // ndim).to(images.device)
-        return images.new_zeros(count).index_add(0, image, errors)
-
-
-def _pairs(images: Tensor, connectivity: int) -> tuple[Any, Any, Any]:
-    """Numbers of image and dimension, and flat indices of the points of birth and death.
-
-    All images are computed at once, side by side with points between them that never enter. A class
-    that never dies has the index after the last one for its death.
-    """
-    count, *spatial = images.shape
-    side = spatial[-1]
-    given = images.detach().cpu()
-    given = given if given.dtype in (torch.bool, torch.float64) else given.float()
-    row = pad(given, (0, 1)).movedim(0, -2).flatten(-2).numpy()
-    mask = np.broadcast_to(np.arange(row.shape[-1]) % (side + 1) < side, row.shape)
-    pairs = persistence_pairs(row, mask=mask, connectivity=connectivity, superlevel=True)
-    image = pairs.birth_points[:, -1] // (side + 1)
-    births, deaths = (
-        np.ravel_multi_index(
-            (image, *points[:, :-1].T, points[:, -1] % (side + 1)), (count, *spatial)
+    def _errors(self, pair: Pair) -> Tensor:
+        prediction, masks = pair.prediction, pair.masks
+        if masks.is_floating_point():
+            masks = masks >= INSIDE_FROM
+        if prediction.dtype != torch.float64:
+            prediction = prediction.float()
+        batch = prediction.shape[: prediction.dim() - self.n_spatial]
+        images = self._in_windows(prediction)
+        size = images.shape[images.dim() - self.n_spatial :]
+        positions = images.shape[len(batch) : images.dim() - self.n_spatial]
+        count = math.prod(batch) * math.prod(positions)
+        shown = None
+        if pair.shown is not None:
+            shown = self._in_windows(pair.shown, False).reshape(count, *size)
+        errors, *_ = pair_errors(
+            images.reshape(count, *size),
+            self._in_windows(masks, False).reshape(count, *size),
+            shown,
+            self.connectivity,
+            self.min_persistence,
         )
-        for points in (pairs.birth_points, np.maximum(pairs.death_points, 0))
-    )
-    deaths[pairs.essential] = images.numel()
-    return len(spatial) * image + pairs.dimensions, births, deaths
+        return errors.reshape(*batch, math.prod(positions)).sum(-1) / max(math.prod(positions), 1)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar, SupportsIndex
 
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from ecc_core._request.resources import check_positive_int
+from ecc_core._request.filtration import check_flag
 from ecc_core.nn import metrics
-from ecc_core.nn._segmentation import masks_of_classes
 
 __all__ = ["BettiError"]
+
+
+class _Error(metrics.BettiError):
+    _names: ClassVar = ("preds", "target")
 
 
 class BettiError(Metric):
@@ -28,6 +33,13 @@ class BettiError(Metric):
         If False, leave out class 0 of `num_classes`.
     threshold, connectivity, window
         As for :class:`ecc_core.nn.BettiError`. With `num_classes` there is no threshold.
+    from_logits : bool, optional
+        Whether floats in ``preds`` are logits. By default those of a batch are logits if any is not
+        between 0 and 1, as for all metrics of torchmetrics. Set it, since the logits of a network
+        may all lie between 0 and 1, at first. Not with `num_classes`.
+    per_dimension : bool, default False
+        The result is the mean error in each of b_0, b_1 and b_2, of shape (n_spatial,), instead of
+        the mean of their sum.
     **options
         Options of :class:`torchmetrics.Metric`.
 
@@ -41,10 +53,10 @@ class BettiError(Metric):
     Notes
     -----
     The metric is called with ``preds`` and ``target``. Without `num_classes` they have the same
-    shape (..., spatial), and floats in ``preds`` are probabilities, or logits if any is not between
-    0 and 1, as for all metrics of torchmetrics. With it ``target`` holds indices, of shape
-    (batch, spatial) or (batch, 1, spatial), and ``preds`` either indices of that shape or scores
-    (batch, class, spatial), of which the greatest counts. Numbers are computed in host memory.
+    shape (..., spatial), of booleans, integers (0 and 1, or 0 and 255) or floats. With it
+    ``target`` holds indices, of shape (batch, spatial) or (batch, 1, spatial), and ``preds`` either
+    indices of that shape or scores (batch, class, spatial), of which the greatest counts. Numbers
+    are computed in host memory.
 
     Examples
     --------
@@ -76,57 +88,57 @@ class BettiError(Metric):
         include_background: bool = True,
         threshold: float = 0.5,
         connectivity: int | None = None,
-        window: Any = None,
+        window: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        from_logits: bool | None = None,
+        per_dimension: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if num_classes is not None:
-            check_positive_int(num_classes, "num_classes")
-        self.num_classes, self.include_background = num_classes, include_background
-        given: dict[str, Any] = {"threshold": threshold, "connectivity": connectivity}
-        self.of_probabilities = metrics.BettiError(n_spatial, **given, window=window)
-        self.of_logits = metrics.BettiError(n_spatial, **given, window=window, from_logits=True)
-        self.add_state("total", torch.tensor(0.0, dtype=torch.float64), dist_reduce_fx="sum")
+        self.num_classes = num_classes
+        self.from_logits = None if from_logits is None else check_flag(from_logits, "from_logits")
+        error = partial(
+            _Error,
+            n_spatial,
+            threshold=threshold,
+            connectivity=connectivity,
+            window=window,
+            per_dimension=per_dimension,
+        )
+        self.of_probabilities = error(
+            num_classes=num_classes, include_background=include_background
+        )
+        if num_classes is None:
+            self.of_logits = error(from_logits=True)
+        elif from_logits is not None:
+            raise ValueError(
+                f"`from_logits` must be left out with `num_classes`, got {from_logits!r}"
+            )
+        start = torch.zeros((n_spatial,) if per_dimension else (), dtype=torch.float64)
+        self.add_state("total", start, dist_reduce_fx="sum")
         self.add_state("count", torch.tensor(0), dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Add the errors of a batch."""
         preds, target = preds.detach().cpu(), target.detach().cpu()
         error = self.of_probabilities
-        if self.num_classes is not None:
-            preds, target = self._masks(preds, target, self.num_classes)
-        elif preds.is_floating_point() and preds.numel():
-            low, high = preds.aminmax()
-            error = error if low >= 0 and high <= 1 else self.of_logits
+        if self.num_classes is None and preds.is_floating_point():
+            error = self.of_logits if self._holds_logits(preds) else error
         errors = error(preds, target)
-        self.total += errors.sum().to(self.total.device)
-        self.count += errors.numel()
+        if error.per_dimension:
+            errors = errors.reshape(-1, error.n_spatial)
+        else:
+            errors = errors.reshape(-1)
+        self.total += errors.sum(0).to(self.total.device)
+        self.count += len(errors)
+
+    def _holds_logits(self, preds: Tensor) -> bool:
+        if self.from_logits is not None:
+            return self.from_logits
+        if not preds.numel():
+            return False
+        low, high = preds.aminmax()
+        return not (low >= 0 and high <= 1)
 
     def compute(self) -> Tensor:
-        """The mean error of an image and class; NaN if there was none."""
+        """The mean error of an image and class, or its dimensions; NaN if there was none."""
         return self.total / self.count
-
-    def _masks(self, preds: Tensor, target: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Masks (batch, class, spatial) of the points of each class."""
-        n_spatial = self.of_probabilities.n_spatial
-        if preds.is_floating_point():
-            if preds.dim() != n_spatial + 2 or preds.shape[1] != count:
-                raise ValueError(
-                    f"`preds` must have shape (batch, {count}, spatial) if it holds "
-                    f"scores of `num_classes`, got {tuple(preds.shape)}"
-                )
-            preds = preds.argmax(1)
-        first = 0 if self.include_background else 1
-        found = []
-        for name, given in (("preds", preds), ("target", target)):
-            if given.is_floating_point() or given.dtype == torch.bool:
-                raise TypeError(f"`{name}` must hold class indices, got {given.dtype}")
-            single = given.dim() == n_spatial + 2 and given.shape[1] == 1
-            if not single and given.dim() != n_spatial + 1:
-                raise ValueError(
-                    f"`{name}` must have shape (batch, spatial) if it holds class indices, got "
-                    f"{tuple(given.shape)}"
-                )
-            given = given if single else given.unsqueeze(1)
-            found.append(masks_of_classes(given, count, n_spatial, first))
-        return found[0], found[1]

@@ -92,3 +92,49 @@ def test_what_are_no_probabilities(pair, library):
     assert_array_equal(BettiError(2)(whole, target), np.zeros((2, 3)))
     bright = BettiError(2, threshold=127.5)  # images that are no probabilities
     assert_array_equal(bright(255 * prediction, 255.0 * target), BettiError(2)(prediction, target))
+
+
+class TestClasses:
+    """Class indices are counted class by class: never as one object."""
+
+    CLASSES = np.random.default_rng(5).integers(0, 4, (2, 14, 15))
+    OTHERS = np.random.default_rng(6).integers(0, 4, (2, 14, 15))
+
+    def expected(self, classes):
+        errors = [
+            [np.abs(numbers(a == c) - numbers(b == c)) for c in classes]
+            for a, b in zip(self.CLASSES, self.OTHERS, strict=True)
+        ]
+        return np.array(errors)
+
+    @pytest.mark.parametrize("background", [True, False])
+    @pytest.mark.parametrize("axis", [True, False])
+    def test_each_is_a_mask(self, background, axis):
+        given = [part[:, None] if axis else part for part in (self.CLASSES, self.OTHERS)]
+        options = {"num_classes": 4, "include_background": background}
+        expected = self.expected(range(0 if background else 1, 4))
+        assert_array_equal(BettiError(**options)(*given), expected.sum(-1))
+        assert_array_equal(BettiError(**options, per_dimension=True)(*given), expected)
+
+    def test_the_greatest_score_counts(self):
+        scores = np.eye(4)[self.CLASSES].transpose(0, 3, 1, 2) - 0.3
+        found = BettiError(num_classes=4)(scores, self.OTHERS)
+        assert_array_equal(found, self.expected(range(4)).sum(-1))
+
+    def test_without_the_number_of_classes_they_are_refused(self):
+        with pytest.raises(ValueError, match="`prediction`.*`num_classes`"):
+            BettiError()(self.CLASSES, self.OTHERS)
+
+
+def test_errors_by_dimension(pair):
+    errors = BettiError(2, per_dimension=True)(*pair)
+    assert errors.shape == (2, 3, 2)
+    for i in np.ndindex(2, 3):
+        assert_array_equal(errors[i], np.abs(numbers(pair[0][i]) - numbers(pair[1][i])))
+    assert_array_equal(errors.sum(-1), BettiError(2)(*pair))
+
+
+def test_volumes_are_not_counted_slice_by_slice():
+    volumes = np.ones((1, 1, 4, 5, 6), np.float32)
+    with pytest.raises(ValueError, match="n_spatial=3"):
+        BettiError()(volumes, volumes)

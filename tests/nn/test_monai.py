@@ -57,7 +57,7 @@ def test_options_of_the_loss(background, shape):
 
 
 def test_errors_of_the_loss():
-    with pytest.raises(ValueError, match="at most one of `sigmoid` and `softmax`"):
+    with pytest.raises(ValueError, match="at most one of `sigmoid`, `softmax` and `other_act`"):
         EulerCurveLoss(sigmoid=True, softmax=True)
     with pytest.raises(TypeError, match="`from_logits` is not an option"):
         EulerCurveLoss(from_logits=True)

@@ -9,6 +9,7 @@ from ecc_core.nn import EulerCurveLoss
 
 RANGE = "`input` must be between 0 and 1"
 IMAGE, CHANNELS = torch.ones(6, 7), torch.ones(2, 3, 6, 7)
+ROWS = torch.arange(6)[:, None].expand(6, 7)
 
 
 class TestTargets:
@@ -17,7 +18,7 @@ class TestTargets:
         prediction, mask = noise(2, 3, 6, 7), noise(2, 3, 6, 7, seed=1) > 0.5
         loss = EulerCurveLoss()
         assert loss(prediction, mask.to(kind)) == loss(prediction, mask)
-        if not kind.is_floating_point:  # any integer but 0 is in the object
+        if not kind.is_floating_point:
             assert loss(prediction, 255 * mask.to(kind)) == loss(prediction, mask)
 
     def test_probabilities(self):
@@ -146,7 +147,12 @@ class TestErrors:
             (IMAGE[0], IMAGE[0], ValueError, "at least 2 axes"),
             (IMAGE, IMAGE.T, ValueError, r"`target` .* got \(7, 6\)"),
             (CHANNELS, CHANNELS[:, 0], TypeError, r"`target` must be integers .* torch\.float32"),
-            (IMAGE * math.nan, IMAGE, ValueError, "must not contain NaN"),
+            (IMAGE * math.nan, IMAGE, ValueError, r"`input` .* NaN \(pass `mask`"),
+            (IMAGE, IMAGE * math.nan, ValueError, r"`target` .* NaN \(pass `mask`"),
+            (IMAGE, 2 * IMAGE.long(), ValueError, "`target` must be 0 and 1.* got 2$"),
+            (IMAGE, ROWS.long(), ValueError, "`target` must be 0 and 1.* got 1, 2, 3, 4, 5"),
+            (IMAGE, 255 * (ROWS == 1) + (ROWS == 2), ValueError, "`target` must .* got 1, 255"),
+            (IMAGE, -1 * IMAGE.long(), ValueError, "`target` must be 0 and 1.* got -1"),
             (-3 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got -3"),
             (1.5 * IMAGE, IMAGE, ValueError, rf"{RANGE} \(pass from_logits=True .* got 1.5"),
             (IMAGE, 255 * IMAGE, ValueError, "`target` must be between 0 and 1 .*got 255"),
@@ -156,6 +162,23 @@ class TestErrors:
     def test_calls(self, prediction, target, error, message):
         with pytest.raises(error, match=message):
             EulerCurveLoss()(prediction, target)
+
+    def test_points_that_are_left_out_may_be_anything(self):
+        prediction, target = noise(6, 7), noise(6, 7, seed=1)
+        shown = noise(6, 7, seed=2) > 0.3
+        wanted = EulerCurveLoss()(prediction, target, mask=shown)
+        for value in (math.nan, 7):
+            found = [x.where(shown, value) for x in (prediction, target)]
+            assert EulerCurveLoss()(*found, mask=shown) == wanted
+        marked = (target > 0.5).long().where(shown, 255)
+        loss = EulerCurveLoss(ignore_index=255)
+        assert loss(prediction, marked) == EulerCurveLoss()(prediction, target > 0.5, mask=shown)
+
+    def test_an_empty_batch_keeps_the_graph(self):
+        empty = torch.ones(0, 2, 6, 7, requires_grad=True)
+        for window in (None, 4):
+            EulerCurveLoss(window=window)(empty, empty.detach()).backward()
+            assert empty.grad.shape == empty.shape
 
     def test_an_empty_batch(self):
         empty = torch.ones(0, 2, 6, 7)

@@ -65,12 +65,200 @@ def test_gradients(window):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_dtypes(dtype):
-    image, target = draw(2, 7, 8, dtype=dtype), draw(2, 7, 8, seed=1) > 0.5
-    found = PersistenceLoss()(image, target)
-    assert found.dtype == dtype
-    wanted = PersistenceLoss()(image.double(), target).item()
-    assert found.item() == pytest.approx(wanted, rel=1e-6 if dtype == torch.float32 else 2e-2)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_narrow_values_are_widened_before_anything_is_computed(dtype, reduction):
+    """The loss of the same values in float64; the gradient has the dtype of the image."""
+    image, target = draw(3, 1, 40, 40, dtype=dtype), draw(3, 1, 40, 40, seed=1) > 0.5
+    results = []
+    for given in (image, image.double()):
+        loss = PersistenceLoss(reduction=reduction)(given.requires_grad_(), target)
+        results.append((loss, torch.autograd.grad(loss.sum(), given)[0]))
+    (found, gradient), (wanted, slope) = results
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), wanted, rtol=1e-6, atol=0)
+    assert gradient.dtype == dtype
+    torch.testing.assert_close(gradient, slope.to(dtype), rtol=1e-2, atol=1e-6)
+
+
+@pytest.mark.parametrize("window", [None, 4])
+@pytest.mark.parametrize("shape", [(6, 9), (5, 6, 4)])
+def test_points_that_are_left_out_never_enter(shape, window):
+    """GUDHI of images in which these points are infinite, and target classes of the rest."""
+    image, target, shown = draw(*shape), draw(*shape, seed=1) > 0.6, draw(*shape, seed=2) > 0.15
+    hidden = torch.where(shown, image, torch.nan).requires_grad_()
+    loss = PersistenceLoss(window, n_spatial=len(shape))
+    found = loss(hidden, target, mask=shown)
+    found.backward()
+    assert hidden.grad[~shown].abs().max() == 0
+    side = window or max(shape)
+    places = itertools.product(*(range(0, n, window or n) for n in shape))
+    errors = []
+    for place in places:
+        part = tuple(slice(start, start + side) for start in place)
+        sizes = [window or n for n in shape]
+        own, true = np.full(sizes, -np.inf), np.full(sizes, -np.inf)
+        inner = tuple(slice(0, n) for n in image[part].shape)
+        own[inner] = np.where(shown[part], image[part], -np.inf)
+        true[inner] = np.where(shown[part], target[part], -np.inf)
+        errors.append(error_of_shown(own, true, len(shape)))
+    assert found.item() == pytest.approx(np.mean(errors))
+
+
+def error_of_shown(image, target, connectivity):
+    """The error of images in which hidden points are -inf; what dies only there dies at 0."""
+    total = 0.0
+    for own, true in zip(
+        *(intervals(-part, connectivity) for part in (image, target)), strict=True
+    ):
+        born = own[own[:, 0] < np.inf]
+        births, deaths = (-np.where(np.isinf(born), 0, born)).T
+        true = true[true[:, 0] == -1]
+        count = (true[:, 1] > -1).sum()
+        order = np.argsort(deaths - births, kind="stable")
+        births, deaths = births[order], deaths[order]
+        total += ((1 - births[:count]) ** 2 + deaths[:count] ** 2).sum()
+        total += ((births[count:] - deaths[count:]) ** 2).sum()
+    return total
+
+
+class TestTargets:
+    """What `EulerCurveLoss` takes: the loss of the masks that a target stands for."""
+
+    images = draw(2, 3, 7, 8)
+    masks = draw(2, 3, 7, 8, seed=1) > 0.5
+    classes = torch.randint(3, (2, 7, 8), generator=torch.Generator().manual_seed(0))
+    one_hot = torch.nn.functional.one_hot(classes, 3).movedim(-1, 1).bool()
+    loss = PersistenceLoss(reduction="none")
+
+    @pytest.mark.parametrize("factor", [1, 255])
+    @pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.uint16])
+    def test_integers(self, dtype, factor):
+        target = (factor * self.masks.long()).to(dtype)
+        assert torch.equal(self.loss(self.images, target), self.loss(self.images, self.masks))
+
+    @pytest.mark.parametrize("axis", [False, True])
+    def test_class_indices(self, axis):
+        target = self.classes[:, None] if axis else self.classes
+        found = self.loss(self.images.softmax(1), target)
+        assert torch.equal(found, self.loss(self.images.softmax(1), self.one_hot))
+        logits = PersistenceLoss(reduction="none", from_logits=True)(self.images, target)
+        assert torch.equal(logits, found)
+
+    def test_masks_of_one_channel_may_lack_its_axis(self):
+        images, masks = self.images[:, :1], self.masks[:, 0]
+        assert torch.equal(self.loss(images, masks), self.loss(images, masks[:, None]))
+
+    def test_ignored_points_are_masked(self):
+        shown = draw(2, 7, 8, seed=3) > 0.2
+        loss = PersistenceLoss(reduction="none", ignore_index=255)
+        found = loss(self.images, torch.where(shown, self.classes, 255))
+        mask = shown[:, None].expand(self.images.shape)
+        assert torch.equal(found, self.loss(self.images, self.one_hot, mask=mask))
+
+    def test_weights_of_classes(self):
+        weight = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64)
+        errors = self.loss(self.images, self.classes)
+        found = PersistenceLoss(weight=[0, 1, 3])(self.images, self.classes)
+        torch.testing.assert_close(found, (errors * weight).sum() / 8)
+
+
+def test_volumes_are_not_taken_for_slices():
+    volumes = draw(2, 1, 4, 4, 4)
+    with pytest.raises(ValueError, match="`input` must have at most 4 axes.*n_spatial=3"):
+        PersistenceLoss()(volumes, volumes)
+
+
+@pytest.mark.parametrize("batch", [(0,), (0, 2), (2, 0)])
+def test_an_empty_batch_keeps_the_graph(batch):
+    image = draw(*batch, 6, 7).requires_grad_()
+    assert PersistenceLoss(reduction="sum")(image, image.detach()) == 0
+    PersistenceLoss(4)(image, image.detach()).backward()
+    assert image.grad.shape == image.shape
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by forward mode
+class TestTransforms:
+    """What torch does with the loss, against derivatives of the plain call and differences."""
+
+    images, targets = draw(3, 1, 6, 7), draw(3, 1, 6, 7, seed=1) > 0.6
+    loss = PersistenceLoss()
+
+    def gradients(self):
+        images = self.images.clone().requires_grad_()
+        return torch.autograd.grad(self.loss(images, self.targets), images)[0]
+
+    def test_grad(self):
+        found = torch.func.grad(self.loss)(self.images, self.targets)
+        assert torch.equal(found, self.gradients())
+
+    def test_gradients_of_each_image(self):
+        each = torch.func.vmap(torch.func.grad(self.loss))(self.images, self.targets)
+        torch.testing.assert_close(each / 3, self.gradients())
+
+    def test_vmap_over_images_alone(self):
+        found = torch.func.vmap(self.loss, (0, None))(self.images, self.targets[0])
+        wanted = [self.loss(image, self.targets[0]) for image in self.images]
+        torch.testing.assert_close(found, torch.stack(wanted))
+
+    def test_forward_mode(self):
+        change = draw(3, 1, 6, 7, seed=5)
+        given = partial(self.loss, target=self.targets)
+        _, found = torch.func.jvp(given, (self.images,), (change,))
+        torch.testing.assert_close(found, (self.gradients() * change).sum())
+        step = 1e-6
+        ends = [given(self.images + sign * step * change) for sign in (1, -1)]
+        torch.testing.assert_close(found, (ends[0] - ends[1]) / (2 * step), rtol=1e-6, atol=1e-8)
+
+    def test_no_second_derivatives(self):
+        images = self.images.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(self.loss(images, self.targets), images, create_graph=True)
+        with pytest.raises(RuntimeError, match="pairs have no second derivatives"):
+            slope.sum().backward()
+        for outer in (torch.func.jacrev, torch.func.jacfwd):
+            with pytest.raises(RuntimeError, match="pairs have no second derivatives"):
+                outer(torch.func.grad(self.loss))(self.images, self.targets)
+
+    @pytest.mark.parametrize("masked", [False, True])
+    def test_opcheck(self, masked):
+        images = self.images[:, 0].clone().requires_grad_()
+        mask = self.images[:, 0] > 0.1 if masked else None
+        operators = torch.ops.ecc
+        given = images, self.targets[:, 0], mask, 2, 0.1
+        torch.library.opcheck(operators.pair_errors.default, given)
+        rows = images.detach().sum((1, 2)), images.detach(), images.detach()
+        torch.library.opcheck(operators.pair_errors_backward.default, rows)
+        torch.library.opcheck(operators.pair_errors_push.default, (rows[1], *rows[1:]))
+
+    @pytest.mark.parametrize("options", [{}, {"window": 4, "from_logits": True}], ids=str)
+    def test_compiles_into_one_graph_for_all_sizes(self, options):
+        loss = PersistenceLoss(**options)
+        compiled = torch.compile(loss, fullgraph=True, dynamic=True, backend="aot_eager")
+        for shape in ((2, 1, 6, 7), (3, 2, 8, 9)):
+            target, results = draw(*shape, seed=1) > 0.5, []
+            for call in (compiled, loss):
+                image = draw(*shape).requires_grad_()
+                value = call(image, target)
+                results.append((value, torch.autograd.grad(value, image)[0]))
+            torch.testing.assert_close(*results)
+        torch.compiler.reset()
+
+    def test_meta(self):
+        image = self.images.to("meta").requires_grad_()
+        loss = PersistenceLoss(reduction="none")(image, self.targets.to("meta"))
+        assert loss.is_meta
+        assert loss.shape == (3, 1)
+        loss.sum().backward()
+        assert image.grad.shape == image.shape
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("where", ["input", "target"])
+def test_nan_is_refused_with_what_the_loss_has(where, from_logits):
+    given = {"input": draw(2, 6, 7), "target": draw(2, 6, 7, seed=1)}
+    given[where][0, 1, 2] = torch.nan
+    message = rf"`{where}` must not contain NaN \(pass `mask` to leave such points out\), got NaN"
+    with pytest.raises(ValueError, match=message):
+        PersistenceLoss(from_logits=from_logits)(**given)
 
 
 def test_bad_input():
@@ -82,9 +270,13 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"`reduction` must be .* got .median"):
         PersistenceLoss(reduction="median")
     with pytest.raises(ValueError, match=r"`target` must have the shape of `input`, \(2, 6, 7\)"):
-        PersistenceLoss()(image, image[0])
+        PersistenceLoss()(image, image[:, 0])
     with pytest.raises(ValueError, match="`input` must be between 0 and 1"):
         PersistenceLoss()(image * 4, image > 0.5)
-    with pytest.raises(TypeError, match="`input` must be a torch tensor, got ndarray"):
+    with pytest.raises(TypeError, match="`input` must be a tensor of floats, got float64"):
         PersistenceLoss()(image.numpy(), image)
+    with pytest.raises(ValueError, match="`input` must have at least 2 axes"):
+        PersistenceLoss()(image[0, 0], image[0, 0])
+    with pytest.raises(ValueError, match="`target` must be on the device of `input`, cpu, got met"):
+        PersistenceLoss()(image, image.to("meta"))
     assert PersistenceLoss(reduction="sum")(image[:0], image[:0]) == 0
