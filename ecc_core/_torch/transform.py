@@ -22,7 +22,7 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
     for connectivity 1 and otherwise the corners of their cubes. Orthants are numbered as in
     :func:`orthants_of`.
     """
-    if bypasses_torch((weights,)):
+    if bypasses_torch((weights,)) and not weights.is_meta:
         return _Orthants.apply(weights, connectivity, extension)  # type: ignore[no-untyped-call]
     return _orthants_in_torch(weights, connectivity, extension)
 

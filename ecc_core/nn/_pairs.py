@@ -34,16 +34,14 @@ def _fake(images: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 5
-    slopes, images, *_ = ctx.saved_tensors
-    return pair_errors_backward(gradient, slopes, images), None, None, None, None
+    return pair_errors_backward(gradient, ctx.saved_tensors[0]), None, None, None, None
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    slopes, images, *_ = ctx.saved_tensors
-    change = tangents[0]
+    slopes, change = ctx.saved_tensors[0], tangents[0]
     if change is None:
         return slopes.new_zeros(slopes.shape[:1]), None
-    return pair_errors_push(change, slopes, images), None
+    return pair_errors_push(change, slopes), None
 
 
 @operator(_fake, stacked=(0, 1, 2), backward=_backward, push=_push)
@@ -80,21 +78,21 @@ def pair_errors(
 
 
 @operator(
-    lambda gradient, slopes, images: slopes.new_empty(slopes.shape),
-    stacked=(0, 1, 2),
+    lambda _, slopes: slopes.new_empty(slopes.shape),
+    stacked=(0, 1),
     backward=REFUSED,
 )
-def pair_errors_backward(gradient: Tensor, slopes: Tensor, images: Tensor) -> Tensor:
+def pair_errors_backward(gradient: Tensor, slopes: Tensor) -> Tensor:
     """The gradient of the images, of which there is no further one."""
     return gradient.reshape(-1, *[1] * (slopes.dim() - 1)) * slopes
 
 
 @operator(
-    lambda change, slopes, images: slopes.new_empty(slopes.shape[:1]),
-    stacked=(0, 1, 2),
+    lambda _, slopes: slopes.new_empty(slopes.shape[:1]),
+    stacked=(0, 1),
     backward=REFUSED,
 )
-def pair_errors_push(change: Tensor, slopes: Tensor, images: Tensor) -> Tensor:
+def pair_errors_push(change: Tensor, slopes: Tensor) -> Tensor:
     """The tangent (batch,) of the errors for one of the images."""
     return (change * slopes).flatten(1).sum(1)
 

@@ -233,7 +233,9 @@ def soft_euler_transform(
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
     if flat.numel() == 0:
-        return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
+        # Zero, with a graph that reaches all arguments: other ranks of a training step have images.
+        zero = flat.sum() + 0 * (vectors.sum() + levels.sum() + slope)
+        return zero.expand(*batch, vectors.shape[0], levels.numel())
     owned = orthant_coefficients(flat, connectivity, extension)
     values, *_ = soft_projection(owned, scaled(unit, steps), levels, slope)
     return values.reshape(*batch, vectors.shape[0], levels.numel())

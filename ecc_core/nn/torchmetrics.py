@@ -124,10 +124,8 @@ class BettiError(Metric):
         if self.num_classes is None and preds.is_floating_point():
             error = self.of_logits if self._holds_logits(preds) else error
         errors = error(preds, target)
-        if error.per_dimension:
-            errors = errors.reshape(-1, error.n_spatial)
-        else:
-            errors = errors.reshape(-1)
+        shape = (-1, error.n_spatial) if error.per_dimension else (-1,)
+        errors = errors.reshape(shape)
         self.total += errors.sum(0).to(self.total.device)
         self.count += len(errors)
 

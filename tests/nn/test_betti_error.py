@@ -122,7 +122,7 @@ class TestClasses:
         assert_array_equal(found, self.expected(range(4)).sum(-1))
 
     def test_without_the_number_of_classes_they_are_refused(self):
-        with pytest.raises(ValueError, match="`prediction`.*`num_classes`"):
+        with pytest.raises(ValueError, match=r"`prediction`.*`num_classes`"):
             BettiError()(self.CLASSES, self.OTHERS)
 
 

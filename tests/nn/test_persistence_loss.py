@@ -164,7 +164,7 @@ class TestTargets:
 
 def test_volumes_are_not_taken_for_slices():
     volumes = draw(2, 1, 4, 4, 4)
-    with pytest.raises(ValueError, match="`input` must have at most 4 axes.*n_spatial=3"):
+    with pytest.raises(ValueError, match=r"`input` must have at most 4 axes.*n_spatial=3"):
         PersistenceLoss()(volumes, volumes)
 
 

@@ -315,8 +315,11 @@ class CalibratedLayer(EulerLayer):
         if self.normalize == "side":
             return curves / math.pow(max(points, 1), 1 / self.n_spatial)
         if self.normalize == "batch":
-            rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
-            return rows.reshape(curves.shape)
+            # Curves are float32 even where the module has been converted to half precision.
+            means: Any = self.norm.running_mean
+            rows = curves.reshape(-1, self.norm.num_features).to(means.dtype)
+            normalized: Tensor = self.norm(rows)
+            return normalized.to(curves.dtype).reshape(curves.shape)
         return curves
 
 
