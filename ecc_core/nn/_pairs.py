@@ -34,14 +34,14 @@ def _fake(images: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 5
-    return pair_errors_backward(gradient, ctx.saved_tensors[0]), None, None, None, None
+    return pair_errors_backward(gradient, *ctx.saved_tensors[:2]), None, None, None, None
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    slopes, change = ctx.saved_tensors[0], tangents[0]
+    (slopes, images, *_), change = ctx.saved_tensors, tangents[0]
     if change is None:
         return slopes.new_zeros(slopes.shape[:1]), None
-    return pair_errors_push(change, slopes), None
+    return pair_errors_push(change, slopes, images), None
 
 
 @operator(_fake, stacked=(0, 1, 2), backward=_backward, push=_push)
@@ -77,22 +77,23 @@ def pair_errors(
     return _like(images, totals), _like(images, slopes[:-1]).reshape(images.shape)
 
 
+# The images are arguments of the derivatives, so that further ones are refused, and not zero.
 @operator(
-    lambda _, slopes: slopes.new_empty(slopes.shape),
-    stacked=(0, 1),
+    lambda _gradient, slopes, _images: slopes.new_empty(slopes.shape),
+    stacked=(0, 1, 2),
     backward=REFUSED,
 )
-def pair_errors_backward(gradient: Tensor, slopes: Tensor) -> Tensor:
+def pair_errors_backward(gradient: Tensor, slopes: Tensor, _images: Tensor) -> Tensor:
     """The gradient of the images, of which there is no further one."""
     return gradient.reshape(-1, *[1] * (slopes.dim() - 1)) * slopes
 
 
 @operator(
-    lambda _, slopes: slopes.new_empty(slopes.shape[:1]),
-    stacked=(0, 1),
+    lambda _change, slopes, _images: slopes.new_empty(slopes.shape[:1]),
+    stacked=(0, 1, 2),
     backward=REFUSED,
 )
-def pair_errors_push(change: Tensor, slopes: Tensor) -> Tensor:
+def pair_errors_push(change: Tensor, slopes: Tensor, _images: Tensor) -> Tensor:
     """The tangent (batch,) of the errors for one of the images."""
     return (change * slopes).flatten(1).sum(1)
 
