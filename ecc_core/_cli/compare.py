@@ -1,22 +1,20 @@
 """``ecc compare``: whether groups of the curves of a table differ, and where."""
 
-import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Set
-from dataclasses import replace
-from functools import partial
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ecc_core._cli import options
+from ecc_core._cli.grouping import Groups, read_groups
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.values import positive
-from ecc_core._io.tables import kinds_of, table_of
+from ecc_core._cli.values import condition, positive
 from ecc_core.errors import InputFileError
 from ecc_core.features import CurveBand, PermutationTest, mean_band, permutation_test
+from ecc_core.features._replicates import REPLICATES, MixedUnitsError, check_replicates
 from ecc_core.io import CurveTable, write_figure, write_table
 from ecc_core.plotting import COLUMN
 from ecc_core.plotting._figures import named, new_figure
@@ -26,9 +24,11 @@ DESCRIPTION = (
     "Compare the mean curves of two or more groups in a table of ecc curve, ecc stack or ecc batch "
     "by a permutation test, and say at which thresholds they differ. P-values of thresholds are "
     "corrected for their number. Independent units are permuted, such as wells or animals: curves "
-    "of one unit are averaged first."
+    "of one unit are averaged first, and must be replicates. Channels, time points and labels that "
+    "recur in the images are none: --where chooses one of them."
 )
 LEVEL = 0.05
+MINUS = "\N{MINUS SIGN}"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,9 +38,27 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--groups", metavar="A,B,...", help="the groups to compare (default: all)")
     unit = (
         "column that names the independent unit of each curve, such as a well or an animal, or "
-        "folder (default: each curve is one)"
+        "folder (default: each image, or each curve of a table without the column input)"
     )
     parser.add_argument("--unit", help=unit, metavar="COLUMN")
+    where = (
+        "only curves with this value, such as channel=DAPI or label=1, or with others, such as "
+        "label!=0; may be given several times"
+    )
+    parser.add_argument(
+        "--where", type=condition, action="append", default=[], metavar="COLUMN=VALUE", help=where
+    )
+    join = (
+        "CSV or Parquet file with more columns, such as treatments, and one row for each value of "
+        "input, name (of the file, with or without suffix), plate, well or other columns that say "
+        "which curves it belongs to"
+    )
+    parser.add_argument("--join", type=Path, metavar="FILE", help=join)
+    average = (
+        "column whose values within a unit are replicates, such as the number of a section, "
+        "although they recur in other units; may be given several times"
+    )
+    parser.add_argument("--average", action="append", default=[], metavar="COLUMN", help=average)
     paired = "with --unit: each unit is in both of two groups"
     parser.add_argument("--paired", action="store_true", help=paired)
     measure = (
@@ -55,144 +73,110 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    check_outputs(arguments, [str(arguments.input)], printed=True)
-    table = _table(arguments)
-    names = _groups(table, arguments)
-    parts = [table.select(_texts(table, arguments.by) == name) for name in names]
-    units = None
-    if arguments.unit:
-        units = tuple(_texts(part, arguments.unit).tolist() for part in parts)
-    elif arguments.paired:
-        raise InputFileError("--paired needs --unit, which says which curves belong together")
+    joined = [str(arguments.join)] if arguments.join else []
+    check_outputs(arguments, [str(arguments.input), *joined], printed=True)
+    groups = read_groups(arguments)
+    test = _test(groups, arguments)
+    every = arguments.measure == "all"
+    measures = [*functionals_of(_curves_of(groups))] if every else [arguments.measure]
+    lines = _statement(test, groups, measures, arguments)
+    sys.stdout.write("\n".join(lines) + "\n")
+    if arguments.out:
+        _write(arguments, test, groups, measures)
+    if arguments.plot:
+        _plot(arguments, test, groups, measures)
+
+
+def _test(groups: Groups, arguments: Namespace) -> PermutationTest:
+    """Test the groups; errors name them and the options."""
     try:
-        test = permutation_test(
-            *parts,
-            units=units,
+        return permutation_test(
+            *groups.parts.values(),
+            units=None if groups.units is None else tuple(groups.units),
+            average=arguments.average,
             paired=arguments.paired,
             n_permutations=arguments.permutations,
-            functional=_functional(table, arguments.measure),
+            functional=_functional(_curves_of(groups), arguments.measure),
             rng=arguments.seed,
         )
+    except MixedUnitsError as error:
+        mixed = error.mixed
+        choice = f"choose one with --where '{mixed.choice}'"
+        message = mixed.in_words(choice, f"give --average {mixed.column}")
     except ValueError as error:
-        message = str(error).replace("`functional`", "--measure")
-        raise InputFileError(f"{arguments.input}: {message}") from None
-    counts = [len(part.metadata) for part in parts]
-    every = arguments.measure == "all"
-    measures = [*functionals_of(table.curves)] if every else [arguments.measure]
-    sys.stdout.write("\n".join(_statement(test, names, counts, measures, arguments)) + "\n")
-    if arguments.out:
-        size = test.thresholds.size
-        columns = {"measure": np.repeat(measures, size)} if every else {}
-        columns |= {
-            "threshold": np.tile(test.thresholds, len(measures)),
-            "difference": test.difference.ravel(),
-            "pvalue": test.pvalues.ravel(),
-            "effect_size": test.effect_size.ravel(),
-        }
-        groups = {
-            name: {"units": number, "curves": count}
-            for name, number, count in zip(names, test.units, counts, strict=True)
-        }
-        found = {"statistic": test.statistic, "pvalue": test.pvalue}
-        permutations = {"permutations": test.null.size, "all_permutations": test.exact}
-        facts = {"groups": groups, **found, **permutations}
-        settings = settings_of(arguments) | {"table": str(arguments.input)}
-        write_table(arguments.out, columns, metadata=metadata_of(settings, **facts))
-    if arguments.plot:
-        _plot(arguments, test, dict(zip(names, parts, strict=True)), measures)
+        message = str(error).replace("`functional`", "--measure").replace("`units`", "--unit")
+        arguments_of = ["`first`", "`second`", *(f"`more[{i}]`" for i in range(len(groups.parts)))]
+        for argument, name in zip(arguments_of, groups.parts, strict=False):
+            message = message.replace(argument, name)
+    raise InputFileError(f"{arguments.input}: {message}")
 
 
-def _table(arguments: Namespace) -> CurveTable:
-    if not arguments.input.is_file():
-        raise InputFileError(f"{arguments.input}: no such file")
-    try:
-        table = table_of(arguments.input, partial(_kind_of, arguments.measure))
-    except ValueError as error:
-        raise InputFileError(str(error)) from None
-    if "input" in table.metadata and "folder" not in table.metadata:
-        folders = [Path(str(path)).parent.name for path in table.metadata["input"]]
-        table = replace(table, metadata=table.metadata.assign(folder=folders))
-    for option in ("by", "unit"):
-        column = getattr(arguments, option)
-        if column is None:
-            continue
-        if column not in table.metadata:
-            known = ", ".join(map(str, table.metadata.columns))
-            raise InputFileError(
-                f"--{option} must be a column of {arguments.input}, got {column!r}: it has {known} "
-                "(what the images do not say, such as a treatment, is to be added to the table)"
-            )
-        cells = table.metadata[column]
-        if missing := int((cells.isna() | (cells.astype(str) == "")).sum()):
-            raise InputFileError(
-                f"--{option} must have a value for each curve, but {column} is empty for {missing}"
-            )
-    return table
+def _curves_of(groups: Groups) -> Any:
+    """Return the curves of the first group, which are of the same kind as all others."""
+    return next(iter(groups.parts.values())).curves
 
 
-def _kind_of(measure: str, columns: Set[str]) -> Any:
-    """Return the kind of curves that `--measure` names, None if a table has no curves."""
-    held = kinds_of(columns)
-    names = {"euler": "euler"} if "euler" in held else {}
-    for kind, own in held.items():
-        names |= {name: kind for name in own if name != "euler_number"}
-    several = [kind for kind in ("betti", "minkowski") if kind in held]
-    every = several or [kind for kind in ("components", "euler") if kind in held][:1]
-    kinds = every if measure == "all" else [names[measure]] if measure in names else []
-    if len(kinds) == 1 or not held:
-        return kinds[0] if kinds else None
-    message = f"--measure must be one of {', '.join(map(repr, names))}, got {measure!r}"
-    more = " of a table with several kinds of curves" if kinds else ""
-    raise ValueError(message + more)
+def _functional(curves: Any, measure: str) -> str | None:
+    return None if measure == "euler" and np.ndim(curves.values) == 2 else measure
 
 
-def _functional(table: CurveTable, measure: str) -> str | None:
-    return None if measure == "euler" and np.ndim(table.curves.values) == 2 else measure
+def _write(
+    arguments: Namespace, test: PermutationTest, groups: Groups, measures: list[str]
+) -> None:
+    """Write a row for each threshold, and what was compared."""
+    size = test.thresholds.size
+    columns = {"measure": np.repeat(measures, size)} if len(measures) > 1 else {}
+    columns |= {
+        "threshold": np.tile(test.thresholds, len(measures)),
+        "difference": test.difference.ravel(),
+        "pvalue": test.pvalues.ravel(),
+        "effect_size": test.effect_size.ravel(),
+    }
+    sizes = {
+        name: {"units": number, "curves": len(part.metadata)}
+        for (name, part), number in zip(groups.parts.items(), test.units, strict=True)
+    }
+    facts = {
+        "groups": sizes,
+        "difference": _difference(groups),
+        "statistic": test.statistic,
+        "pvalue": test.pvalue,
+        "least_pvalue": test.least_pvalue,
+        "permutations": test.null.size,
+        "all_permutations": test.exact,
+    }
+    settings = settings_of(arguments) | {"table": str(arguments.input)}
+    settings["where"] = [str(one) for one in arguments.where]
+    settings["join"] = None if arguments.join is None else str(arguments.join)
+    write_table(arguments.out, columns, metadata=metadata_of(settings, **facts))
 
 
-def _texts(table: CurveTable, column: str) -> Any:
-    return table.metadata[column].astype(str).to_numpy()
-
-
-def _groups(table: CurveTable, arguments: Namespace) -> list[str]:
-    known = sorted(set(_texts(table, arguments.by).tolist()))
-    names = arguments.groups.split(",") if arguments.groups else known
-    if len(names) < 2 or len(set(names)) < len(names):
-        option = "--groups" if arguments.groups else "--by"
-        raise InputFileError(
-            f"{option} must name two or more groups in {arguments.by}, got {', '.join(names[:8])}"
-        )
-    if missing := [name for name in names if name not in known]:
-        raise InputFileError(
-            f"--groups must be in the column {arguments.by}, got {missing[0]!r}: it has "
-            f"{', '.join(known[:8])}"
-        )
-    return [*names]
+def _difference(groups: Groups) -> str:
+    """Say what the difference of the groups is."""
+    names = [*groups.parts]
+    if len(names) == 2:
+        return f"{names[0]} {MINUS} {names[1]}"
+    return "standard deviation of the means"
 
 
 def _statement(
-    test: PermutationTest,
-    names: list[str],
-    counts: list[int],
-    measures: list[str],
-    arguments: Namespace,
+    test: PermutationTest, groups: Groups, measures: list[str], arguments: Namespace
 ) -> list[str]:
     """Say what was compared, and what came out."""
     sizes = []
-    for name, number, count in zip(names, test.units, counts, strict=True):
-        of_units = f"{number} x {arguments.unit}, " if arguments.unit else ""
+    for (name, part), number in zip(groups.parts.items(), test.units, strict=True):
+        count = len(part.metadata)
+        of_units = "" if groups.units is None else f"{number} x {groups.unit}, "
         sizes.append(f"{name} ({of_units}{count} curve{'s' * (count != 1)})")
-    permuted = arguments.unit or "curve"
-    drawn = "all" if test.exact else "random"
     lines = [
         f"{', '.join(sizes[:-1])} and {sizes[-1]}",
-        f"p = {test.pvalue:.4g} ({drawn} {test.null.size} permutations, by {permuted})",
+        *_averages(groups, arguments),
+        _result(test, groups),
     ]
-    least = _least_pvalue(test, arguments.paired)
-    if least > LEVEL:
+    if test.least_pvalue > LEVEL:
         lines.append(
-            f"no result can be significant: with so few units p is at least {least:.2g}, whatever "
-            "the curves are"
+            f"no result can be significant: with so few units p is at least "
+            f"{test.least_pvalue:.2g}, whatever the curves are"
         )
     rows = zip(measures, *map(np.atleast_2d, (test.pvalues, test.effect_size)), strict=True)
     for measure, pvalues, effects in rows:
@@ -204,51 +188,76 @@ def _statement(
         if where.any():
             best = np.flatnonzero(where)[np.abs(effects[where]).argmax()]
             size, at = effects[best], test.thresholds[best]
-            lines.append(f"largest effect there: {size:.3g} standard deviations at {at:g}")
+            minus = f" ({_difference(groups)})" if len(groups.parts) == 2 else ""
+            lines.append(f"largest effect there{minus}: {size:.3g} standard deviations at {at:g}")
     return lines
 
 
-def _least_pvalue(test: PermutationTest, paired: bool) -> float:
-    """Return the smallest p-value that any curves of so many units can have."""
-    if not test.exact:
-        return 1 / (1 + test.null.size)
-    if paired:
-        return float(2 / 2 ** test.units[0])
-    # Groups of one size can be exchanged as a whole, which gives the same distance.
-    same = math.prod(math.factorial(test.units.count(size)) for size in set(test.units))
-    return same / test.null.size
+def _result(test: PermutationTest, groups: Groups) -> str:
+    """Return the p-value, of how many permutations, and whether it is the smallest possible."""
+    drawn = "all" if test.exact else "random"
+    words = f"p = {test.pvalue:.4g} ({drawn} {test.null.size} permutations, by {groups.unit})"
+    if not test.is_least:
+        return words
+    least = "these units" if test.exact else "so many permutations"
+    return f"{words}, the smallest that {least} can give"
 
 
-def _plot(
-    arguments: Namespace, test: PermutationTest, parts: dict[str, CurveTable], measures: list[str]
-) -> None:
+def _averages(groups: Groups, arguments: Namespace) -> list[str]:
+    """Say over what the curves of a unit were averaged, if they were."""
+    if groups.units is None:
+        return []
+    counts = [*Counter(unit for own in groups.units for unit in own).values()]
+    if max(counts) == 1:
+        return []
+    columns = check_replicates(groups.frames, groups.units, arguments.average)
+    shown = [name for name in columns if name not in REPLICATES or name in ("field", "folder")]
+    words = [
+        "label (objects without names, as their labels differ between images)"
+        if name == "label" and name not in arguments.average
+        else name
+        for name in shown
+    ]
+    over = f", over {', '.join(words)}" if words else ""
+    number = f"{min(counts)}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+    return [f"averaged within each {groups.unit}: {number} curves{over}"]
+
+
+def _plot(arguments: Namespace, test: PermutationTest, groups: Groups, measures: list[str]) -> None:
     """Draw the mean curves of the groups with bands, above their difference."""
     rows = len(measures)
     size = 1.5 * COLUMN, 1.5 * COLUMN * (3 * rows + 2) / 5
     figure = new_figure(figsize=size, layout="constrained")
     *above, below = figure.subplots(rows + 1, 1, sharex=True, height_ratios=[3] * rows + [2])
     for ax, measure in zip(above, measures, strict=True):
-        for name, part in parts.items():
-            band = _band(part, measure, arguments)
-            band.plot(ax, label=name)
+        for number, (name, part) in enumerate(groups.parts.items()):
+            ids = None if groups.units is None else groups.units[number]
+            band = _band(part, ids, measure, arguments)
+            count = test.units[number]
+            band.plot(ax, label=f"{name} (n = {count} {groups.unit}{'s' * (count != 1)})")
         ax.set(ylabel=band.quantity)
     above[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     colours: Any = {"color": "black"} if rows == 1 else {"label": measures}
     test.plot(below, level=LEVEL, linewidth=0.8, **colours)
     if rows > 1:
         below.legend(frameon=False, fontsize="small")
-    below.set(xlabel=named("threshold", test.threshold_units), ylabel="difference")
+    what = "difference\n" if len(groups.parts) == 2 else ""
+    label = f"{what}{_difference(groups)}".replace("deviation of", "deviation\nof")
+    below.set(xlabel=named("threshold", test.threshold_units), ylabel=label)
     for ax in (*above, below):
         ax.spines[["top", "right"]].set_visible(False)
+    bands = f"means with 95 % bands; grey: p \N{LESS-THAN OR EQUAL TO} {LEVEL}, corrected"
+    figure.suptitle(f"{_result(test, groups)}\n{bands}", fontsize="small")
     write_figure(arguments.plot, figure)
 
 
-def _band(part: CurveTable, measure: str, arguments: Namespace) -> CurveBand:
+def _band(part: CurveTable, ids: list[str] | None, measure: str, arguments: Namespace) -> CurveBand:
     """Return the mean curve of the units and its band, which has no width for a single one."""
-    options = {"functional": _functional(part, measure), "rng": arguments.seed}
+    functional = _functional(part.curves, measure)
     values = np.asarray(part.curves.values, np.float64)
-    units = _texts(part, arguments.unit) if arguments.unit else np.arange(len(values))
+    units = np.arange(len(values)) if ids is None else np.array(ids)
     if len(np.unique(units)) == 1:
         values = np.repeat(values.mean(axis=0, keepdims=True), 2, axis=0)
-        return mean_band(part.curves._replace(values=values), **options)
-    return mean_band(part.curves, units=units, **options)
+        single = part.curves._replace(values=values)
+        return mean_band(single, functional=functional, rng=arguments.seed)
+    return mean_band(part.curves, units=units, functional=functional, rng=arguments.seed)

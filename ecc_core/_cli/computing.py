@@ -50,7 +50,9 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         _in_memory(stack, name) if at is None else _sums_of_blocks(stack, at, name, folder)
         for name in quantities_of(stack.arguments)
     ]
-    measures = {name: values for own in found for name, values in own.measures.items()}
+    measures: dict[str, Any] = {}
+    for name, values in ((name, values) for own in found for name, values in own.measures.items()):
+        measures.setdefault(name, values)  # the Euler number of lasting classes, if there is one
     if stack.arguments.density:
         estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
         window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)

@@ -169,7 +169,7 @@ ARGUMENTS = {
     ),
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
-        "least P, and those that never die",
+        "least P, and those that never die, also in the Euler number",
         type=values.persistence,
         metavar="P",
     ),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli.errors import one_line
 from ecc_core._io.geometry import UNITS, unit_named
+from ecc_core._io.metadata import Condition, condition_of
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
@@ -133,6 +134,11 @@ def unit(text: str) -> str:
     if name not in UNITS:
         raise ValueError
     return name
+
+
+@_must_be("a condition such as channel=DAPI or label!=0")
+def condition(text: str) -> Condition:
+    return condition_of(text)
 
 
 @_must_be("a positive number")

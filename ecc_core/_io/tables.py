@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._io.metadata import condition_of, rows_where
 from ecc_core._io.results import read_json, read_parquet
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
@@ -79,6 +80,40 @@ class CurveTable:
         thresholds, values = self.curves
         chosen = kind(thresholds, values[at], **self.curves.facts)
         return CurveTable(chosen, self.metadata[at] if at.dtype == bool else self.metadata.iloc[at])
+
+    def where(self, *conditions: str) -> CurveTable:
+        """Return the curves that fulfil conditions on the metadata.
+
+        Parameters
+        ----------
+        *conditions : str
+            Such as ``"channel=DAPI"`` or ``"label!=0"``: a column, and the value that it must have
+            or must not have.
+
+        Returns
+        -------
+        CurveTable
+
+        Raises
+        ------
+        ValueError
+            If a condition is none, there is no such column, or no curve fulfils them.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ecc_core.io import curves_of_table
+        >>> frame = pd.DataFrame({"well": ["A1", "A2"], "0.5": [3, 4], "1.0": [2, 1]})
+        >>> curves_of_table(frame).where("well=A2").curves.values
+        array([[4, 1]])
+        """
+        parsed = []
+        for text in conditions:
+            try:
+                parsed.append(condition_of(text))
+            except ValueError as error:
+                raise ValueError(f"`conditions` {error}") from None
+        return self.select(rows_where(self.metadata, parsed, "`conditions`"))
 
 
 def read_table(path: str | os.PathLike[str], measure: Measure | None = None) -> CurveTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -107,6 +108,34 @@ class PermutationTest(NamedTuple):
     """Unit of the thresholds, as the curves know it."""
     coordinate: str = "threshold"
     """What the thresholds are: "threshold", or "height" for transforms."""
+    paired: bool = False
+    """Whether each unit is in both groups."""
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that any curves of so many units, or permutations, can have."""
+        if not self.exact:
+            return 1 / (1 + self.null.size)
+        if self.paired:  # the same distance has the opposite sign for all pairs
+            return 2 / self.null.size
+        # Groups of one size can be exchanged as a whole, which gives the same distance.
+        same = math.prod(math.factorial(self.units.count(size)) for size in set(self.units))
+        return same / self.null.size
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no curves of so many units, or permutations, have a smaller p-value."""
+        return math.isclose(self.pvalue, self.least_pvalue)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all numbers and facts are equal, and the dtypes of arrays."""
+        if not isinstance(other, PermutationTest):
+            return NotImplemented
+        return all(map(_same, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
 
     def __repr__(self) -> str:
         parts = self._asdict().items()
@@ -168,6 +197,13 @@ class PermutationTest(NamedTuple):
         across: Any = {"transform": ax.get_xaxis_transform(), "step": "mid", "zorder": 0}
         ax.fill_between(self.thresholds, 0, 1, where=where, color=FAINT, alpha=0.4, lw=0, **across)
         return ax
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two parts of a result are equal; NaN is equal to itself."""
+    if not isinstance(one, np.ndarray):
+        return bool(one == other)
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
 
 
 def draw_band(

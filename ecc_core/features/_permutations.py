@@ -99,16 +99,18 @@ def independent_curves(groups: dict[str, Floats], units: Any, paired: bool) -> l
             )
         units = [[*range(len(values))] for values in groups.values()]
     means = unit_means(groups, units)
+    quoted = [f"`{name}`" for name in groups]
     for number, unit in ((i, unit) for i, own in enumerate(means) for unit in own):
-        if not paired and any(unit in own for own in means[:number]):
+        others = [quoted[i] for i, own in enumerate(means[:number]) if unit in own]
+        if not paired and others:
             raise ValueError(
-                f"`units` must have each unit in one group unless `paired`, got {unit!r} in both"
+                "`units` must have each unit in one group unless `paired`, "
+                f"got {unit!r} in {others[0]} and {quoted[number]}"
             )
         if paired and unit not in means[1 - number]:
-            there, absent = ("second", "first") if number else ("first", "second")
             raise ValueError(
                 "`units` must have each unit in both groups if `paired`, "
-                f"got {unit!r} in `{there}` only, not in `{absent}`"
+                f"got {unit!r} in {quoted[number]} only, not in {quoted[1 - number]}"
             )
     if paired:
         first, second = means

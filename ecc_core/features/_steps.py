@@ -165,8 +165,12 @@ def align(
 
 def from_table(curves: Any, functional: str | None = None, name: str = "curves") -> Any:
     """Return the curves of a table or data frame that have a functional; others as they are."""
-    if isinstance(curves, CurveTable):
-        return curves.curves
+    table = read_frame(curves, functional, name)
+    return table.curves if isinstance(table, CurveTable) else table
+
+
+def read_frame(curves: Any, functional: str | None = None, name: str = "curves") -> Any:
+    """Return the table of a data frame, with curves that have a functional; others as they are."""
     if not hasattr(curves, "iloc"):
         return curves
     measure: Any = None
@@ -175,8 +179,8 @@ def from_table(curves: Any, functional: str | None = None, name: str = "curves")
     try:
         if functional == "euler":
             with suppress(ValueError):  # Betti numbers alone have one, too
-                return curves_of_table(curves, "euler").curves
-        return curves_of_table(curves, measure).curves
+                return curves_of_table(curves, "euler")
+        return curves_of_table(curves, measure)
     except ValueError as error:
         reason = str(error).replace("`measure` must be one of", "`functional` must be of one of")
         raise ValueError(f"`{name}` must be curves or a table of curves: {reason}") from error

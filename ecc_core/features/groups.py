@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from ecc_core._io.tables import CurveTable
 from ecc_core._optional import import_optional
 from ecc_core._request.resources import check_positive_int
 from ecc_core.features._group_results import CurveBand, PermutationTest
@@ -17,7 +19,16 @@ from ecc_core.features._permutations import (
     sign_flips,
     unit_means,
 )
-from ecc_core.features._steps import Curves, Floats, Metric, align, check_level, norms
+from ecc_core.features._replicates import check_replicates, images_as_units
+from ecc_core.features._steps import (
+    Curves,
+    Floats,
+    Metric,
+    align,
+    check_level,
+    norms,
+    read_frame,
+)
 
 Seed = int | np.random.Generator | None
 ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
@@ -27,6 +38,7 @@ def mean_band(
     curves: Curves,
     *,
     units: Any = None,
+    average: str | Collection[str] = (),
     level: float = 0.95,
     kind: Literal["simultaneous", "pointwise"] = "simultaneous",
     n_resamples: int = 2000,
@@ -46,7 +58,11 @@ def mean_band(
         EulerTransform, must have the same directions and heights.
     units : sequence of ids, optional
         For each curve the id of the independent unit that it comes from, such as the name of a
-        well. Curves are averaged within units. Default: each curve is a unit.
+        well. Curves are averaged within units. Default: each curve is a unit; of a table with the
+        column ``input``, each image.
+    average : str or collection of str, optional
+        Columns of a table that are replicates within a unit, such as the number of a section. See
+        the notes.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
@@ -70,11 +86,16 @@ def mean_band(
         If SciPy is not installed.
     TypeError, ValueError
         As for :func:`curve_distance`, and for fewer than 2 curves or units, ids that are missing
-        or do not fit the curves, a level outside 0 to 1, an unknown kind, or fewer than 1 bootstrap
-        sample.
+        or do not fit the curves, curves of a unit that are no replicates, a level outside 0 to 1,
+        an unknown kind, or fewer than 1 bootstrap sample.
 
     Notes
     -----
+    The metadata of a table say what differs between the curves of a unit. Images, fields and
+    objects without names are replicates, over which curves are averaged. Channels, time points,
+    labels that recur in the images and other columns whose values recur in most units are none:
+    choose one of them with :meth:`ecc_core.io.CurveTable.where`.
+
     The band is mean ± q s(t), where s is the standard error of the mean and q a quantile, over the
     bootstrap samples, of the deviation of their means in units of s: at t (pointwise), or the
     largest over all thresholds (simultaneous). Because s is estimated as well, q is then converted
@@ -95,14 +116,17 @@ def mean_band(
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = check_positive_int(n_resamples, "n_resamples")
-    aligned = align({"curves": curves}, superlevel, functional)
+    tables = {"curves": read_frame(curves, functional)}
+    aligned = align(tables, superlevel, functional)
     (values,) = aligned.groups
-    if units is not None:
-        (means,) = unit_means({"curves": values}, (units,))
+    given = _default_units(tables) if units is None else (units,)
+    if given is not None:
+        (means,) = unit_means({"curves": values}, given)
         values = np.stack([*means.values()])
+    _check_units(tables, given, average)
     count = len(values)
     if count < 2:
-        what = "curves" if units is None else "units"
+        what = "curves" if given is None else "units"
         raise ValueError(f"`curves` must hold at least 2 {what}, got {count}")
     generator = np.random.default_rng(rng)
     mean = values.mean(axis=0)
@@ -126,6 +150,7 @@ def permutation_test(
     second: Curves,
     *more: Curves,
     units: tuple[Any, ...] | None = None,
+    average: str | Collection[str] = (),
     paired: bool = False,
     metric: Metric = "L2",
     n_permutations: int = 9999,
@@ -150,7 +175,10 @@ def permutation_test(
         For each curve of `first`, of `second` and so on, the id of the independent unit that it
         comes from, such as the name of a well or the number of an animal. Curves are averaged
         within units, and units are permuted. A unit is in one group, or, if `paired`, in both.
-        Default: each curve is a unit.
+        Default: each curve is a unit; of tables with the column ``input``, each image, unless
+        `paired`.
+    average : str or collection of str, optional
+        As for :func:`mean_band`: what is averaged within a unit must be replicates.
     paired : bool, default False
         Whether each unit is in both groups, such as animals before and after a treatment. Only the
         two curves of the same unit are then exchanged. Without `units`, the curves of `first` and
@@ -168,14 +196,14 @@ def permutation_test(
     PermutationTest
         ``statistic``, ``pvalue`` and ``null``, the distances of the permutations, (k,) float64 with
         k at most `n_permutations`; ``thresholds``, ``difference`` of the means, ``pvalues`` and
-        ``effect_size``, (n,) float64; ``units`` and ``exact``.
+        ``effect_size``, (n,) float64; ``units``, ``exact`` and ``least_pvalue``.
 
     Raises
     ------
     TypeError, ValueError
         As for :func:`curve_distance`, and for an empty group, fewer than 1 permutation, ids that
-        are missing or do not fit the curves, a unit in both groups without `paired` or in one only
-        with it, and pairs of groups of different sizes.
+        are missing or do not fit the curves, curves of a unit that are no replicates, a unit in
+        both groups without `paired` or in one only with it, and pairs of groups of different sizes.
 
     Notes
     -----
@@ -221,8 +249,12 @@ def permutation_test(
     n_permutations = check_positive_int(n_permutations, "n_permutations")
     named = {"first": first, "second": second}
     named |= {f"more[{i}]": group for i, group in enumerate(more)}
+    named = {name: read_frame(group, functional, name) for name, group in named.items()}
     aligned = align(named, superlevel, functional, metric)
+    if units is None and not paired:
+        units = _default_units(named)
     groups = independent_curves(dict(zip(named, aligned.groups, strict=True)), units, paired)
+    _check_units(named, units, average)
     limits = n_permutations, aligned.levels.size, np.random.default_rng(rng)
     values, sizes = np.concatenate(groups), tuple(map(len, groups))
     if paired:
@@ -240,8 +272,28 @@ def permutation_test(
     deviation = np.sqrt(squares / degrees) if degrees else np.full(difference.shape, np.nan)
     effect = _relative(difference, deviation)
     curves: Any = aligned.restored(difference, pvalues, effect)
-    known: Any = sizes, permutations.exact, *aligned.quantity
+    known: Any = sizes, permutations.exact, *aligned.quantity, paired
     return PermutationTest(statistic, pvalue, null, *curves, *known)
+
+
+def _default_units(given: Mapping[str, Any]) -> tuple[list[str], ...] | None:
+    """Return the images of tables as their units, None if each curve is one."""
+    if not all(isinstance(table, CurveTable) for table in given.values()):
+        return None
+    images = images_as_units([table.metadata for table in given.values()])
+    return None if images is None else tuple(images)
+
+
+def _check_units(
+    given: Mapping[str, Any], units: Sequence[Any] | None, average: str | Collection[str]
+) -> None:
+    """Check that the curves of a unit are replicates, as far as tables say what they are."""
+    ids = [None] * len(given) if units is None else units
+    pairs = zip(given.values(), ids, strict=True)
+    known = [(table.metadata, own) for table, own in pairs if isinstance(table, CurveTable)]
+    if known:
+        frames = [metadata for metadata, _ in known]
+        check_replicates(frames, None if units is None else [own for _, own in known], average)
 
 
 def _compared(

@@ -370,11 +370,15 @@ class TestMeasures:
                 sets = [image >= t if flags else image <= t for t in at]
                 assert [int(row[str(t)]) for t in at] == [euler_number(s) for s in sets]
 
-    def test_persistence_in_a_batch(self, columns):
+    @pytest.mark.parametrize("more", [[], ["--minkowski"]], ids=["alone", "with lengths"])
+    @pytest.mark.parametrize("command", ["batch", "curve", "stack"])
+    def test_persistence(self, command, columns, more):
+        """The Euler number is that of the classes that last, whatever else is counted."""
         image = np.full((9, 9), 200, np.uint8)
-        image[2, 2], image[6, 6] = 80, 185  # 120 and 15 below what is around
-        found = columns("batch", image, "--betti", "--persistence", "20")
-        assert found["b0"] == [[1, 1, 1, 1]]
+        image[2, 2:7] = 100
+        image[2, 2], image[2, 6] = 80, 88  # 120 below what is around, and 12 below what joins them
+        found = columns(command, image, "--betti", "--persistence", "20", *more)
+        assert np.ravel(found["b0"]).tolist() == [1, 1, 1, 1]
         np.testing.assert_array_equal(found["euler_number"], found["b0"])
 
 

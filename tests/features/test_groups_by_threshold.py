@@ -101,7 +101,7 @@ def test_several_groups_of_units():
     assert found.pvalue == permutation_test(*[(T, values) for values in means]).pvalue
     with pytest.raises(TypeError, match="`units` must be 3 sequences of ids, for `first` and for"):
         permutation_test(*groups, units=units[:2])
-    with pytest.raises(ValueError, match="got 'a' in both"):
+    with pytest.raises(ValueError, match=r"got 'a' in `first` and `more\[0\]`"):
         permutation_test(*groups, units=[units[0], units[1], units[0]])
     with pytest.raises(ValueError, match="`paired` must be False for more than two groups"):
         permutation_test(*groups, paired=True)

@@ -110,7 +110,12 @@ def test_groups_that_differ_by_rounding_only(paired):
         (([1, 2], [3, 4]), False, ValueError, "of `second`, got 2 ids for 3 curves"),
         (([1, 2], [3, None, 4]), False, ValueError, "each curve of `second`, got None"),
         (([1, np.nan], [3, 4, 5]), False, ValueError, "each curve of `first`, got nan"),
-        (([1, 2], [3, 2, 4]), False, ValueError, "one group unless `paired`, got 2 in both"),
+        (
+            ([1, 2], [3, 2, 4]),
+            False,
+            ValueError,
+            "got 2 in `first` and `second`",
+        ),
         (([1, 2], [2, 1, 3]), True, ValueError, "got 3 in `second` only, not in `first`"),
         (([1, 2], [2, 2, 2]), True, ValueError, "got 1 in `first` only, not in `second`"),
         (None, True, ValueError, "as many curves if `paired` without `units`, got 2 and 3"),

@@ -1,0 +1,156 @@
+"""What tables say of their curves: conditions on it, more columns from other tables, and names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+MOST_NAMED = 8
+
+
+class Condition(NamedTuple):
+    """A column and the value that it must have, or must not have."""
+
+    column: str
+    value: str
+    equal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.column}{'=' if self.equal else '!='}{self.value}"
+
+
+def condition_of(text: str) -> Condition:
+    """Return the condition of a text such as ``channel=DAPI`` or ``label!=0``."""
+    found = re.fullmatch(r"\s*(.+?)\s*(!?=)\s*(.*?)\s*", text)
+    if found is None:
+        raise ValueError(f"must be COLUMN=VALUE or COLUMN!=VALUE, got {text!r}")
+    column, sign, value = found.groups()
+    return Condition(column, value, sign == "=")
+
+
+def rows_where(
+    metadata: DataFrame, conditions: Iterable[Condition], name: str
+) -> NDArray[np.bool_]:
+    """Return which rows fulfil all conditions, (k,) bool; `name` is what the caller gave.
+
+    ValueError: a column is missing, or no row fulfils them.
+    """
+    rows = np.ones(len(metadata), bool)
+    for condition in conditions:
+        column = condition.column
+        if column not in metadata:
+            raise ValueError(
+                f"{name} must be a condition on a column of the table, got {str(condition)!r}: "
+                f"it has {some_of(map(str, metadata.columns))}"
+            )
+        same = _equals(metadata[column], condition.value)
+        kept = rows & (same if condition.equal else ~same)
+        if not kept.any():
+            there = some_of(sorted(set(texts_of(metadata[column][rows]))))
+            raise ValueError(
+                f"{name} must leave some curves, but none has {condition}: {column} is {there}"
+            )
+        rows = kept
+    return rows
+
+
+def _equals(column: Series[Any], value: str) -> NDArray[np.bool_]:
+    """Return which cells have a value: as numbers where they are numbers, otherwise as texts."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = np.nan
+    same = [
+        cell == number if _is_number(cell) else text == value
+        for cell, text in zip(column, texts_of(column), strict=True)
+    ]
+    return np.array(same, bool)
+
+
+def texts_of(column: Series[Any]) -> list[str]:
+    """Return the cells of a column as texts; integers that became floats are integers again."""
+    texts = []
+    for cell in column:
+        if cell is None or cell != cell:  # missing, or NaN
+            texts.append("")
+        elif isinstance(cell, float | np.floating) and float(cell).is_integer():
+            texts.append(str(int(cell)))
+        else:
+            texts.append(str(cell))
+    return texts
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, bool | np.bool_):
+        return False
+    return isinstance(cell, int | float | np.integer | np.floating)
+
+
+def some_of(names: Iterable[str]) -> str:
+    """Return names with commas between, the first of many."""
+    known = [*names]
+    shown = ", ".join(known[:MOST_NAMED])
+    return f"{shown}, ..." if len(known) > MOST_NAMED else shown
+
+
+def join_columns(
+    table: DataFrame, features: DataFrame, keys: Sequence[str], name: str = "`features`"
+) -> DataFrame:
+    """Return a table with the columns of another one, whose rows have equal values of some `keys`.
+
+    Columns of the same name are replaced; what has no such row is missing. A ValueError says that
+    the tables share none of the keys, or that `features`, called `name`, have several rows for one.
+    """
+    shared = [key for key in keys if key in table.columns and key in features.columns]
+    if not shared:
+        own = [key for key in keys if key in table.columns]
+        raise ValueError(f"{name} must have one of the columns {own}, got {list(features)}")
+    if features.duplicated(shared).any():
+        raise ValueError(f"{name} must have one row for each of {shared}, got several")
+    theirs = zip(*(texts_of(features[key]) for key in shared), strict=True)
+    numbers = {values: number for number, values in enumerate(theirs)}
+    own_values = zip(*(texts_of(table[key]) for key in shared), strict=True)
+    places = [numbers.get(values, -1) for values in own_values]  # -1 has no row
+    more = features.drop(columns=shared).reset_index(drop=True).reindex(places)
+    kept = table.drop(columns=[column for column in more if column in table])
+    joined: DataFrame = kept.join(more.set_index(kept.index))
+    return joined
+
+
+def folders_of(paths: Iterable[str]) -> list[str]:
+    """Return the folder of each path, as the shortest names that tell all of them apart."""
+    folders = [os.path.dirname(_spelled(path)) or "." for path in paths]  # noqa: PTH120
+    names = short_names(folders)
+    return [names[folder] for folder in folders]
+
+
+def _spelled(path: str) -> str:
+    """Return the usual spelling of a path; addresses stay as they are."""
+    return path if "://" in path else PurePath(os.path.normpath(path)).as_posix()
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return the shortest ends of paths, of whole names, that tell all of them apart.
+
+    Examples
+    --------
+    >>> from ecc_core._io.metadata import short_names
+    >>> short_names(["data/a/s0", "data/b/s0"])
+    {'data/a/s0': 'a/s0', 'data/b/s0': 'b/s0'}
+    """
+    parts = {path: path.split("/") for path in paths}
+    deepest = max(map(len, parts.values()), default=1)
+    for depth in range(1, deepest):
+        names = {path: "/".join(own[-depth:]) for path, own in parts.items()}
+        if len(set(names.values())) == len(names):
+            return names
+    return {path: path for path in parts}

@@ -1,0 +1,188 @@
+"""Whether the curves of an independent unit are replicates, which can be averaged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._io.metadata import Condition, some_of, texts_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+CHANNELS = ("channel", "c")
+TIMES = ("t", "frame")
+IMAGE = "input"
+"""The column that says which image a curve is from."""
+REPLICATES = (
+    *(IMAGE, "folder", "name", "layer", "index"),
+    *("plate", "well", "row", "column", "field"),
+)
+"""Columns that say where a curve is from, whose values within a unit are replicates."""
+MOST_OBJECTS = 0.5  # share of the images that have the label of an object, on average
+PLACES = {"well": ("plate",), "field": ("plate", "well")}
+"""Columns without which the value of another one does not say which one it is."""
+
+
+class Mixed(NamedTuple):
+    """A column whose values within a unit are no replicates."""
+
+    column: str
+    values: tuple[str, ...]  # within the unit
+    unit: str  # "" for a group as a whole
+    recurs: bool  # whether that is known because the same values recur in other units
+
+    def in_words(self, chosen: str, otherwise: str) -> str:
+        """Say what is wrong, and what can be done: choose a value, or average nevertheless."""
+        differ = f"curves of {f'the unit {self.unit!r}' if self.unit else 'a group'} differ in"
+        reason = "which recur in other units, so that they" if self.recurs else "which"
+        return (
+            f"{differ} {self.column} ({some_of(self.values)}), {reason} are no replicates: "
+            f"{chosen}, or {otherwise} to average over them"
+        )
+
+    @property
+    def choice(self) -> str:
+        """The condition that selects the first of the values."""
+        return str(Condition(self.column, self.values[0]))
+
+
+class MixedUnitsError(ValueError):
+    """Curves of a unit, or of a group, are not of the same kind."""
+
+    def __init__(self, mixed: Mixed) -> None:
+        self.mixed = mixed
+        chosen = f'choose one, such as table.where("{mixed.choice}")'
+        super().__init__(mixed.in_words(chosen, f'give `average="{mixed.column}"`'))
+
+
+Units = Sequence[Sequence[Any]]
+Key = tuple[int, str]
+"""The number of a group and the name of a unit in it, "" for the group as a whole."""
+
+
+def unit_ids(groups: Sequence[DataFrame], column: str, paired: bool) -> list[list[str]]:
+    """Return the id of the unit of each curve of each group.
+
+    Wells of different plates are different units; in pairs they may be a plate before and one
+    after, so that only plates of the same group tell them apart.
+    """
+    known = [{*map(str, group)} for group in groups]
+    needed = [place for place in PLACES.get(column, ()) if all(place in own for own in known)]
+    varying = []
+    for place in needed:
+        values = [{*texts_of(group[place])} for group in groups]
+        if max(map(len, values if paired else [set().union(*values)])) > 1:
+            varying.append(place)
+    parts = [_columns(group, [*varying, column]) for group in groups]
+    return [[" ".join(texts) for texts in zip(*own, strict=True)] for own in parts]
+
+
+def _columns(metadata: DataFrame, names: Iterable[str]) -> list[list[str]]:
+    return [texts_of(metadata[name]) for name in names]
+
+
+def images_as_units(groups: Sequence[DataFrame]) -> list[list[str]] | None:
+    """Return the image of each curve if there are several curves of one image in a group."""
+    if not all(IMAGE in group for group in groups):
+        return None
+    images = [texts_of(group[IMAGE]) for group in groups]
+    if all(len(set(own)) == len(own) for own in images):
+        return None
+    return images
+
+
+def check_replicates(
+    groups: Sequence[DataFrame], units: Units | None, average: str | Collection[str] = ()
+) -> list[str]:
+    """Return the columns over which the curves of a unit are averaged.
+
+    `groups` say what is known of the curves of each group, and `units`, if they are not single
+    curves, have an id for each curve. MixedUnitsError: within a unit the values of a column are no
+    replicates, and the column is none of `average`.
+    """
+    allowed = {average, *REPLICATES} if isinstance(average, str) else {*average, *REPLICATES}
+    of_group = [(number, "") for number, group in enumerate(groups) for _ in range(len(group))]
+    of_unit = of_group[:0]
+    if units is not None:
+        of_unit = [(number, str(unit)) for number, ids in enumerate(units) for unit in ids]
+    averaged = []
+    for column in dict.fromkeys(name for group in groups for name in map(str, group)):
+        texts = _texts(groups, column)
+        held = _values_by(of_unit, texts) if of_unit else {}
+        if any(len(values) > 1 for values in held.values()):
+            averaged.append(column)
+        if column in CHANNELS or (column in TIMES and not of_unit):
+            held |= _values_by(of_group, texts)
+        varying = [(key, values) for key, values in held.items() if len(values) > 1]
+        if not varying or column in allowed or _is_named(column, groups):
+            continue
+        recurs = _recurs(column, groups, of_unit, texts)
+        if recurs or column in (*CHANNELS, *TIMES):
+            (_, unit), values = varying[0]
+            raise MixedUnitsError(Mixed(column, tuple(values), unit, recurs))
+    return averaged
+
+
+def _texts(groups: Sequence[DataFrame], column: str) -> list[str]:
+    """Return the cells of a column in all groups, empty ones where a group has no such column."""
+    texts: list[str] = []
+    for group in groups:
+        texts += texts_of(group[column]) if column in group else [""] * len(group)
+    return texts
+
+
+def _values_by(keys: Sequence[Key], texts: Sequence[str]) -> dict[Key, dict[str, None]]:
+    """Return the distinct texts of each key, in their order."""
+    found: dict[Key, dict[str, None]] = {}
+    for key, text in zip(keys, texts, strict=True):
+        found.setdefault(key, {})[text] = None
+    return found
+
+
+def _is_named(column: str, groups: Sequence[DataFrame]) -> bool:
+    """Whether a column has the indices of channels that all have names, which count instead."""
+    if column != "c":
+        return False
+    return all("channel" in group and all(texts_of(group["channel"])) for group in groups)
+
+
+def _recurs(
+    column: str, groups: Sequence[DataFrame], of_unit: Sequence[Key], texts: Sequence[str]
+) -> bool:
+    """Whether the values of a column in one unit, or labels of one image, recur in the others."""
+    if any(column in group and _is_measured(group[column]) for group in groups):
+        return False
+    keys = of_unit
+    if column == "label" and all(IMAGE in group for group in groups):
+        keys = [(0, image) for image in _texts(groups, IMAGE)]
+    sets = [frozenset(values) for values in _values_by(keys, texts).values()] if keys else []
+    if len(sets) < 2:
+        return False
+    usual, count = Counter(sets).most_common(1)[0]
+    if len(usual) > 1 and 2 * count > len(sets):
+        return True
+    return column == "label" and _are_names(sets)
+
+
+def _is_measured(column: Series[Any]) -> bool:
+    """Whether a column has fractions, as measurements have and ids have not."""
+    if column.dtype.kind != "f":
+        return False
+    known = column.dropna().to_numpy()
+    return bool((known != np.round(known)).any())
+
+
+def _are_names(sets: Sequence[frozenset[str]]) -> bool:
+    """Whether sets of labels are the same ones, of which some images lack a few.
+
+    Objects that were numbered have the labels 1 to n in each image, or, after some were removed,
+    mostly labels that other images lack.
+    """
+    numbered = all(own == {str(k + 1) for k in range(len(own))} for own in sets)
+    every = frozenset().union(*sets)
+    share = sum(map(len, sets)) / (len(sets) * len(every))
+    return not numbered and share > MOST_OBJECTS
