@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
+from ecc_core._blocks.open_windows import window_curve
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._blocks.work import region_result
@@ -179,7 +180,10 @@ def euler_curve(
         torus. "half-open": the image is a window of a larger one, and only the cells whose lowest
         corner lies before the last point of every axis count, which the image contains completely.
         Windows that share one plane of points add up exactly to the half-open curve of the whole,
-        and values divided by the size of the window are unbiased densities. Not with `direction`.
+        and values divided by the size of the window are unbiased densities. With a mask the window
+        has any shape: the curve is the sum of :func:`euler_coefficients` of the image without the
+        mask over the points of the mask, whose neighbours enter, too. Its density is unbiased where
+        the mask does not touch the border of the image. Not with `direction`.
 
     Returns
     -------
@@ -268,6 +272,8 @@ def euler_curve(
             return EulerCurve(at, values, **curve_facts(plan.filtration))
     request = Request.of(image, levels, no_exact=None, mask=mask, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
+    if request.window is not None:
+        return EulerCurve(*window_curve(request, thresholds), **facts)
     if request.levels.exact:
         found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
@@ -396,7 +402,8 @@ def region_curves(
         As for :func:`euler_curve`.
     boundary : {"closed", "periodic", "half-open"}
         As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
-        sides of a periodic one. It must be "closed" for arrays on a device.
+        sides of a periodic one. With "half-open", each region is a window of the image, like a mask
+        there, and does not stand alone. It must not be "periodic" for arrays on a device.
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: regions are those of one image.
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy, on_host
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
+from ecc_core._blocks.open_windows import window_functionals
 from ecc_core._blocks.quantities import Functionals
 from ecc_core._blocks.work import region_result
 from ecc_core._request.estimator import estimator_of
@@ -54,7 +55,10 @@ def minkowski_curves(
         DataArray of xarray, otherwise 1. It must not differ from these, unless they are no lengths
         of one unit, such as degrees. It must be given then.
     boundary : {"closed", "periodic", "half-open"}
-        As for :func:`ecc_core.euler_curve`.
+        As for :func:`ecc_core.euler_curve`. With "half-open", ``densities()`` of the result have no
+        bias of the border, nor of that of a mask: all measures but the Euler characteristic are
+        those of the cells of the image without the mask whose lowest corner is a point of it. Not
+        with a mask or labels for arrays on a device.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares
         and cubes whose vertices belong to it. d (default): points are closed cubes. In 1-D, where
@@ -132,6 +136,10 @@ def minkowski_curves(
         return whole_minkowski(image, thresholds, spacing=spacing, estimator=estimator, **options)
     request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
     chosen = estimator_of(estimator, given_on_host(spacing), request.filtration)
+    facts = minkowski_facts(request.filtration, chosen)
+    if request.window is not None:
+        at, values, window = window_functionals(request, chosen, thresholds)
+        return MinkowskiCurves(at, values, **facts, window=window)
     count, curve = request.origin.cell_counts().cell_counts, request.origin.backend().curve
 
     def functionals(images: Any, at: Any, filtration: Filtration, **options: Any) -> Any:
@@ -143,7 +151,7 @@ def minkowski_curves(
     window = chosen.size(request.geometry.spatial, request.filtration)
     return MinkowskiCurves(
         *request.curves(functionals, thresholds),
-        **minkowski_facts(request.filtration, chosen),
+        **facts,
         window=None if request.mask is not None else window,
     )
 

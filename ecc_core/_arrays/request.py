@@ -46,6 +46,12 @@ class Request(NamedTuple):
     mask: Any  # of the same shape, or None
     labels: Any  # of the spatial shape, 0 where the image is masked; or None
     workers: int | None
+    window: Any = None
+    """If the boundary is half-open, the points of the argument `mask`, of the images' shape.
+
+    Then only masked elements of ``numpy.ma`` arrays never enter: `mask` has them, and they may be
+    in regions, too.
+    """
 
     @classmethod
     def of(
@@ -68,6 +74,7 @@ class Request(NamedTuple):
         "exact" are refused by a message that ends with `no_exact`; with None only if there are
         batch axes.
         """
+        given, window = image, mask
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)
         array = origin.image(image, name)
@@ -77,15 +84,23 @@ class Request(NamedTuple):
         which = "thresholds" if name == "image" else f"thresholds_{name}"
         levels = parse_thresholds(given_on_host(thresholds), range, name=which, no_exact=no_exact)
         threads = origin.workers(workers)
+        is_window = filtration.boundary.is_window
+        if is_window and window is not None:
+            _, mask = split_masked(given, None)
+            window = geometry.stack(kept_points(origin, window, geometry))
+        else:
+            window = None
         if labels is not None:
             geometry.check_single()
-            mask = None if mask is None else geometry.spread(mask)
-            labels = geometry.stack(region_labels(origin, labels, mask, geometry.shape))[0]
-            mask = None
+            shown = None if mask is None else geometry.spread(mask)
+            standing = None if is_window else shown
+            labels = geometry.stack(region_labels(origin, labels, standing, geometry.shape))[0]
+            mask = shown if is_window else None
         if mask is not None:
             mask = geometry.stack(kept_points(origin, mask, geometry))
         images = geometry.stack(array)
-        return cls(name, origin, geometry, filtration, levels, images, mask, labels, threads)
+        parts = name, origin, geometry, filtration, levels, images, mask, labels, threads, window
+        return cls(*parts)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -93,10 +108,15 @@ class Request(NamedTuple):
         return {"mask": self.mask, "workers": self.workers}
 
     def find_range(self) -> tuple[Any, Any]:
-        """Return the smallest and the largest finite value, of labelled points if there are."""
-        mask = self.mask
+        """Return the smallest and the largest finite value, of labelled points if there are.
+
+        Of a window it is that of its points.
+        """
+        mask, window = self.mask, self.window
         if self.labels is not None:
-            mask = (self.labels != 0)[None]
+            window = (self.labels != 0)[None]
+        if window is not None:
+            mask = window if mask is None else mask & window
         find = self.origin.backend().value_range
         with image_named(self.name):
             return find(self.images, self.filtration, mask=mask, workers=self.workers)

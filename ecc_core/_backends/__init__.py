@@ -132,6 +132,30 @@ class CellCounts(Protocol):
     """Numbers of each kind in the sets, (images, kinds, n)."""
     region_cell_counts: Callable[..., tuple[Any, NDArray[np.int64]]]
     """As `region_curves`: ids (k,) and their numbers (k, kinds, n)."""
+    window_counts: Callable[..., NDArray[np.int64]]
+    """Numbers of the cells whose lowest corner is a point of a window, (images, kinds, n).
+
+    Windows, booleans (images, *spatial), follow the images, and may have fewer points at the ends
+    of axes. The images are closed. With ``signs`` of the kinds: their sum, (images, 1, n).
+    """
+    region_window_counts: Callable[..., tuple[Any, NDArray[np.int64]]]
+    """The same of each region of an image without a batch axis: ids (k,) and (k, kinds, n).
+
+    ``mask`` is a keyword, as for images: regions may have points that never enter.
+    """
+    region_sizes: Callable[[Any], tuple[Any, NDArray[np.int64]]]
+    """Of labels: the same ids, and the numbers of points, (k,)."""
+    window_sums: Callable[..., Any]
+    """Called as ``(images, coefficients, windows, thresholds, superlevel)``: the sums of the
+    coefficients of the points of windows that have entered, (images, n) int64.
+
+    Windows have the shape of the images.
+    """
+    region_window_sums: Callable[..., tuple[Any, Any]]
+    """The same for labels of one image: ids (k,) and (k, n)."""
+    window_levels: Callable[..., Any]
+    """Called as ``(images, coefficients, windows)``: distinct values of points with a coefficient,
+    increasing."""
 
 
 class Transforms(Protocol):

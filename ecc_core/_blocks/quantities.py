@@ -47,6 +47,10 @@ class Quantity:
     flat: ClassVar[bool] = True
     """Whether the axes across which a box has a single point may be left out."""
     result: ClassVar[Any] = EulerCurve
+    windows: ClassVar[bool] = False
+    """Whether masks and regions are windows of the image, not all that there is of it."""
+    crosses: ClassVar[bool] = True
+    """Whether something counts that lies in several boxes; else those of boxes simply add up."""
     lands_on_host: ClassVar[bool] = False
     """Whether values are in host memory, wherever the image is."""
 
@@ -69,8 +73,11 @@ class Quantity:
         """Return the values of each image of a box on its own, (images, size)."""
         raise NotImplementedError
 
-    def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
-        """Return labels of a box without a batch axis, and their values, (labels, size)."""
+    def of_regions(self, image: Array, labels: Array, *shown: Array) -> tuple[Array, Values]:
+        """Return labels of a box without a batch axis, and their values, (labels, size).
+
+        In `windows`, a mask of the points that may enter can follow the labels.
+        """
         raise NotImplementedError
 
     def curves(self, sums: Array) -> Array:
@@ -107,7 +114,7 @@ class Curve(Quantity):
         values: Values = curve(image, self.thresholds, flat, mask=shown, workers=1)
         return on_host(values) if self.lands_on_host else values
 
-    def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
+    def of_regions(self, image: Array, labels: Array, *_: Array) -> tuple[Array, Values]:
         flat = closed(self.filtration, image.ndim)
         curves = origin_of(image).backend().region_curves
         found = curves(image, labels, self.thresholds, flat, workers=self.workers)
@@ -154,7 +161,7 @@ class CellCounts(Quantity):
         counts: Values = self._counts("cell_counts", image, mask=shown, workers=1)
         return counts.reshape((len(image), self.size))
 
-    def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
+    def of_regions(self, image: Array, labels: Array, *_: Array) -> tuple[Array, Values]:
         ids, counts = self._counts("region_cell_counts", image, labels, workers=self.workers)
         return on_host(ids), counts.reshape((len(counts), self.size))
 
@@ -216,7 +223,7 @@ class Functionals(Quantity):
     def of_box(self, *box: Array) -> Values:
         return np.concatenate([part.of_box(*box) for part in self.parts()], axis=1)
 
-    def of_regions(self, image: Array, labels: Array) -> tuple[Array, Values]:
+    def of_regions(self, image: Array, labels: Array, *_: Array) -> tuple[Array, Values]:
         found = [part.of_regions(image, labels) for part in self.parts()]
         return found[0][0], np.concatenate([values for _, values in found], axis=1)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
+from ecc_core._blocks.open_windows import curves_of_regions, functionals_of_regions
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
@@ -27,7 +28,7 @@ from ecc_core._blocks.planes import (
     flattened,
     outermost,
 )
-from ecc_core._blocks.quantities import Quantity, add
+from ecc_core._blocks.quantities import Functionals, Quantity, add
 from ecc_core._request.filtration import check_boundary
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import BackendError
@@ -64,7 +65,9 @@ class Work:
     along each axis, batch axes first; those of labelled images have length 1 along batch axes.
 
     If the boundary is not closed, every block has a neighbour along each axis. Behind the last one
-    this is the first point of a periodic image, or the last point of a half-open window.
+    this is the first point of a periodic image, or the last point of a half-open window. Where such
+    a window has no other point along an axis, nothing counts, and blocks are those of a closed
+    image, of which only the labels are used.
     """
 
     def __init__(
@@ -80,7 +83,9 @@ class Work:
         self.lead = len(chunks) - quantity.filtration.ndim
         self.shape = tuple(map(sum, chunks))
         boundary = check_boundary(quantity.filtration.boundary, "blocks")
-        self.open = not boundary.is_closed
+        spatial_shape = self.shape[self.lead :]
+        self.counts_nothing = boundary.is_window and min(spatial_shape) <= boundary.missing
+        self.open = not (boundary.is_closed or self.counts_nothing)
         if self.open:
             # Behind the last block along an axis there is a point of the block after it.
             spatial = (
@@ -127,11 +132,13 @@ class Work:
         """Return what the neighbours of a block need."""
         batch: Index = ()
         if self.regions:
-            image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
-            box: Box = tuple(
-                array[None]
-                for array in without_missing(image, labels, self.quantity.filtration.nan)
-            )
+            points: Any = tuple(array.reshape(array.shape[self.lead :]) for array in arrays)
+            if self.quantity.windows:
+                check_label_values(points[1], points[1].dtype)
+            else:
+                image, labels = points
+                points = without_missing(image, labels, self.quantity.filtration.nan)
+            box: Box = tuple(array[None] for array in points)
             own = table_of(box, self.quantity)
         else:
             batch = arrays[0].shape[: self.lead]
@@ -148,13 +155,17 @@ class Work:
         stops = np.cumsum([self.regions, *(part.size for part in parts)]).tolist()
         shares: list[Values] = []
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
-            terms = crossing_terms(emitted, place.after, part.faces(place))
+            terms = []
+            if part.crosses and not self.counts_nothing:
+                terms = crossing_terms(emitted, place.after, part.faces(place))
             if self.regions:
                 table = table_with_terms(own.own[:, [0, *range(start, stop)]], terms, part)
                 shares.append(table[:, 1:] if shares else table)
             else:
                 shares.append(part.with_terms(own.own[:, start:stop], terms))
         values: Values = shares[0] if len(shares) == 1 else np.concatenate(shares, axis=1)
+        if self.counts_nothing:
+            values[:, int(self.regions) :] = 0
         return values if self.regions else values.reshape((*own.batch, values.shape[-1]))
 
     def sum(self, shares: Sequence[Values]) -> Values:
@@ -176,8 +187,7 @@ class Work:
 
 def table_of(box: Box, quantity: Quantity) -> Values:
     """Return the table of an image and its labels, each (1, *spatial)."""
-    image, labels = (array[0] for array in box)
-    ids, values = quantity.of_regions(image, labels)
+    ids, values = quantity.of_regions(*(array[0] for array in box))
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
@@ -242,8 +252,14 @@ def region_result(
     """Return the result of a quantity for the regions of an image in memory."""
     origin, at = request.origin, request.thresholds()
     quantity = computed.of(at, request.filtration, estimator, spacing, workers=request.workers)
-    ids, sums = _values_of_regions(request.images[0], request.labels, quantity)
-    values = quantity.curves(sums)
+    if not request.filtration.boundary.is_window:
+        ids, sums = _values_of_regions(request.images[0], request.labels, quantity)
+        values = quantity.curves(sums)
+    elif isinstance(quantity, Functionals):
+        ids, values, sizes = functionals_of_regions(request, at, estimator, spacing)
+        facts["window"] = sizes
+    else:
+        ids, values = curves_of_regions(request, at)
     request.warn_if_missed(at, values)
     found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
     return kind(*found, **quantity.facts, **facts)
@@ -266,7 +282,6 @@ def _values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple
     work = Work(lambda box: (image[box], labels[box]), chunks, quantity, regions=True)
     dtype, block = labels.dtype.newbyteorder("="), (0,) * image.ndim
     if 0 in work.owners:
-        ids = np.unique(labels[labels != 0]).astype(dtype)
-        return ids, np.zeros((ids.size, quantity.size), np.int64)
+        return np.empty(0, dtype), np.zeros((0, quantity.size), np.int64)
     table = work.share(block, [work.emit(near) for near in work.near(block)])
     return labels_of(table, order=dtype), values_of(table, order=dtype)

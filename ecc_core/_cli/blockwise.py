@@ -89,7 +89,8 @@ class Stack(NamedTuple):
         blocks = self.blocks
         kept = [None if fitted is None else fitted.axes for fitted in (blocks.labels, blocks.mask)]
         views = [[view.source.identity(), *view[1:]] for view in blocks.views]
-        return [views, kept, blocks.smoothing, blocks.direction and astuple(blocks.direction)]
+        direction = blocks.direction and astuple(blocks.direction)
+        return [views, kept, blocks.mask_labels, blocks.smoothing, direction]
 
     @property
     def facts(self) -> dict[str, Any]:

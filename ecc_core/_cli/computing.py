@@ -22,7 +22,7 @@ from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.outputs import JOINED, Curves, quantities_of
+from ecc_core._cli.outputs import JOINED, Curves, has_windows, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
@@ -53,7 +53,7 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     measures: dict[str, Any] = {}
     for name, values in ((name, values) for own in found for name, values in own.measures.items()):
         measures.setdefault(name, values)  # the Euler number of lasting classes, if there is one
-    if stack.arguments.density:
+    if stack.arguments.density and not has_windows(stack.arguments):
         estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
         window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)
         if not window:
@@ -65,7 +65,9 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
 def _in_memory(stack: Stack, quantity: str) -> Curves:
     """Return the curves of all images along the batch axes, or of their labels."""
     statistic, arguments = STATISTICS[quantity], stack.arguments
-    image, *kept = stack.blocks.whole()
+    windows = has_windows(arguments)
+    arrays: tuple[Any, ...] = stack.blocks.with_window() if windows else stack.blocks.whole()
+    image, *kept = arrays
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     if statistic.has_lengths:
         options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
@@ -77,8 +79,11 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
         of_regions = getattr(ecc_core, statistic.of_regions)
         parts = []
         for at in np.ndindex(*stack.batch):
-            used = without_missing(image[at], kept[0][at], stack.filtration.nan)
-            parts.append(of_regions(*used, **options))
+            part, marks = image[at], kept[0][at]
+            if not windows:
+                part, marks = without_missing(part, marks, stack.filtration.nan)
+            own = of_regions(part, marks, **options)
+            parts.append(own.densities() if windows and arguments.density else own)
         if not parts:
             raise ValueError("its axes other than Z, Y and X are empty")
         values = np.concatenate([own.values for own in parts])  # at the same thresholds
@@ -87,6 +92,8 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     options |= {"nan": arguments.nan, "axis": axes}
     of_image = getattr(ecc_core, statistic.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
+    if windows and arguments.density:
+        result = result.densities()
     return stack.curves(result)
 
 

@@ -283,7 +283,9 @@ def open_blocks(
         boundary = getattr(arguments, "boundary", "closed")  # transforms have none
         wraps = check_boundary(boundary, "curves").wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
-    return Blocks(view, fitted("labels", labels), fitted("mask", arguments.mask), smoothing)
+    mask = fitted("mask", arguments.mask)
+    chosen = getattr(arguments, "mask_label", None)
+    return Blocks(view, fitted("labels", labels), mask, smoothing, mask_labels=chosen)
 
 
 def _region(name: str, path: str, arguments: Namespace) -> StoredImage:

@@ -120,7 +120,8 @@ ARGUMENTS = {
     "--superlevel": _argument("use superlevel sets, image >= threshold", action="store_true"),
     "--boundary": _argument(
         "the image ends at its border (default), opposite sides touch, or it is a window of a "
-        "larger image",
+        "larger image. With half-open, a mask or each label is a window of the image, of any "
+        "shape, whose densities have no bias",
         choices=boundary_names("curves"),
         default="closed",
     ),
@@ -142,6 +143,11 @@ ARGUMENTS = {
     "--mask": _argument(
         "mask image: use only points where it is not 0" + PAIRS.format("masks", "mask"),
         metavar="PATH",
+    ),
+    "--mask-label": _argument(
+        "use only points where the mask is this label, or one of several (default: all but 0)",
+        type=values.label_ids,
+        metavar="N|N,M",
     ),
     "--smooth": _argument(
         "first smooth with a Gaussian of this standard deviation, in points or, with --unit, in "
@@ -184,8 +190,9 @@ ARGUMENTS = {
         choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
     ),
     "--density": _argument(
-        "with --minkowski: divide all measures by the length, area or volume of the image, as "
-        "MinkowskiCurves.densities does. Area or volume is then the porosity",
+        "with --minkowski: divide all measures by the length, area or volume of the image, or of "
+        "the mask or each label with --boundary half-open, as MinkowskiCurves.densities does. Area "
+        "or volume is then the porosity",
         action="store_true",
     ),
     "--spacing": _argument(
@@ -244,7 +251,7 @@ def add_selection(parser: Any, *, masks: bool = True) -> Any:
 
 def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     """Let a parser take the arguments of curves; return the group of resources."""
-    add(add_selection(parser), "--labels", "--mask", "--smooth", "--labels-dtype")
+    add(add_selection(parser), "--labels", "--mask", "--mask-label", "--smooth", "--labels-dtype")
     curve = parser.add_argument_group("curve")
     metavar = "256|exact|a,b,c" if exact else "256|a,b,c"
     every = "exact for every level at which a curve changes; or the " if exact else ""

@@ -30,9 +30,14 @@ NO_SETTINGS = (
     *("workers", "max_memory", "scheduler", "device"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
-NEEDED = {"persistence": "betti", "density": "minkowski", "direction_scale": "direction"}
+NEEDED = {
+    "persistence": "betti",
+    "density": "minkowski",
+    "direction_scale": "direction",
+    "mask_label": "mask",
+}
 """Options, and that without which each has no effect."""
-OF_THE_IMAGE = "it divides by the size of the whole image"
+OF_THE_IMAGE = "it divides by the size of the whole image, unless --boundary is half-open"
 JOINED = [name for name in STATISTICS if name not in QUANTITIES]
 """The `STATISTICS` whose values for blocks do not add up, so that pieces are joined."""
 APART = {
@@ -75,8 +80,15 @@ def needs_memory(arguments: Namespace) -> str:
         return "--thresholds must be a number or a list"
     if arguments.betti and arguments.boundary != "closed":
         return "--boundary must be closed together with --betti"
+    if has_windows(arguments):
+        return "--boundary must not be half-open together with --mask or --labels"
     both = arguments.betti and arguments.labels
     return "--betti must not be given together with --labels" if both else ""
+
+
+def has_windows(arguments: Namespace) -> bool:
+    """Whether a mask or regions are windows of the image."""
+    return arguments.boundary == "half-open" and bool(arguments.mask or arguments.labels)
 
 
 def quantities_of(arguments: Namespace) -> list[str]:
@@ -105,6 +117,8 @@ def check_together(arguments: Namespace) -> None:
                 f"--{name.replace('_', '-')} must be given together with --{other}"
             )
     for (name, other), reason in APART.items():
+        if reason == OF_THE_IMAGE and has_windows(arguments):
+            continue
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
     for name in reversed(JOINED):

@@ -141,6 +141,11 @@ def condition(text: str) -> Condition:
     return condition_of(text)
 
 
+@_must_be("a label or several of them, such as 1 or 1,4")
+def label_ids(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
 @_must_be("a positive number")
 def positive(text: str) -> int:
     return _positive(text)

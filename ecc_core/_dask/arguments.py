@@ -71,8 +71,12 @@ def lazy_request(
             labels = origin_of(labels, "labels").unwrap(labels, "labels")
         check_label_type(labels.dtype, tuple(labels.shape), image.shape)
         labels = _chunked_alike(labels, image, "labels")
+    window, is_window = None, filtration.boundary.is_window
+    if is_window and mask is not None:
+        window = chunked_mask(mask, image, geometry).transpose(geometry.order)
+        mask = None
     image, mask = split_masked_chunks(image, mask, geometry)
-    if mask is not None and labels is not None:
+    if mask is not None and labels is not None and not is_window:
         labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
     if mask is not None:
         mask = mask.transpose(geometry.order)
@@ -83,7 +87,9 @@ def lazy_request(
     if labels is not None:
         alone = (0,) * len(geometry.batch)
         image, labels = image[alone], labels.transpose(geometry.order)[alone]
-    return Request("image", origin, geometry, filtration, levels, image, mask, labels, None)
+        mask = None if mask is None else mask[alone]
+    parts = "image", origin, geometry, filtration, levels, image, mask, labels, None, window
+    return Request(*parts)
 
 
 def check_no_workers(workers: int | None) -> None:

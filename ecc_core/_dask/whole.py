@@ -13,6 +13,13 @@ from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.betti import Betti, Box, Components, LastingBetti, halves, open_sides
+from ecc_core._blocks.open_windows import (
+    WindowCurve,
+    WindowFunctionals,
+    closed_filtration,
+    omitting,
+    with_curves,
+)
 from ecc_core._blocks.quantities import Curve, Functionals, Quantity, Surface, coefficients_of
 from ecc_core._blocks.work import RegionT, labels_of, rows_of, values_of
 from ecc_core._dask import graph
@@ -44,9 +51,12 @@ def whole_curve(image: Any, thresholds: ArrayLike, **options: Any) -> EulerCurve
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     request = lazy_request(image, thresholds, **options)
     at = request.thresholds()
+    facts = curve_facts(request.filtration)
+    if request.window is not None:
+        return EulerCurve(at, _window_curves(request, at), **facts)
     curve = Curve(at, replace(request.filtration, direction=None))  # the image has the term
     values = graph.sums_of_blocks(curve, request.images, request.mask)
-    return EulerCurve(at, values, **curve_facts(request.filtration))
+    return EulerCurve(at, values, **facts)
 
 
 def whole_surface(
@@ -94,6 +104,8 @@ def whole_regions(
     request = lazy_request(image, thresholds, labels=labels, **options)
     lengths = estimator, given_on_host(spacing)
     quantity = computed.of(request.thresholds(), request.filtration, *lengths)
+    if request.filtration.boundary.is_window:
+        return _regions_as_windows(kind, quantity, request, lengths, ids)
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
     table = graph.sums_of_blocks(quantity, request.images, request.labels, regions=True)
@@ -107,6 +119,92 @@ def whole_regions(
         found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=one_axis)
         rows = table.map_blocks(values_of, **order, chunks=chunks, meta=meta)
     return kind(found, quantity.thresholds, _curves(rows, quantity), **quantity.facts)
+
+
+def _regions_as_windows(
+    kind: Callable[..., RegionT], quantity: Quantity, request: Request, lengths: Any, ids: Any
+) -> RegionT:
+    """The lazy result for regions each of which is a window of the image."""
+    at, filtration = quantity.thresholds, request.filtration
+    curve = WindowCurve(at, closed_filtration(filtration))
+    dtype = request.labels.dtype.newbyteorder("=")
+    wanted = None if ids is None else check_ids(ids, dtype)
+    given = request.images, request.labels, _coefficients(request)
+    table = graph.sums_of_blocks(curve, *given, regions=True)
+    facts, inside = quantity.facts, None
+    if isinstance(quantity, Functionals):
+        inside = WindowFunctionals.of(at, replace(filtration, nan="omit"), *lengths)
+        counted = request.images, request.labels, request.mask
+        cells = graph.sums_of_blocks(inside, *counted, regions=True)
+        chunks = (table.chunks[0], (1 + curve.size + inside.size,))
+        table = da.map_blocks(_joined_tables, table, cells, dtype=np.int64, chunks=chunks)
+    size = table.shape[1] - 1
+    if wanted is not None:
+        found, length = wanted, (wanted.size,)
+        rows = table.map_blocks(rows_of, ids=wanted, chunks=(length, (size,)), dtype=np.int64)
+    else:
+        (length,) = table.chunks[:1]
+        order = {"order": dtype}
+        none = np.empty(0, dtype)
+        found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=none)
+        rows = table.map_blocks(values_of, **order, chunks=(length, (size,)), dtype=np.int64)
+    if inside is None:
+        return kind(found, at, rows, **facts)
+    shape = (length, (len(inside.estimator.weights),), (at.size,))
+    values = rows.map_blocks(
+        _functionals, quantity=inside, chunks=shape, new_axis=2, dtype=np.float64
+    )
+    sizes = rows.map_blocks(inside.sizes, chunks=(length,), drop_axis=1, dtype=np.float64)
+    return kind(found, at, values, **facts, window=sizes)
+
+
+def _joined_tables(curves: Any, cells: Any) -> Any:
+    """Return a table of regions with the values of another one, which may lack some of them."""
+    ids = cells[:, 0]
+    order = np.argsort(ids)
+    rows = np.zeros((len(curves), cells.shape[1] - 1), np.int64)
+    at = np.searchsorted(ids[order], curves[:, 0])
+    near = np.minimum(at, max(len(ids) - 1, 0))
+    known = np.zeros(len(curves), bool) if not len(ids) else ids[order][near] == curves[:, 0]
+    rows[known] = cells[order][near[known], 1:]
+    return np.concatenate([curves, rows], axis=1)
+
+
+def _functionals(rows: Any, quantity: WindowFunctionals) -> Any:
+    """Return functionals (ids, k, n) of a joined table without its ids."""
+    n = quantity.thresholds.size
+    return with_curves(quantity.curves(rows[:, n:]), rows[:, :n])
+
+
+def _window_curves(request: Request, at: Any) -> Any:
+    """Return the curves of the windows of dask arrays, (*batch, n)."""
+    curve = WindowCurve(at, closed_filtration(request.filtration))
+    return graph.sums_of_blocks(curve, request.images, request.window, _coefficients(request))
+
+
+def _coefficients(request: Request) -> Any:
+    """Return the coefficients of images (*batch, *spatial) without their windows."""
+    images, mask = request.images, request.mask
+    if images.size == 0:
+        return da.zeros_like(images, dtype=np.int8)
+    lead = images.ndim - request.filtration.ndim
+    return da.map_overlap(
+        _coefficients_of_block,
+        *((images,) if mask is None else (images, mask)),
+        depth={axis: int(axis >= lead) for axis in range(images.ndim)},
+        boundary="none",
+        filtration=omitting(request.filtration),
+        dtype=np.int8,
+        meta=np.empty_like(images._meta, dtype=np.int8),
+    )
+
+
+def _coefficients_of_block(image: Any, *mask: Any, filtration: Any) -> Any:
+    spatial = image.shape[image.ndim - filtration.ndim :]
+    images, *shown = (array.reshape(-1, *spatial) for array in (image, *mask))
+    compute = origin_of(images).backend().coefficients
+    found = compute(images, filtration, mask=shown[0] if shown else None, workers=1)
+    return found.reshape(image.shape)
 
 
 def whole_coefficients(image: Any, **options: Any) -> Any:
@@ -132,6 +230,14 @@ def whole_minkowski(
     """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
     request = lazy_request(image, thresholds, **options)
     lengths = estimator, given_on_host(spacing)
+    if request.window is not None:
+        omitted = replace(request.filtration, nan="omit")
+        inside = WindowFunctionals.of(request.thresholds(), omitted, *lengths)
+        sums = graph.sums_of_blocks(inside, request.images, request.window, request.mask)
+        sizes, at = _sizes(sums, inside), inside.thresholds
+        euler = _window_curves(request, at)[..., None, :].astype(np.float64)
+        values = da.concatenate([_curves(sums, inside)[..., :-1, :], euler], axis=-2)
+        return MinkowskiCurves(at, values.rechunk({-2: -1}), **inside.facts, window=sizes)
     cells = Functionals.of(request.thresholds(), request.filtration, *lengths)
     counts = graph.sums_of_blocks(cells, request.images, request.mask)
     window = cells.estimator.size(request.geometry.spatial, request.filtration)
@@ -140,6 +246,16 @@ def whole_minkowski(
         _curves(counts, cells),
         **cells.facts,
         window=None if request.mask is not None else window,
+    )
+
+
+def _sizes(sums: Any, quantity: WindowFunctionals) -> Any:
+    """Return the sizes of windows (...) as a dask array from one of sums (..., size)."""
+    return sums.map_blocks(
+        quantity.sizes,
+        drop_axis=sums.ndim - 1,
+        dtype=np.float64,
+        meta=np.empty((0,) * (sums.ndim - 1)),
     )
 
 

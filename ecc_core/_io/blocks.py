@@ -115,6 +115,7 @@ class Blocks:
     smoothing: Smoothing | None = None  # what is done to the image
     direction: Direction | None = None  # what is then added to it
     device: str = "cpu"  # where the blocks are to be
+    mask_labels: tuple[int, ...] | None = None  # of the points that are used; None for all but 0
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -177,12 +178,33 @@ class Blocks:
 
     def _inside(self, image: Array, box: Box) -> NDArray[np.bool_] | None:
         """Return which points of a box are used; None if all are."""
-        inside = None if self.mask is None else self.mask.read(box) != 0
+        inside = None if self.mask is None else self._in_mask(box)
         missing = self.image.missing
         if missing is None or self.smoothing is not None:  # which refuses missing values
             return inside
         there = ~missing.where(image)
         return there if inside is None else inside & there
+
+    def _in_mask(self, box: Box) -> NDArray[np.bool_]:
+        assert self.mask is not None
+        values = self.mask.read(box)
+        return values != 0 if self.mask_labels is None else np.isin(values, self.mask_labels)
+
+    def with_window(self) -> tuple[Any, Array]:
+        """Return the whole image, and its labels or its mask: the windows that lie in it.
+
+        The image is a masked array if values of it are missing.
+        """
+        image, *there = replace(self, labels=None, mask=None).whole()
+        if there:
+            image = np.ma.array(image, mask=~there[0])
+        box = tuple(slice(0, n) for n in self.image.shape)
+        inside = None if self.mask is None else self._in_mask(box)
+        if self.labels is None:
+            assert inside is not None
+            return image, inside
+        labels = self.labels.read(box)
+        return image, labels if inside is None else np.where(inside, labels, labels.dtype.type(0))
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""

@@ -34,6 +34,11 @@ class Boundary:
         """Whether the image ends at its border."""
         return not any(self.planes)
 
+    @property
+    def is_window(self) -> bool:
+        """Whether the image is a window of a larger one, as a mask or region of it then is."""
+        return self.missing > 0
+
 
 CLOSED = Boundary("closed")
 PERIODIC = Boundary(

@@ -207,6 +207,22 @@ def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return array if array.size == 0 or data.max() <= 1 else data != 0
 
 
+def grown(inside: Any, shape: tuple[int, ...]) -> Any:
+    """Return booleans (*lead, *shape) of points that are inside, or complete a cell of such a one.
+
+    Those are the corners of the unit cubes whose lowest corner is inside. `inside` may have fewer
+    points at the ends of axes than the shape of the last axes says.
+    """
+    lead = inside.ndim - len(shape)
+    larger = np.zeros_like(inside, shape=(*inside.shape[:lead], *shape), dtype=bool)
+    larger[tuple(slice(0, length) for length in inside.shape)] = inside
+    for axis in range(lead, inside.ndim):
+        before = (slice(None),) * axis
+        # A copy: the result must not be read while it is written.
+        larger[(*before, slice(1, None))] |= larger[(*before, slice(None, -1))].copy()
+    return larger
+
+
 def check_label_type(
     dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
 ) -> None:

@@ -98,12 +98,17 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
         return np.where(wrong, np.nextafter(rounded, away), rounded)
 
 
-def count_entered(values: Array, levels: Levels) -> NDArray[np.int64]:
-    """Count the values, of the levels' dtype, that have entered at each threshold."""
+def count_entered(values: Array, levels: Levels, weights: Array | None = None) -> NDArray[np.int64]:
+    """Count the values, of the levels' dtype, that have entered at each threshold.
+
+    With integer `weights`, add these.
+    """
+    count = levels.values.size
     ranks = np.searchsorted(levels.values, values, side="right" if levels.superlevel else "left")
-    first = levels.values.size - ranks if levels.superlevel else ranks  # levels not to hold them
-    counts = np.bincount(first, minlength=levels.values.size + 1)[: levels.values.size]
-    return np.concatenate([[0], np.cumsum(counts)])[levels.entered]
+    first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
+    counts = np.bincount(first, weights, minlength=count + 1)[:count]
+    sums = np.cumsum(counts.astype(np.int64))
+    return np.concatenate([[0], sums])[levels.entered]
 
 
 def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:

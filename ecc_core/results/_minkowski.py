@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ecc_core._arrays import adapter_of
+import numpy as np
+
+from ecc_core._arrays import adapter_of, is_lazy, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
@@ -23,11 +25,50 @@ class _Measured(CurveResult[ArrayT]):
 
     ndim: int | None
     spacing_units: str | None
+    window: Any
+    density: bool
     _quantity: ClassVar = "functional"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        plain(self, spacing=as_floats)
+        plain(self, spacing=as_floats, window=_as_sizes)
+
+    def to_numpy(self) -> Self:
+        window = on_host(self.window) if is_lazy(self.window) else self.window
+        return replace(super().to_numpy(), window=window)  # type: ignore[type-var]
+
+    def densities(self) -> Self:
+        """The functionals per unit of length, area or volume of the window.
+
+        Returns
+        -------
+        MinkowskiCurves or RegionMinkowski
+            With ``window=1`` and ``density=True``. Densities of half-open windows and of periodic
+            images are unbiased; those of closed ones count the border of the image as border of the
+            set. NaN for images and regions of size 0, if there are several.
+
+        Raises
+        ------
+        ValueError
+            If the window is zero, or unknown because of a mask or regions that are no windows: for
+            these, use ``boundary="half-open"``.
+        """
+        window = self.window
+        if window is None:
+            raise ValueError(
+                "densities() needs the size of the window, which is unknown with a mask or labels, "
+                f'unless `boundary` is "half-open", got "{self.boundary}"'
+            )
+        if is_lazy(window):
+            sizes = window[..., None, None]
+        else:
+            sizes = np.reshape(window, (*self.values.shape[:-2], 1, 1) if np.ndim(window) else ())
+            if not sizes.any():
+                raise ValueError("densities() needs the size of the window, which is 0")
+            sizes = adapter_of(self.values).wrap(sizes, self.values)
+        with np.errstate(invalid="ignore"):
+            values = self.values / sizes
+        return replace(self, values=values, window=1.0, density=True)  # type: ignore[type-var]
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -99,8 +140,11 @@ class MinkowskiCurves(_Measured[ArrayT]):
         Distance between neighbouring points along each axis.
     estimator : str
         As for :func:`ecc_core.minkowski_curves`.
-    window : float or None
-        Length, area or volume of the image, by which densities are divided; None with a mask.
+    window : float, tuple of float or None
+        Length, area or volume of the image, by which densities are divided. Of a half-open one,
+        with or without a mask, the number of points whose cells count times the size of a grid
+        cell: one for each image, in C order, if these differ, and a dask array for a dask array.
+        None with a mask that is no window.
     density : bool
         Whether the values are densities, see :meth:`densities`. Otherwise ``euler`` has an integer
         dtype.
@@ -127,32 +171,10 @@ class MinkowskiCurves(_Measured[ArrayT]):
     boundary: str = "closed"
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
-    window: float | None = None
+    window: Any = None
     density: bool = False
     spacing_units: str | None = None
     coordinates: tuple[BatchAxis, ...] = ()
-
-    def densities(self) -> Self:
-        """The functionals per unit of length, area or volume of the image.
-
-        Returns
-        -------
-        MinkowskiCurves
-            With ``window=1`` and ``density=True``. Densities of half-open windows and of periodic
-            images are unbiased; those of closed ones count the border of the image as border of the
-            set.
-
-        Raises
-        ------
-        ValueError
-            If the size of the window is unknown because of a mask, or zero.
-        """
-        if not self.window:
-            raise ValueError(
-                "densities() needs the size of the window, which is "
-                f"{'unknown with a mask' if self.window is None else self.window}"
-            )
-        return replace(self, values=self.values / self.window, window=1.0, density=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,14 +189,34 @@ class RegionMinkowski(RegionCurveResult[MinkowskiCurves[ArrayT], ArrayT], _Measu
     values : (k, d + 1, n) float64 array
     length, area, perimeter, volume, surface, mean_breadth, euler : (k, n) arrays
         As in :class:`MinkowskiCurves`.
-    connectivity, superlevel, ndim, units, boundary, spacing, estimator, spacing_units
+    connectivity, superlevel, ndim, units, boundary, spacing, estimator, density, spacing_units
         As in :class:`MinkowskiCurves`.
+    window : tuple of float or None
+        Length, area or volume of each region as a window, for `densities`; a dask array for a dask
+        array. None unless the boundary is "half-open".
     """
 
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
     spacing_units: str | None = None
+    window: Any = None
+    density: bool = False
     _one: ClassVar = MinkowskiCurves
+
+    def select(self, label: int) -> MinkowskiCurves[ArrayT]:
+        one: MinkowskiCurves[ArrayT] = super().select(label)
+        if self.window is None or np.ndim(self.window) == 0:
+            return one
+        (row,) = np.flatnonzero(on_host(self.labels) == label).tolist()
+        return replace(one, window=self.window[row])
+
+
+def _as_sizes(window: Any) -> Any:
+    """Return a float, a tuple of floats, or a dask array."""
+    if is_lazy(window):
+        return window
+    sizes = np.asarray(window, np.float64).tolist()
+    return sizes if np.ndim(window) == 0 else tuple(np.ravel(sizes).tolist())
 
 
 def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:

@@ -97,3 +97,18 @@ def test_devices_are_not_mixed():
     image = RNG.random((5, 6))
     with pytest.raises(ValueError, match="`second` must be on the image's device"):
         ecc.euler_surface(cupy.asarray(image), image)
+
+
+@PUT
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f2", "f4", "f8", "?"])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_masks_and_regions_of_half_open_images_are_windows(put, dtype, superlevel):
+    rng = np.random.default_rng(2)
+    image = rng.integers(0, 9, (12, 20, 24))
+    image = image > 4 if dtype == "?" else image.astype(dtype)
+    mask, labels = rng.random(image.shape) < 0.6, rng.integers(0, 4, image.shape)
+    options = {"boundary": "half-open", "superlevel": superlevel, "put": put}
+    at = np.arange(-1.0, 10)
+    assert_same(ecc.euler_curve, image, at, mask=mask, **options)
+    assert_same(ecc.euler_curve, image, "exact", mask=mask, **options)
+    assert_same(ecc.region_curves, (image, labels), at, **options)

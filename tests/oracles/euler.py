@@ -14,7 +14,9 @@ In 1-D the two have the same curve; ``connectivity=1`` is V there. At a border:
 
 - closed: V has no cells beyond the last vertex. The outermost faces of T belong to one cube.
 - periodic: indices count modulo the length of the axis.
-- half-open: the last point of each axis serves to complete cells and has none of its own.
+- half-open: the last point of each axis serves to complete cells and has none of its own. A mask is
+  a window of the image: points outside it enter, too, but only the coefficients of its points add
+  up, and only the cells count whose first points along all axes are those of one of its points.
 
 Values are replaced by their rank among the image's distinct values, so that every comparison below
 is one of integers, and thresholds are compared with the values as Python numbers, which is exact
@@ -125,9 +127,13 @@ def _entries(
     boundary: str = "closed",
 ) -> tuple[dict[Extent, Integers], Integers]:
     """Return how many cells of each extent enter at each level, and the levels below thresholds."""
-    order = _order(image, superlevel, mask)
+    windowed = mask is not None and boundary == "half-open"
+    order = _order(image, superlevel, None if windowed else mask)
     never = order.levels.size
     cells = cell_ranks(order.rank, _uses_cubes(connectivity, image.ndim), never, boundary)
+    if windowed and mask is not None:
+        first = mask[(slice(-1),) * image.ndim]
+        cells = ((extent, rank[first]) for extent, rank in cells)
     jumps = {e: np.bincount(rank.ravel(), minlength=never + 1)[:never] for e, rank in cells}
     levels, numbers = sorted(order.levels.tolist()), np.asarray(thresholds).tolist()
     if superlevel:
@@ -150,8 +156,26 @@ def cell_counts(image: Array, thresholds: Iterable[Any], **options: Any) -> dict
 def euler_curve(image: Array, thresholds: Iterable[Any], **options: Any) -> Integers:
     """Return the Euler characteristic of ``image <= t`` (superlevel ``>=``) for each threshold."""
     jumps, entered = _entries(image, thresholds, **options)
+    if options.get("mask") is not None and options.get("boundary") == "half-open":
+        return _window_curve(image, entered, **options)
     signed = [(-1) ** sum(extent) * jump for extent, jump in jumps.items()]
     return _sums(np.sum(signed, axis=0), entered)
+
+
+def _window_curve(
+    image: Array,
+    entered: Integers,
+    *,
+    mask: Array,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    boundary: str,
+) -> Integers:
+    levels, rank = _order(image, superlevel, None)
+    own = euler_coefficients(image, connectivity=connectivity, superlevel=superlevel)
+    jumps = np.zeros(levels.size + 1, np.int64)
+    np.add.at(jumps, rank[mask], own[mask].astype(np.int64))
+    return _sums(jumps[:-1], entered)
 
 
 def minkowski_functionals(
@@ -169,6 +193,7 @@ def minkowski_functionals(
         for k in range(len(sides) + 1):
             symmetric = sum(map(math.prod, itertools.combinations(sides, k)))
             volumes[k] += (-1) ** (len(sides) - k) * symmetric * count
+    volumes[0] = euler_curve(image, thresholds, **options)
     return np.asarray((volumes * np.array(factors)[:, None])[::-1])
 
 

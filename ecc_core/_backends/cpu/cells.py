@@ -21,9 +21,28 @@ from ecc_core._backends.cpu.regions.labels import Numbering
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.windows import (
+    region_sizes,
+    region_window_counts,
+    region_window_sums,
+    window_counts,
+    window_levels,
+    window_sums,
+)
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
+
+__all__ = [
+    "cell_counts",
+    "region_cell_counts",
+    "region_sizes",
+    "region_window_counts",
+    "region_window_sums",
+    "window_counts",
+    "window_levels",
+    "window_sums",
+]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]

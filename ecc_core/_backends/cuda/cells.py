@@ -16,6 +16,9 @@ from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.regions import Ranked, contiguous_labels, rank_labels
 from ecc_core._backends.cuda.samples import Images
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
+from ecc_core._backends.cuda.windows import region_window_sums as region_window_sums
+from ecc_core._backends.cuda.windows import window_levels as window_levels
+from ecc_core._backends.cuda.windows import window_sums as window_sums
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels

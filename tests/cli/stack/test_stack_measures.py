@@ -107,7 +107,7 @@ def test_borders(stack, connectivity, estimator, boundary):
     assert_table(table, function(image, np.arange(9), **options))
 
 
-@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@pytest.mark.parametrize("boundary", ["closed", "periodic"])
 @pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
 def test_labels(stack, tmp_path, connectivity, estimator, boundary):
     """They touch, have other chunks than the image, and are those of its region of interest."""

@@ -1,0 +1,329 @@
+"""Numbers of cells of windows of any shape: those whose lowest corner is a point of a window.
+
+Cells, and other groups of neighbouring points, are those of the whole image: points outside the
+window complete them. A group counts only if all of its points are points of the image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.labels import Numbering
+from ecc_core._backends.cpu.scans.blocks import load_box, tiles
+from ecc_core._backends.cpu.scans.stacks import cumulate
+from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._request.estimator import Cells
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import grown
+from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
+from ecc_core.errors import NAN_MESSAGE
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+BLOCK_POINTS = 1 << 18  # whose keys stay in the second-level cache
+WORD = 64  # elements that loaders may write behind a row
+
+
+class _Groups(NamedTuple):
+    """Groups of points as the kernel takes them, one kind after another."""
+
+    offsets: Values  # (kinds, points, 3): of the points from the lowest corner
+    sizes: Values  # (kinds,): numbers of points
+    extents: Values  # (kinds, 3): steps to the last point along each axis
+    rows: Values  # (kinds,): rows of the histograms
+    signs: Values  # (kinds,): how often a group counts there
+
+    @classmethod
+    def of(cls, cells: Cells, signs: Values | None, ndim: int) -> _Groups:
+        """Lay out groups; with `signs`, all kinds are added up in one row."""
+        kinds = len(cells.groups)
+        sizes = np.array([len(group) for group in cells.groups])
+        offsets = np.zeros((kinds, sizes.max(), 3), np.int64)
+        for kind, group in enumerate(cells.groups):
+            offsets[kind, : len(group), 3 - ndim :] = group
+        rows = np.arange(kinds) if signs is None else np.zeros(kinds, np.int64)
+        counted = np.ones(kinds, np.int64) if signs is None else signs
+        return cls(offsets, sizes, offsets.max(axis=1), rows, counted)
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """Counts the groups of the windows of one image, whose axes are slices, rows and columns."""
+
+    image: Array
+    mask: Array | None  # where points may enter
+    plan: Plan
+    groups: _Groups
+    every: bool  # whether groups enter with their last point
+    rejects_nan: bool
+
+    def histograms(self, numbers: Array, regions: int, workers: int | None) -> Values:
+        """Return the histograms of numbered regions, (regions, rows, bins)."""
+        shape = regions, int(self.groups.rows.max()) + 1, self.plan.top + 1
+        values = Source(self.image)
+        shown = None if self.mask is None else Source(self.mask, "mask")
+
+        def work(queue: Iterator[Block]) -> Values:
+            found = np.zeros(shape, np.int64)
+            for block in queue:
+                self._add(block, values, shown, numbers, found)
+            return found
+
+        blocks = [
+            block for block in tiles(numbers.shape, _block_shape(numbers.shape)) if min(block.shape)
+        ]
+        if not blocks or not regions:
+            return np.zeros(shape, np.int64)
+        total, *others = share(blocks, work, worker_count(workers, numbers.size, math.prod(shape)))
+        for other in others:
+            total += other
+        return total
+
+    def _add(
+        self, block: Block, values: Source, shown: Source | None, numbers: Array, found: Values
+    ) -> None:
+        """Add the groups whose lowest corners are in a block."""
+        part = numbers[tuple(map(slice, *block))]
+        if part.dtype == np.bool_:  # a copy in which True is 1 whatever is written meanwhile
+            own = (part.view(np.uint8) != 0).view(np.uint8)
+        else:
+            own = np.ascontiguousarray(part)
+        if not own.any():
+            return
+        room = tuple(
+            min(stop + 1, length) - start
+            for start, stop, length in zip(*block, self.image.shape, strict=True)
+        )
+        box = Block(block.start, tuple(np.add(block.start, room).tolist()))
+        strides = room[1] * (room[2] + WORD), room[2] + WORD
+        keys = scratch.take("window", room[0] * strides[0], self.plan.key_dtype)
+        nan, _ = load_box(self.plan, values, shown, box, keys, 0, strides)
+        if nan and self.rejects_nan:
+            self._check_nan(box, own)
+        latest = scratch.take("latest", own.shape[2], keys.dtype)
+        count_window(keys, own, room, strides, tuple(self.groups), self.every, latest, found)
+
+    def _check_nan(self, box: Block, own: Array) -> None:
+        """Raise an error if a point of a window, or one that completes its cells, is NaN."""
+        at = tuple(map(slice, *box))
+        needed = grown(own != 0, box.shape)
+        if self.mask is not None:
+            needed &= self.mask[at]
+        if (np.isnan(self.image[at]) & needed).any():
+            raise ValueError(NAN_MESSAGE)
+
+
+def _block_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the extents of blocks, which have whole rows and slices where these are short."""
+    _, rows, columns = shape
+    width = max(1, min(columns, BLOCK_POINTS))
+    height = max(1, min(rows, BLOCK_POINTS // width))
+    return max(1, BLOCK_POINTS // (width * height)), height, width
+
+
+@kernel()
+def count_window(keys, numbers, room, strides, groups, every, latest, histograms):
+    """Add the groups whose lowest corners are in a window to histograms (regions, rows, bins).
+
+    `numbers` are those of the regions of a block's own points, from 1, or 0. Keys begin at the
+    first of these points, and there are so many along each axis (`room`), with `strides` of slices
+    and rows. If `every`, a group enters with the last of its points, which has the largest key,
+    otherwise with the first. `latest` is scratch memory for the keys of a row.
+    """
+    offsets, sizes, extents, rows, signs = groups
+    for z in range(numbers.shape[0]):
+        for y in range(numbers.shape[1]):
+            own = numbers[z, y]
+            first, last = 0, own.size
+            while first < last and own[first] == 0:
+                first += 1
+            while last > first and own[last - 1] == 0:
+                last -= 1
+            for kind in range(sizes.size):
+                size = min(last, room[2] - extents[kind, 2]) - first
+                if size <= 0 or z + extents[kind, 0] >= room[0] or y + extents[kind, 1] >= room[1]:
+                    continue
+                corner = z * strides[0] + y * strides[1] + first
+                for point in range(sizes[kind]):
+                    step = offsets[kind, point]
+                    start = corner + step[0] * strides[0] + step[1] * strides[1] + step[2]
+                    key = keys[start : start + size]
+                    if point == 0:
+                        for i in range(size):
+                            latest[i] = key[i]
+                    elif every:
+                        for i in range(size):
+                            latest[i] = max(latest[i], key[i])
+                    else:
+                        for i in range(size):
+                            latest[i] = min(latest[i], key[i])
+                row, sign = rows[kind], signs[kind]
+                for i in range(size):
+                    number = own[first + i]
+                    if number:
+                        histograms[number - 1, row, latest[i]] += sign
+
+
+def window_counts(
+    image: Array,
+    windows: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    signs: Values | None = None,
+    workers: int | None = None,
+) -> Values:
+    """Return the numbers of cells of the windows of a batch, (images, kinds, n) int64.
+
+    Windows are boolean, and may have fewer points at the ends of axes than the images. With
+    `signs`, the signed sum of all kinds is returned, (images, 1, n).
+    """
+    kinds = len(cells.groups) if signs is None else 1
+    result = np.zeros((len(image), kinds, thresholds.size), np.int64)
+    if image.size == 0 or thresholds.size == 0:
+        return result
+    given = thresholds, cells, filtration, signs
+    for i, curves in enumerate(result):
+        shown = None if mask is None else mask[i]
+        _count(image[i], shown, windows[i], *given, workers, curves[None])
+    return result
+
+
+def region_window_counts(
+    image: Array,
+    labels: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    signs: Values | None = None,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """Return the increasing ids of regions, and the numbers of cells of each as a window.
+
+    They are (ids, kinds, n) int64. Labels may have fewer points at the ends of axes than the image.
+    """
+    ids, numbers = _numbered(labels)
+    kinds = len(cells.groups) if signs is None else 1
+    result = np.zeros((ids.size, kinds, thresholds.size), np.int64)
+    if image.size == 0 or 0 in result.shape:
+        return np.sort(ids), result
+    _count(image, mask, numbers, thresholds, cells, filtration, signs, workers, result)
+    order = np.argsort(ids)
+    return ids[order], result[order]
+
+
+def region_sizes(labels: Array) -> tuple[Array, Values]:
+    """Return the increasing ids of regions, and their numbers of points, (ids,)."""
+    ids, numbers = _numbered(labels)
+    points = np.zeros(ids.size, np.int64)
+    for plane in numbers:  # NumPy counts a copy in 64 bits
+        points += np.bincount(plane.ravel(), minlength=ids.size + 1)[1:]
+    order = np.argsort(ids)
+    return ids[order], points[order]
+
+
+def window_sums(
+    images: Array, coefficients: Array, windows: Array, thresholds: Array, superlevel: bool
+) -> Values:
+    """Return the sums of the coefficients of windows that have entered, (images, n) int64.
+
+    Coefficients are those of the images without windows, whose points never enter where they are 0.
+    """
+    levels = round_to_levels(thresholds, images.dtype.newbyteorder("="), superlevel)
+    rows = [
+        count_entered(native(image[counted]), levels, own[counted])
+        for image, own, counted in zip(
+            images, coefficients, windows & (coefficients != 0), strict=True
+        )
+    ]
+    return np.stack(rows) if rows else np.zeros((0, thresholds.size), np.int64)
+
+
+def region_window_sums(
+    image: Array, coefficients: Array, labels: Array, thresholds: Array, superlevel: bool
+) -> tuple[Array, Values]:
+    """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
+    ids = distinct_values(native(labels[labels != 0]))
+    counted = (labels != 0) & (coefficients != 0)
+    levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), superlevel)
+    order = np.argsort(labels[counted], kind="stable")
+    values, weights = native(image[counted])[order], coefficients[counted][order]
+    ends = np.searchsorted(labels[counted][order], ids, side="right")
+    rows = np.zeros((ids.size, thresholds.size), np.int64)
+    for row, start, end in zip(rows, [0, *ends[:-1]], ends, strict=True):
+        row[:] = count_entered(values[start:end], levels, weights[start:end])
+    return ids, rows
+
+
+def window_levels(images: Array, coefficients: Array, windows: Array) -> Array:
+    """Return the distinct values of the points of windows that have a coefficient."""
+    return distinct_values(native(images[windows & (coefficients != 0)]))
+
+
+def native(array: Array) -> Array:
+    """Return an array in the byte order of the machine."""
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _numbered(labels: Array) -> tuple[Array, Array]:
+    """Return the ids of regions, and the number of each point's region, from 1 on, or 0."""
+    if labels.size == 0:
+        return np.empty(0, labels.dtype), np.zeros(labels.shape, np.uint16)
+    volume = _as_volume(labels)
+    source, (slices, rows, columns) = Source(volume, "labels"), volume.shape
+    numbering = Numbering(source.token.dtype)
+    staged, _ = numbering.stage(
+        source,
+        Block((0, 0, 0), (slices, rows, columns)),
+        lambda dtype: np.zeros(labels.size, dtype),
+        0,
+        (rows * columns, columns),
+    )
+    return numbering.ids.astype(labels.dtype), staged.reshape(labels.shape)
+
+
+def _count(
+    image: Array,
+    mask: Array | None,
+    numbers: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    signs: Values | None,
+    workers: int | None,
+    curves: Values,
+) -> None:
+    """Write the numbers of the cells of numbered regions to curves (regions, kinds or 1, n)."""
+    dtype = image.dtype.newbyteorder("=")
+    # Keys are ranks: without T's reversed order, points that never enter have the largest one.
+    options: Any = {"masked": mask is not None, "points": image.size}
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
+    counter = _Counter(
+        image=_as_volume(image),
+        mask=None if mask is None else _as_volume(mask),
+        plan=plan,
+        groups=_Groups.of(cells, signs, image.ndim),
+        every=cells.every,
+        rejects_nan=filtration.nan == "raise",
+    )
+    histograms = counter.histograms(_as_volume(numbers), len(curves), workers)
+    rows = curves.reshape(-1, thresholds.size)
+    cumulate(histograms.reshape(len(rows), -1), None, False, 1, plan.entered, rows)
+
+
+def _as_volume(array: Array) -> Array:
+    return array.reshape((1,) * (3 - array.ndim) + array.shape)

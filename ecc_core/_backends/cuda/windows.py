@@ -1,0 +1,69 @@
+"""Sums of the coefficients of windows of any shape, on a device."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import adopt, as_cupy, numbers
+from ecc_core._request.levels import Levels, round_to_levels
+
+
+def window_sums(
+    images: Any, coefficients: Any, windows: Any, thresholds: NDArray[Any], superlevel: bool
+) -> Any:
+    """Return the sums of the coefficients of windows that have entered, (images, n) int64."""
+    with adopt(images) as view:
+        values, own = numbers(view), as_cupy(coefficients)
+        counted = as_cupy(windows) & (own != 0)
+        levels = round_to_levels(thresholds, _own_dtype(values), superlevel)
+        rows = [
+            _entered(values[i][counted[i]], own[i][counted[i]], levels) for i in range(len(values))
+        ]
+        found = cupy.stack(rows) if rows else cupy.zeros((0, thresholds.size), np.int64)
+        return view.wrap(found)
+
+
+def region_window_sums(
+    image: Any, coefficients: Any, labels: Any, thresholds: NDArray[Any], superlevel: bool
+) -> tuple[Any, Any]:
+    """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
+    with adopt(image) as view:
+        values, own, marks = numbers(view), as_cupy(coefficients), as_cupy(labels)
+        ids = cupy.unique(marks[marks != 0])
+        levels = round_to_levels(thresholds, _own_dtype(values), superlevel)
+        rows = []
+        for label in ids:
+            counted = (marks == label) & (own != 0)
+            rows.append(_entered(values[counted], own[counted], levels))
+        found = cupy.stack(rows) if rows else cupy.zeros((0, thresholds.size), np.int64)
+        return view.wrap(ids), view.wrap(found)
+
+
+def window_levels(images: Any, coefficients: Any, windows: Any) -> Any:
+    """Return the distinct values of the points of windows that have a coefficient."""
+    with adopt(images) as view:
+        values, own = numbers(view), as_cupy(coefficients)
+        return view.wrap_levels(cupy.unique(values[as_cupy(windows) & (own != 0)]))
+
+
+def _own_dtype(values: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = values.dtype
+    return dtype
+
+
+def _entered(values: Any, weights: Any, levels: Levels) -> Any:
+    """Return the sums of integer weights whose values have entered at each threshold."""
+    count = levels.values.size
+    given = cupy.asarray(levels.values)
+    if values.dtype == np.float16:  # searches need float32, which is exact
+        values, given = values.astype(np.float32), given.astype(np.float32)
+    if values.dtype == np.bool_:
+        values, given = (values.view(np.uint8) != 0).astype(np.uint8), given.astype(np.uint8)
+    ranks = cupy.searchsorted(given, values, side="right" if levels.superlevel else "left")
+    first = count - ranks if levels.superlevel else ranks  # levels that exclude the value
+    counts = cupy.zeros(count + 1, np.int64)
+    cupy.add.at(counts, first, weights.astype(np.int64))
+    sums = cupy.concatenate([cupy.zeros(1, np.int64), cupy.cumsum(counts[:count])])
+    return sums[cupy.asarray(levels.entered)]

@@ -1,0 +1,58 @@
+"""`--mask` and `--labels` with `--boundary half-open`: densities of volumes of interest."""
+
+import numpy as np
+import pytest
+from io_helpers import rows_of
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+IMAGE = gaussian_filter(np.random.default_rng(0).normal(size=(30, 40)), 1).astype("f4")
+LABELS = np.zeros(IMAGE.shape, "u1")
+LABELS[3:20, 4:18], LABELS[8:27, 20:37] = 1, 4
+AT = [-0.3, 0.0, 0.3]
+CURVES = ["--thresholds=-0.3,0,0.3", "--boundary", "half-open", "--quiet"]
+MEASURES = ("area", "perimeter", "euler_number")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    np.save(tmp_path / "image.npy", IMAGE)
+    np.save(tmp_path / "labels.npy", LABELS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("chosen", "ids"), [([], (1, 4)), (["--mask-label", "4"], (4,))])
+def test_densities_of_a_mask(folder, chosen, ids):
+    options = [*CURVES, "--mask", "labels.npy", *chosen, "--minkowski", "exact", "--density"]
+    assert main(["curve", "image.npy", *options, "--out", "out.csv"]) == 0
+    mask = np.isin(LABELS, ids)
+    known = ecc.minkowski_curves(IMAGE, AT, mask=mask, boundary="half-open").densities()
+    for row, *values in zip(rows_of(folder / "out.csv"), *known.values, strict=True):
+        np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
+
+
+def test_densities_of_labels(folder):
+    options = [*CURVES, "--labels", "labels.npy", "--minkowski", "exact", "--density"]
+    assert main(["curve", "image.npy", *options, "--out", "out.csv"]) == 0
+    rows = rows_of(folder / "out.csv")
+    for label in (1, 4):
+        given = {"mask": label == LABELS, "boundary": "half-open"}
+        known = ecc.minkowski_curves(IMAGE, AT, **given).densities()
+        own = [row for row in rows if row["label"] == str(label)]
+        for row, *values in zip(own, *known.values, strict=True):
+            np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
+
+
+def test_what_blocks_cannot_give_is_refused(folder, capsys):
+    given = ["stack", "image.npy", *CURVES, "--mask", "labels.npy", "--out", "out.csv"]
+    assert main(given) == 2
+    assert "--boundary must not be half-open together with --mask" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+
+
+def test_labels_of_a_mask_need_a_mask(folder, capsys):
+    assert main(["curve", "image.npy", *CURVES, "--mask-label", "1"]) == 2
+    assert "--mask-label must be given together with --mask" in capsys.readouterr().err
