@@ -141,9 +141,9 @@ class CompareController(DockController):
     def _clear(self) -> None:
         self._calls.clear()
         self._last, self._failure = None, ""
+        self.model.curves = {}  # first: without curves nothing is compared by columns
         self.model.by = self.model.unit = ""
         self.model.features = {}
-        self.model.curves = {}
 
     def _start(self) -> None:
         if self._last is not None:
@@ -208,7 +208,9 @@ class CompareController(DockController):
         if curves:
             if code not in self._calls:
                 self._calls.append(code)
-            self.model.features = {**self.model.features, **features}
+            known = self.model.features  # with what was joined
+            more = {name: {**known.get(name, {}), **own} for name, own in features.items()}
+            self.model.features = {**known, **more}
             self.model.curves = {**self.model.curves, **curves}
 
     def _compare(self, *_: Any) -> None:

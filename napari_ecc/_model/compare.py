@@ -38,12 +38,15 @@ class Comparison(NamedTuple):
     test: PermutationTest | None
     """Whether they differ, if there are two or more groups of two or more units."""
     unit: str = ""  # the column that says which curves are averaged; "" if each is a unit
+    sizes: tuple[int, ...] = ()  # the number of units of each group
+
+    def size_in_words(self, number: int) -> str:
+        """The number of units of a group, of which each may be the mean of several curves."""
+        return f"{self.unit or 'n'} = {self.sizes[number]}"
 
     def in_words(self) -> str:
         """The result of the test, with the sizes of the groups."""
-        each = self.test.units if self.test and self.unit else map(len, self.groups.values())
-        pairs = zip(self.groups, each, strict=True)
-        sizes = [f"{name} ({self.unit or 'n'} = {size})" for name, size in pairs]
+        sizes = [f"{name} ({self.size_in_words(k)})" for k, name in enumerate(self.groups)]
         if len(sizes) > MOST_NAMED:
             sizes = [f"{len(sizes)} groups"]
         if self.test is None:
@@ -51,6 +54,9 @@ class Comparison(NamedTuple):
             return f"{', '.join(sizes)}. A test needs groups of 2 or more {units}."
         distance = f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}"
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
+        if self.test.is_least:
+            least = "units" if self.test.exact else "permutations"
+            result = f"{result}, the smallest p that so few {least} can give"
         found = self.test.differing()
         ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in found]
         if len(ranges) > MOST_RANGES:
@@ -150,7 +156,8 @@ def compare_groups(
         means: Any = [(band.thresholds, band.mean) for band in bands.values()]
         both = align_curves(means, superlevel=parts[0][0].superlevel)
         difference = both.thresholds, both.values[0] - both.values[1]
-    return Comparison(groups, bands, difference, test, unit)
+    sizes = tuple(len(set(own)) for own in ids)
+    return Comparison(groups, bands, difference, test, unit, sizes)
 
 
 def values_of(names: list[str], features: Any, column: str) -> list[str]:

@@ -153,7 +153,7 @@ class CurveComparison(Panel):
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
             colour = PALETTE[k % len(PALETTE)]
-            label = f"{name} (n = {len(members)})" if k < MOST_NAMED else ""
+            label = f"{name} ({comparison.size_in_words(k)})" if k < MOST_NAMED else ""
             if self.model.view == "curves":
                 some = members[:: -(-len(members) // MOST_LINES)]
                 colours = self._colours_of(some, colour)

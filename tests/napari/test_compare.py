@@ -279,6 +279,33 @@ def test_a_folder_of_files(open_panel, qtbot, tmp_path):
     assert names["comparison"].groups == groups
 
 
+def test_joined_columns_survive_adding(open_panel, qtbot, tmp_path):
+    """Wells that were joined stay the units of curves that are added again, and *Clear* works."""
+    layers = [noise(k, 1.0) for k in range(8)]
+    viewer, panel = open_panel("Compare")
+    for k, image in enumerate(layers):
+        viewer.add_image(image, name=f"image {k}")
+    panel.sources["layers"].native.click()
+    settle(qtbot, panel)
+    names = [f"image {k}" for k in range(8)]
+    wells, drugs = [*"aabbccdd"], [*"xxxxyyyy"]
+    table = pd.DataFrame({"layer": names, "well": wells, "drug": drugs})
+    table.to_csv(tmp_path / "wells.csv", index=False)
+    panel.join(str(tmp_path / "wells.csv"))
+    panel.form["by"].value = "drug"
+    panel.form["unit"].value = "well"
+    panel.sources["layers"].native.click()
+    settle(qtbot, panel)
+    assert list(panel.model.table["well"]) == wells
+    assert panel.model.comparison.test.units == (2, 2)
+    labels = [line.label for line in panel.plot.lines if line.label]
+    assert labels == ["x (well = 2)", "y (well = 2)"]
+    panel.others["clear"].native.click()
+    settle(qtbot, panel)
+    assert panel.model.curves == {}
+    assert (panel.model.by, panel.model.unit) == ("", "")
+
+
 def test_cleared_curves_are_not_resumed(open_panel, qtbot):
     """*Resume* computes what was cancelled; *Clear* forgets it, and hides the button."""
     viewer, panel = open_panel("Compare")
