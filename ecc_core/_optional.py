@@ -3,6 +3,9 @@
 import importlib
 from types import ModuleType
 
+INSTALL = 'pip install ".[{}]"'
+"""How an extra is installed, in a clone of the repository."""
+
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import a module, or raise ImportError with the extra of napari-ecc that installs it.
@@ -15,5 +18,5 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
         library = module.partition(".")[0]
         if (error.name or "").partition(".")[0] != library:
             raise
-        message = f"{purpose} needs {library}: pip install 'napari-ecc[{extra}]'"
+        message = f"{purpose} needs {library}: {INSTALL.format(extra)}"
         raise ImportError(message, name=library) from error

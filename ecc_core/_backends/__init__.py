@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
 from ecc_core._backends.soft import SoftCurves as SoftCurves
+from ecc_core._optional import INSTALL
 from ecc_core.errors import BackendError
 
 
@@ -251,7 +252,7 @@ def need_cupy(what: str = "arrays on CUDA devices") -> None:
         import_module("cupy")
     except ImportError as error:
         raise BackendError(
-            f"{what} need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
+            f"{what} need CuPy: {INSTALL.format('cuda12')} or {INSTALL.format('cuda13')}"
         ) from error
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.errors import FailedImages, blame, one_line
+from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> None:
                     found.append(_curves(path, stack, arguments, parts))
                     lengths.keep(path, stack.calibration)
             except Exception as error:  # whatever one image does, the others get their rows
-                failures.append(_failure(path, error))
+                failures.append(failure_of(path, error))
         if found:
             found = outputs.at_common_thresholds(found, superlevel=arguments.superlevel)
             columns = outputs.wide_columns_of(found, images, lengths.unit, arguments)
@@ -79,11 +79,6 @@ def run(arguments: Namespace) -> None:
         raise FailedImages(*failures)
 
 
-def _failure(path: str, error: Exception) -> str:
-    reason = one_line(error)
-    return reason if path in reason else f"{path}: {reason}"
-
-
 def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return distinct paths in the order of the patterns, positions on plates, and failures."""
     paths: dict[str, dict[str, str]] = {}
@@ -95,7 +90,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
             if plate is not None:
                 failures += [f"{path}: its well {well} is missing" for well in plate.missing]
         except Exception as error:  # the other paths are computed nevertheless
-            failures.append(_failure(path, error))
+            failures.append(failure_of(path, error))
     return paths, failures
 
 

@@ -237,7 +237,7 @@ def thresholds_of(stack: Stack, *, sampled: bool = True) -> Array:
     dtype = stack.blocks.dtype
     if sampled and dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
         raise InputFileError(f"--range {low},{high} has no value of {dtype}")
-    return even_thresholds(low, high, wanted)
+    return np.unique(even_thresholds(low, high, wanted))  # one, if all values are equal
 
 
 def _usual_range(stack: Stack) -> tuple[Any, Any]:

@@ -59,7 +59,8 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
         measures = {name: values / window for name, values in measures.items()}
-    return found[0]._replace(measures=measures)
+    curves = found[0]._replace(measures=measures)
+    return curves.distinct() if isinstance(stack.arguments.thresholds, int) else curves
 
 
 def _in_memory(stack: Stack, quantity: str) -> Curves:

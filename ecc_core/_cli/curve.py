@@ -3,7 +3,8 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from ecc_core._cli import options, outputs
 from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, thresholds_of
 from ecc_core._cli.computing import curves_of
-from ecc_core._cli.errors import blame
+from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
@@ -47,38 +48,76 @@ def run(arguments: Namespace) -> None:
     outputs.check_curves(arguments, paths, printed=True)
     found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
+    failures: dict[str, str] = {}
     lengths, images = Lengths(arguments), Images()
     with progress_bar(steps=2 * len(paths)) as start:
         if len(paths) > 1 and arguments.range is None and isinstance(arguments.thresholds, int):
-            ends: list[Any] = []
-            for path in paths:  # each of which is read for it
-                with blame(path), redirect_stderr(StringIO()):  # what there is to say is said later
-                    ends += range_of(_read(path, lengths, arguments)) or ()
-            arguments.range = (min(ends), max(ends)) if ends else None
+            arguments.range = _common_range(paths, lengths, arguments, failures)
         for path in paths:
-            start(f"reading {Path(path).name}")
-            stack = open_stack(path, lengths, arguments, whole=True)
-            if images.has(path, stack.view.source):
-                start(f"{Path(path).name} left out")
+            if path in failures:
                 continue
-            stack = held(stack)
-            start(f"curve of {Path(path).name}")
-            with blame(path):
-                curves = _curves(stack)
-            lengths.keep(path, stack.calibration)
-            found.append(curves)
-            facts.append(stack.facts | stack.described(curves))
-            del stack  # before the next one is read
+            start(f"reading {Path(path).name}")
+            with _collected(path, paths, failures):
+                stack = open_stack(path, lengths, arguments, whole=True)
+                if images.has(path, stack.view.source):
+                    start(f"{Path(path).name} left out")
+                    continue
+                stack = held(stack)
+                start(f"curve of {Path(path).name}")
+                with blame(path):
+                    curves = _curves(stack)
+                lengths.keep(path, stack.calibration)
+                found.append(curves)
+                facts.append(stack.facts | stack.described(curves))
+                del stack  # before the next one is read
+    if found:
+        _write(found, facts, lengths.unit, [*failures.values()], arguments)
+    if failures:
+        raise FailedImages(*failures.values())
+
+
+@contextmanager
+def _collected(path: str, paths: Sequence[str], failures: dict[str, str]) -> Iterator[None]:
+    """Note why one of several images fails; the others get their rows."""
+    try:
+        yield
+    except Exception as error:
+        if len(paths) == 1:
+            raise
+        failures[path] = failure_of(path, error)
+
+
+def _common_range(
+    paths: Sequence[str], lengths: Lengths, arguments: Namespace, failures: dict[str, str]
+) -> tuple[Any, Any] | None:
+    """Return the minimum and maximum of all images, each of which is read for it."""
+    ends: list[Any] = []
+    for path in paths:
+        said_later = redirect_stderr(StringIO())
+        with _collected(path, paths, failures), blame(path), said_later:
+            ends += range_of(_read(path, lengths, arguments)) or ()
+    return (min(ends), max(ends)) if ends else None
+
+
+def _write(
+    found: list[outputs.Curves],
+    facts: list[dict[str, Any]],
+    unit: str,
+    failures: list[str],
+    arguments: Namespace,
+) -> None:
+    """Write or print the table, and draw the curves."""
     columns = outputs.columns_of(found)
-    outputs.add_facts(columns, arguments, lengths.unit)
-    metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts)
+    outputs.add_facts(columns, arguments, unit)
+    failed = {"failed": failures} if failures else {}
+    metadata = outputs.metadata_of(outputs.settings_of(arguments), inputs=facts, **failed)
     if arguments.out:
         write_table(arguments.out, columns, metadata=metadata)
     elif arguments.json:
         sys.stdout.write(json_of(columns, metadata))
     else:
         write_csv(sys.stdout, columns)
-    outputs.plot(found, arguments, lengths.unit)
+    outputs.plot(found, arguments, unit)
 
 
 def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:

@@ -21,6 +21,12 @@ class FailedImages(Exception):
     """Some images of a batch failed, which does not end it; `args` say why."""
 
 
+def failure_of(path: str, error: Exception) -> str:
+    """Return why an image failed, with its path."""
+    reason = one_line(error)
+    return reason if path in reason else f"{path}: {reason}"
+
+
 @contextmanager
 def blame(path: str | os.PathLike[str]) -> Iterator[None]:
     """Name the file in errors that its contents cause."""

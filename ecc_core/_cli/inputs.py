@@ -24,6 +24,7 @@ from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
 from ecc_core._io.readers.raw import checked_layout
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request, View
+from ecc_core._io.write import is_own_figure
 from ecc_core._request.filtration import check_boundary, check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
@@ -57,7 +58,12 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _sorted(pattern: str) -> list[str]:
-    return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
+    """Return the paths that match a pattern, without figures that were written beside images."""
+    found = sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
+    figures = [path for path in found if Path(path).is_file() and is_own_figure(path)]
+    for path in figures:
+        sys.stderr.write(f"ecc: {path} left out, a figure that ecc drew\n")
+    return [path for path in found if path not in figures]
 
 
 def pair_of(name: str, given: str | None, image: str) -> str | None:

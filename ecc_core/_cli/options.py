@@ -63,17 +63,18 @@ ARGUMENTS = {
     ),
     "--channel": _argument(
         "channel: an index, a range such as 0:2 or a name in the file, as ecc info prints them "
-        "(default: all, one curve each). Required for colour images: r, g, b, a or gray",
+        "(default: all, each by itself). Required for colour images: r, g, b, a or gray",
         type=values.channel,
         metavar="C",
     ),
     "--time": _argument(
-        "time point, an index or a range such as 10:20 (default: all, one curve each)",
+        "time point, an index or a range such as 10:20 (default: all, each by itself)",
         type=values.index_or_range,
         metavar="T",
     ),
     "--roi": _argument(
-        "region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:",
+        "region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:. "
+        "Negative numbers count from the end: :-60,: leaves out the last 60 rows",
         type=values.roi,
         metavar="A:B,...",
     ),

@@ -130,6 +130,8 @@ def check_together(arguments: Namespace) -> None:
     for name in ("labels", "minkowski", "components"):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
+    if arguments.range is not None and not isinstance(arguments.thresholds, int):
+        raise InputFileError("--range must be left out where --thresholds are a list or exact")
     for name in ("spacing", "unit"):
         if getattr(arguments, name) is not None and not has_lengths(arguments):
             raise InputFileError(
@@ -190,6 +192,14 @@ class Curves(NamedTuple):
     @property
     def rows(self) -> int:
         return len(self.measures[EULER])
+
+    def distinct(self) -> "Curves":
+        """Return them without repeated thresholds, which evenly spaced ones of one value are."""
+        thresholds, first = np.unique(self.thresholds, return_index=True)
+        if thresholds.size == self.thresholds.size:
+            return self
+        measures = {name: values[:, first] for name, values in self.measures.items()}
+        return self._replace(thresholds=thresholds, measures=measures)
 
 
 def columns_of(found: Sequence[Curves], axes: str | None = None) -> dict[str, Array]:

@@ -16,6 +16,7 @@ from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
 RANGE = r"\d*:\d*"
+FROM_EITHER_END = r"(-?\d+)?:(-?\d+)?"
 Parse = Callable[[str], Any]
 
 
@@ -44,13 +45,14 @@ def index_or_range(text: str) -> int | slice:
     return int(text) if text.isdecimal() else _slice(text)
 
 
-@_must_be("ranges such as 0:64,:,100:")
+@_must_be("ranges such as 0:64,:,100: or :-60")
 def roi(text: str) -> tuple[slice, ...]:
-    return tuple(map(_slice, text.split(",")))
+    """Return ranges, of which negative numbers count from the end."""
+    return tuple(_slice(part, FROM_EITHER_END) for part in text.split(","))
 
 
-def _slice(text: str) -> slice:
-    if not re.fullmatch(RANGE, text):
+def _slice(text: str, pattern: str = RANGE) -> slice:
+    if not re.fullmatch(pattern, text):
         raise ValueError
     return slice(*(int(end) if end else None for end in text.split(":")))
 

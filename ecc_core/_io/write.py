@@ -28,6 +28,9 @@ LABEL_SUFFIXES = (".tif", ".tiff", ".npy")
 """Suffixes of the label images that can be written."""
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 """Suffixes of the figures that can be written."""
+FIGURE_OF = "figure of napari-ecc"
+"""What PNG figures say of themselves."""
+TEXTS = 1024  # bytes of a PNG file in which its texts are
 FORMULA = re.compile(r"[=+@\-\t\r]")
 """What makes a spreadsheet take a cell for a formula, at its start."""
 
@@ -367,5 +370,15 @@ def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float =
     ['empty.png']
     """
     path = check_output(path, FIGURE_SUFFIXES)
+    kind = path.suffix.lower()[1:]
+    known = {"Software": FIGURE_OF} if kind == "png" else None
     with atomic_file(path) as file:
-        figure.savefig(file, format=path.suffix.lower()[1:], dpi=dpi)
+        figure.savefig(file, format=kind, dpi=dpi, metadata=known)
+
+
+def is_own_figure(path: str) -> bool:
+    """Whether a PNG file was written by `write_figure`, as its text says before the pixels."""
+    if not path.lower().endswith(".png"):
+        return False
+    with Path(path).open("rb") as file:
+        return FIGURE_OF.encode("latin-1") in file.read(TEXTS)

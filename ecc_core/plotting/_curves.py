@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -88,7 +89,8 @@ def plot_curve(
     known = _meaning_of(curve, superlevel)
     thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
     finite = np.isfinite(thresholds)
-    lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
+    count = math.prod(values.shape[:-1])  # also if no threshold is finite
+    lines = values[..., finite].reshape(count, np.count_nonzero(finite))
     drawn = _draw_steps(ax, thresholds[finite], lines, known["superlevel"], label=label, **line)
     for artist in drawn:
         artist.ecc_meaning = known  # what is drawn over it must agree with

@@ -198,7 +198,7 @@ class TestBadInput:
                     patch.delitem(sys.modules, module)
                 patch.setitem(sys.modules, library, None)
                 message = refuse("curve", tmp_path / name, *output)
-            assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
+            assert f'needs {library}: pip install ".[{extra}]"' in message
 
     def test_too_little_memory(self, refuse, monkeypatch, image_file):
         def fail(*_: object, **__: object) -> None:

@@ -54,6 +54,8 @@ STACK = [
     ("--thresholds exact", "a number or a list, since the image is not in memory: use ecc curve"),
     ("--connectivity 2", "--connectivity must be 1 or 3"),
     ("--roi :,:", "--roi must have a range for each of the axes ZYX, got 2"),
+    ("--roi :-9,:,:", "--roi leaves nothing of axis Z, of 9"),
+    ("--thresholds 1,2 --range 0,3", "--range must be left out where --thresholds are a list"),
     ("--roi 3:3,:,:", "--roi leaves nothing of axis Z, of 9"),
     ("--channel 0", "--channel must be left out, the axes ZYX have none, got 0"),
     ("--axes ABC", "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
@@ -108,7 +110,7 @@ OTHERS = [
     ),
     pytest.param(
         "stack {volume} --out {out}.csv --device cuda",
-        "--device cuda needs cupy: pip install 'napari-ecc[cuda12]'",
+        '--device cuda needs cupy: pip install ".[cuda12]"',
         marks=pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed"),
     ),
     ("batch {plane} --out {out}.csv --thresholds 5", "--range must be given, so that all images"),

@@ -300,6 +300,16 @@ def test_estimated_covariance(maps):
     assert spread < 0.05
 
 
+@pytest.mark.parametrize("shape", [(40, 56), (56, 40)])
+def test_a_single_map_along_either_axis(shape):
+    """The level and its error do not depend on which axis is the longer one."""
+    (image,) = noise(shape, 1.5, 1, seed=2)
+    found = gaussian_threshold(shape, residuals=image, rng=0)
+    turned = gaussian_threshold(shape[::-1], residuals=image.T, rng=0)
+    assert_allclose(found.threshold, turned.threshold, rtol=1e-3)
+    assert_allclose(found.error, turned.error, rtol=0.05)
+
+
 @pytest.mark.parametrize("shape", [(30, 34), (11, 12, 13)])
 def test_expected_curve_within_a_mask(shape):
     mask, at = ball(shape), np.linspace(-2, 2, 9)

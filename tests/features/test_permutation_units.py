@@ -100,6 +100,20 @@ def test_groups_that_differ_by_rounding_only(paired):
     assert found.pvalue >= 2 / found.null.size
 
 
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("seed", [9, 22, 32, 34])
+def test_ties_are_ties_in_decimals(seed, paired):
+    """Tenths, whose sums are rounded, have the p-value of the integers ten times as large."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 3, (2, 4, T.size))
+    tenths = permutation_test((T, first / 10), (T, second / 10), paired=paired)
+    whole = permutation_test((T, first), (T, second), paired=paired)
+    squares = whole.null**2 * 2 * 16  # of integers: half of T, and quarters of sums
+    observed = np.round(whole.statistic**2 * 2 * 16)
+    expected = np.mean(np.round(squares) >= observed)
+    assert tenths.pvalue == whole.pvalue == expected
+
+
 @pytest.mark.parametrize(
     ("units", "paired", "error", "message"),
     [

@@ -151,4 +151,4 @@ def test_what_is_not_installed_is_named(tmp_path, engine):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "napari-ecc[netcdf]" in done.stderr
+    assert ".[netcdf]" in done.stderr

@@ -1,0 +1,79 @@
+"""``ecc curve`` of several images: those that fail, figures beside them, and constant ones."""
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+from io_helpers import noise, rows_of
+from skimage.measure import euler_number
+
+from ecc_core.cli import main
+
+
+@pytest.mark.parametrize("more", [[], ["--thresholds", "90,120"]], ids=["common range", "list"])
+def test_others_go_on(tmp_path, capsys, more):
+    """A damaged image and one of several channels are named, and the others are in the table."""
+    for k in (0, 2):
+        np.save(tmp_path / f"{k}.npy", noise(9, 8))
+    (tmp_path / "1.npy").write_bytes(b"damaged")
+    imageio.imwrite(tmp_path / "3.png", noise(9, 8, 3))
+    paths = [str(tmp_path / name) for name in ("0.npy", "1.npy", "2.npy", "3.png")]
+    assert main(["curve", *paths, "--quiet", *more]) == 1
+    output, errors = capsys.readouterr()
+    rows = rows_of(output)
+    assert {row["input"] for row in rows} == {paths[0], paths[2]}
+    image = noise(9, 8)
+    for row in rows:
+        assert int(row["euler_number"]) == euler_number(image <= float(row["threshold"]))
+    assert errors.count("ecc: failed: ") == 2
+    assert f"{paths[1]}" in errors
+    assert f"{paths[3]}" in errors
+
+
+def test_a_pattern_leaves_out_own_figures(tmp_path, capsys):
+    """A figure that was drawn in the folder of the images is no image, and it is said."""
+    imageio.imwrite(tmp_path / "cells.png", noise(9, 8))
+    flags = ["--out", str(tmp_path / "curve.csv"), "--plot", str(tmp_path / "curve.png")]
+    assert main(["curve", str(tmp_path / "cells.png"), *flags]) == 0
+    capsys.readouterr()
+    assert main(["curve", str(tmp_path / "*.png")]) == 0
+    output, errors = capsys.readouterr()
+    assert {row["input"] for row in rows_of(output)} == {str(tmp_path / "cells.png")}
+    assert "curve.png left out, a figure that ecc drew" in errors
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+def test_a_constant_image(tmp_path, command):
+    """Evenly spaced thresholds of one value are one threshold."""
+    np.save(tmp_path / "a.npy", np.full((5, 4), 7.0))
+    out = tmp_path / "out.csv"
+    flags = ["--thresholds", "3", "--range", "7,7", "--out", str(out), "--quiet"]
+    assert main([command, str(tmp_path / "a.npy"), *flags]) == 0
+    (row,) = rows_of(out)
+    found = row["7.0"] if command == "batch" else row["euler_number"]
+    assert found == "1"
+    if command == "curve":
+        assert main([command, str(tmp_path / "a.npy"), *flags[:2], *flags[4:]]) == 0
+        assert [row["threshold"] for row in rows_of(out)] == ["7.0"]
+
+
+def test_regions_from_the_end(tmp_path):
+    """Negative numbers of a region count from the end, as in NumPy."""
+    image = noise(12, 9)
+    np.save(tmp_path / "a.npy", image)
+    out = tmp_path / "out.csv"
+    flags = ["--roi", ":-3,-5:", "--thresholds", "90,120", "--out", str(out), "--quiet"]
+    assert main(["curve", str(tmp_path / "a.npy"), *flags]) == 0
+    expected = [euler_number(image[:-3, -5:] <= t) for t in (90, 120)]
+    assert [int(row["euler_number"]) for row in rows_of(out)] == expected
+
+
+@pytest.mark.parametrize("more", [[], ["--betti"], ["--minkowski"], ["--components"]])
+def test_a_figure_without_finite_thresholds(tmp_path, more):
+    """Levels that are all infinite are in the table; there is nothing of them to draw."""
+    np.save(tmp_path / "a.npy", np.array([[0, -np.inf, 0], [1, 2, 3]]))
+    flags = ["--out", str(tmp_path / "o.csv"), "--plot", str(tmp_path / "o.png"), "--quiet"]
+    flags += ["--thresholds=-inf,"]
+    assert main(["curve", str(tmp_path / "a.npy"), *flags, *more]) == 0
+    (row,) = rows_of(tmp_path / "o.csv")
+    assert (row["threshold"], float(row["euler_number"])) == ("-inf", 1)
+    assert (tmp_path / "o.png").stat().st_size > 0
