@@ -127,11 +127,7 @@ def check_together(arguments: Namespace) -> None:
             raise InputFileError(
                 f"--boundary must be {' or '.join(allowed)} together with --{name}"
             )
-    for name in ("labels", "minkowski", "components"):
-        if isinstance(arguments.thresholds, str) and getattr(arguments, name):
-            raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
-    if arguments.range is not None and not isinstance(arguments.thresholds, int):
-        raise InputFileError("--range must be left out where --thresholds are a list or exact")
+    _check_thresholds(arguments)
     for name in ("spacing", "unit"):
         if getattr(arguments, name) is not None and not has_lengths(arguments):
             raise InputFileError(
@@ -139,6 +135,15 @@ def check_together(arguments: Namespace) -> None:
                 "it has no effect"
             )
     _check_device(arguments)
+
+
+def _check_thresholds(arguments: Namespace) -> None:
+    """Refuse thresholds that do not go with the other options."""
+    for name in ("labels", "minkowski", "components"):
+        if isinstance(arguments.thresholds, str) and getattr(arguments, name):
+            raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
+    if arguments.range is not None and not isinstance(arguments.thresholds, int):
+        raise InputFileError("--range must be left out where --thresholds are a list or exact")
 
 
 def _check_device(arguments: Namespace) -> None:

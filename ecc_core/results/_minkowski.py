@@ -11,7 +11,7 @@ from ecc_core._arrays import adapter_of, is_lazy, on_host
 from ecc_core._request.batch import BatchAxis
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
-from ecc_core.plotting._figures import EULER
+from ecc_core.plotting._figures import EULER, symbol_of
 from ecc_core.results._base import ArrayT, as_floats, plain
 from ecc_core.results._curves import CurveResult, RegionCurveResult, curve_facts
 
@@ -101,7 +101,7 @@ class _Measured(CurveResult[ArrayT]):
         what = "\ndensity" if vars(self).get("density") else ""
         names = [EULER if name == "euler" else name.replace("_", " ") for name in self.measures]
         return [
-            name + what + (f"\n({unit})" if unit else "")
+            name + what + (f"\n({symbol_of(unit)})" if unit else "")
             for name, unit in zip(names, self.measure_units, strict=True)
         ]
 

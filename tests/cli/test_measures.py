@@ -244,9 +244,9 @@ def test_densities(tmp_path, command, suffix):
     figure = found.plot()
     labels = [ax.get_ylabel() for ax in figure.axes]
     assert labels[1:] == [
-        "surface\ndensity\n(millimeter^-1)",
-        "mean breadth\ndensity\n(millimeter^-2)",
-        "Euler characteristic\ndensity\n(millimeter^-3)",
+        "surface\ndensity\n(mm\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT ONE})",
+        "mean breadth\ndensity\n(mm\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT TWO})",
+        "Euler characteristic\ndensity\n(mm\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT THREE})",
     ]
     figure.canvas.draw()
     drawn = [ax.yaxis.label.get_window_extent() for ax in figure.axes]

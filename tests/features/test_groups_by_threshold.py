@@ -146,7 +146,10 @@ def test_axes_of_plots_have_units():
     curves = replace(curves, units="HU", spacing_units="mm")
     first, second = (replace(curves, values=curves.values[rows]) for rows in ([0, 1], [2, 3]))
     band = mean_band(first, functional="area", n_resamples=9).plot()
-    assert (band.get_xlabel(), band.get_ylabel()) == ("threshold (HU)", "mean area\n(mm^2)")
+    assert (band.get_xlabel(), band.get_ylabel()) == (
+        "threshold (HU)",
+        "mean area\n(mm\N{SUPERSCRIPT TWO})",
+    )
     test = permutation_test(first, second, functional="euler").plot()
     assert test.get_xlabel() == "threshold (HU)"
     assert test.get_ylabel() == "difference of means\nEuler characteristic"

@@ -282,7 +282,7 @@ class TestUnits:
         curves = ecc.minkowski_curves(np.eye(5), 5)
         named = dataclasses.replace(curves, spacing_units="mm").plot()
         area, perimeter, euler = (ax.get_ylabel() for ax in named.axes)
-        assert (area, perimeter) == ("area\n(mm^2)", "perimeter\n(mm)")
+        assert (area, perimeter) == ("area\n(mm\N{SUPERSCRIPT TWO})", "perimeter\n(mm)")
         assert "mm" not in euler
         assert curves.plot().axes[0].get_ylabel() == "area"
 
