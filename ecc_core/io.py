@@ -15,6 +15,7 @@ from ecc_core._io.write import (
     write_figure,
     write_table,
 )
+from ecc_core._io.write_image import write_image
 
 __all__ = [
     "CUBICAL_SUFFIXES",
@@ -37,6 +38,7 @@ __all__ = [
     "write_csv",
     "write_cubical_complex",
     "write_figure",
+    "write_image",
     "write_result",
     "write_table",
 ]

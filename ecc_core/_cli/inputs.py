@@ -16,7 +16,7 @@ import numpy as np
 from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
-from ecc_core._io.geometry import UNITS, check_place, converted
+from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
@@ -248,19 +248,14 @@ def select_input(path: str, arguments: Namespace, rule: str = "") -> View:
 
 
 def read_single(
-    path: str, rule: str, lengths: Lengths, arguments: Namespace, *, always: bool = False
+    path: str, rule: str, lengths: Lengths, arguments: Namespace
 ) -> tuple[View, Array, Array | None, Calibration]:
     """Read an image without other axes than Z, Y and X: its view, values, mask and calibration.
 
-    The mask is None if there is none. The calibration is that of the file if `always`, or if
-    --smooth is in a unit.
+    The mask is None if there is none.
     """
     view = select_input(path, arguments, rule)
-    calibration = Calibration()
-    if always or (arguments.smooth and arguments.unit):
-        calibration = lengths.of(view)
-    elif arguments.spacing or arguments.unit:
-        raise InputFileError("--spacing and --unit need --smooth, and --spacing needs --unit")
+    calibration = lengths.of(view)
     with blame(path):
         image, *mask = open_blocks(path, view, calibration, arguments).held().whole()
     return view, image, mask[0] if mask else None, calibration
@@ -300,7 +295,7 @@ def _region(name: str, path: str, arguments: Namespace) -> StoredImage:
     if dtype is None:
         if arguments.shape is not None and Path(path).suffix.lower() in RAW_SUFFIXES:
             raise InputFileError(f"{path}: holds raw values: --{name}-dtype must say what they are")
-        return open_image(path, level=arguments.level)
+        return _at_level(path, arguments.level)
     if arguments.shape is None:
         raise InputFileError(f"{path}: --{name}-dtype must be given together with --shape")
     with blame(path):
@@ -341,10 +336,18 @@ def _fitted(
         raise InputFileError(f"{path}: --{name} must have the image's shape {wanted}, got {there}")
     with blame(image):
         check_place(f"--{name} {path}", stored.affine, affine, lengths)
+        if getattr(arguments, "spacing", None) is None:  # that of the image is believed
+            check_scale(f"--{name} {path}", stored.distances, opened.distances, lengths)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
     first, shape = (tuple(of[i] for i in at) for of in (start, view.shape))
     return Fitted(View(stored, order, first, shape, fixed), at)
+
+
+def _at_level(path: str, level: int) -> StoredImage:
+    """Open labels or a mask at a level; without levels of their own, they may be those of it."""
+    stored = open_image(path)
+    return open_image(path, level=level) if level and stored.levels > 1 else stored
 
 
 def _matched(

@@ -8,22 +8,37 @@ import numpy as np
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, read_single, single_path
+from ecc_core._cli.inputs import Calibration, Lengths, read_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.values import output
-from ecc_core._io.write import LABEL_SUFFIXES, write_labels
-from ecc_core._request.filtration import boundary_names
+from ecc_core._cli.values import INPUT, image_output
+from ecc_core._io.geometry import Affine, converted
+from ecc_core._io.lazy import Array
+from ecc_core._io.stored import View
+from ecc_core._io.write_image import (
+    WRITTEN_SUFFIXES,
+    check_image_output,
+    grid_of,
+    whole_grid_of,
+    write_on_grid,
+)
+from ecc_core._io.writers.grid import Grid, Padded
+from ecc_core._request.filtration import boundary_names, check_spacing
 from ecc_core.components import persistent_regions
+from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_figure, write_table
 from ecc_core.results import PersistentRegions
 
 ONE = "objects are those of one image"
+SIZES = {1: "length", 2: "area", 3: "volume"}
+"""The column with the size of objects in units, by the number of axes."""
 DESCRIPTION = (
     "Label the components of the sets image <= t (with --superlevel: image >= t, for bright "
     "objects) that last for at least P as t grows, and write one row for each: its label, the "
     "values at which it is born and dies, their difference, the label of the older component that "
     "it then joins (0 if it never does), its number of points, and the indices of its extreme "
-    "point. Without --out, --table and --plot the table is printed as CSV."
+    "point in the file; and, where the distance of points is known, the place of that point in the "
+    "world, the length, area or volume of the object, and their unit. Without --out, --table and "
+    "--plot the table is printed as CSV."
 )
 
 
@@ -32,9 +47,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(options.add_selection(parser), "--mask", "--smooth")
     least = "least difference of the values at which an object is born and dies"
     options.add(parser, "--persistence", required=True, help=least)
-    suffixes = ", ".join(LABEL_SUFFIXES)
-    labels = f"label image to write: {suffixes}"
-    options.add(parser, "--out", type=output(LABEL_SUFFIXES), help=labels)
+    suffixes = ", ".join(WRITTEN_SUFFIXES)
+    labels = (
+        f"label image to write, with the spacing, unit and place of the image: {suffixes}; or "
+        "{input}/labels/NAME in an OME-Zarr image, where {input} stands for its path"
+    )
+    options.add(parser, "--out", type=image_output, help=labels)
+    extent = (
+        "of the label image with --roi: that of the image, with 0 outside of the region (default), "
+        "so that every program shows them aligned, or that of the region, placed where it is"
+    )
+    parser.add_argument("--extent", choices=("image", "roi"), default="image", help=extent)
     options.add(parser, "--table", after=options.FORMULAS)
     options.add(parser, "--plot", help="persistence diagram to write: .png, .pdf or .svg")
     up_to = "label only points up to this value, or with --superlevel from it on (default: all)"
@@ -42,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = "the image ends at its border (default), or opposite sides touch"
     options.add(parser, "--boundary", choices=boundary_names("betti"), help=beyond)
-    options.add(parser, "--spacing", "--unit", before="with --smooth: ")
+    options.add(parser, "--spacing", "--unit", before="of the table and of --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")
     options.refuse(parser, reason, "--thresholds", "--range", "--labels")
@@ -51,19 +74,27 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
+    _name_output(path, arguments)
     check_outputs(arguments, [path], printed=True)
-    view, image, mask, _ = read_single(path, ONE, Lengths(arguments), arguments)
+    lengths = Lengths(arguments)
+    view, image, mask, calibration = read_single(path, ONE, lengths, arguments)
+    if calibration.spacing is not None:
+        lengths.keep(path, calibration)
     axes = view.axes
     with blame(path):
         names = ("connectivity", "superlevel", "nan", "boundary")
         given = {name: getattr(arguments, name) for name in names}
         given["threshold"] = None if arguments.threshold is None else arguments.threshold[0]
         found = persistent_regions(image, arguments.persistence, mask=mask, **given)
+    if arguments.threshold is None:
+        sys.stderr.write(f"ecc: {path}: labels cover the background, too: --threshold ends them\n")
     if arguments.out:
-        write_labels(arguments.out, found.labels, axes)
-    columns = _columns(found, axes, view.start)
+        _write_labels(found.labels, view, arguments)
+    affine = view.source.affine if arguments.spacing is None else None
+    columns = _columns(found, view, calibration, affine)
     if arguments.table:
-        metadata = metadata_of(settings_of(arguments), inputs=[{"path": path, "axes": axes}])
+        facts = {"path": path, "axes": axes, "unit": calibration.unit or None}
+        metadata = metadata_of(settings_of(arguments), inputs=[facts])
         write_table(arguments.table, columns, metadata=metadata)
     elif not (arguments.out or arguments.plot):
         write_csv(sys.stdout, columns)
@@ -72,18 +103,64 @@ def run(arguments: Namespace) -> None:
         write_figure(arguments.plot, figure)
 
 
-def _columns(found: PersistentRegions, axes: str, first: tuple[int, ...]) -> dict[str, Any]:
+def _name_output(path: str, arguments: Namespace) -> None:
+    """Put the path of the image into that of the labels."""
+    if arguments.out is None or INPUT not in str(arguments.out):
+        return
+    try:
+        arguments.out, _ = check_image_output(str(arguments.out).replace(INPUT, path))
+    except (ValueError, OSError) as error:
+        raise InputFileError(f"--out {error}") from None
+
+
+def _write_labels(labels: Array, view: View, arguments: Namespace) -> None:
+    """Write labels of a part of an image, or with the extent of the image."""
+    grid = grid_of(view)
+    values: Any = labels
+    if arguments.extent == "image" and arguments.roi:
+        grid, shape = whole_grid_of(view)
+        values = Padded(labels, view.start, shape)
+    if arguments.spacing is not None:
+        steps = check_spacing(arguments.spacing, view.ndim).tolist()
+        spacing = dict(zip(view.axes, steps, strict=True))
+        first = view.start if values is labels else (0,) * view.ndim
+        places = (i * step for i, step in zip(first, steps, strict=True))
+        origin = dict(zip(view.axes, places, strict=True))
+        grid = Grid(view.axes, spacing, arguments.unit or "", origin)
+    left_out = write_on_grid(arguments.out, values, grid, labels=True)
+    if left_out:
+        sys.stderr.write(f"ecc: {arguments.out}: {left_out}\n")
+
+
+def _columns(
+    found: PersistentRegions, view: View, calibration: Calibration, affine: Affine | None
+) -> dict[str, Any]:
     """Return one row for each label; indices are those in the file."""
     ids = np.arange(1, len(found.births) + 1)
     never = -np.inf if found.superlevel else np.inf
     deaths = np.where(found.essential, never, found.deaths.astype(np.float64))
-    indices = found.birth_points + np.array(first, np.int64)
-    return {
+    indices = found.birth_points + np.array(view.start, np.int64)
+    points = np.bincount(found.labels.reshape(-1), minlength=ids.size + 1)[1:]
+    columns = {
         "label": ids,
         "birth": found.births,
         "death": deaths,
         "persistence": found.persistence,
         "merged_into": found.merged_into,
-        "points": np.bincount(found.labels.reshape(-1), minlength=ids.size + 1)[1:],
-        **{letter.lower(): index for letter, index in zip(axes, indices.T, strict=True)},
+        "points": points,
+        **{letter.lower(): index for letter, index in zip(view.axes, indices.T, strict=True)},
     }
+    if calibration.spacing is None:
+        return columns
+    steps = check_spacing(calibration.spacing, view.ndim)
+    if affine is None:  # from the first point of the image
+        places = zip(view.axes, (indices * steps).T, strict=True)
+        columns |= {f"world_{axis.lower()}": along for axis, along in places}
+    else:
+        factor = converted(1.0, affine.unit, calibration.unit)
+        vectors = np.stack([affine.steps[axis] for axis in view.axes])
+        world = factor * (indices @ vectors + affine.origin)
+        columns |= {f"world_{axis}": world[:, "xyz".index(axis)] for axis in "zyx"}
+    columns[SIZES[view.ndim]] = points * float(np.prod(steps))
+    columns["unit"] = np.full(ids.size, calibration.unit)
+    return columns

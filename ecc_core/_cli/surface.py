@@ -8,7 +8,7 @@ from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import select_input
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import channel, output
-from ecc_core._io.geometry import check_place
+from ecc_core._io.geometry import check_place, check_scale
 from ecc_core._io.write import printable
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
@@ -57,6 +57,7 @@ def run(arguments: Namespace) -> None:
         if first.shape == second.shape:
             name = f"the image {arguments.second}"
             check_place(name, other.affine, one.affine, one.lengths)
+            check_scale(name, other.source.distances, one.source.distances, one.lengths)
         both = (f"{name}_{which}" for name in ("thresholds", "range") for which in SIDES)
         given = {name: getattr(arguments, name) for name in (*both, "connectivity", "nan")}
         given |= {"superlevel": (flags[0], flags[1]), "axis": range(first.ndim)}

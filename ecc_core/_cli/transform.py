@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> None:
     path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
-    view, image, mask, found = read_single(path, ONE, lengths, arguments, always=True)
+    view, image, mask, found = read_single(path, ONE, lengths, arguments)
     with blame(path):
         shape = _shape(image, mask, arguments)
         names = ("directions", "heights", "range", "connectivity")

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from ecc_core._cli.errors import one_line
 from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._io.metadata import Condition, condition_of
+from ecc_core._io.write_image import check_image_output
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
+INPUT = "{input}"
+"""What stands for the path of the image in that of an output."""
 RANGE = r"\d*:\d*"
 FROM_EITHER_END = r"(-?\d+)?:(-?\d+)?"
 Parse = Callable[[str], Any]
@@ -179,6 +182,16 @@ def memory(text: str) -> int:
     if size < 1:
         raise ValueError
     return size
+
+
+def image_output(text: str) -> Path:
+    """Return the path of an image to write, checked before any work if it names no input."""
+    if INPUT in text:
+        return Path(text)
+    try:
+        return check_image_output(text)[0]
+    except (ValueError, OSError, ImportError) as error:
+        raise argparse.ArgumentTypeError(one_line(error)) from None
 
 
 def output(suffixes: tuple[str, ...]) -> Callable[[str], Path]:

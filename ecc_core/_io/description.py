@@ -246,7 +246,7 @@ class Description:
         first = np.zeros(3)
         steps = {}
         for axis in spatial:
-            at = "ZYX".index(axis.letter)
+            at = "XYZ".index(axis.letter)
             steps[axis.letter] = spacing[axis.letter] * np.eye(3)[at]
             ratio = spacing[axis.letter] / (axis.step or 1)
             first[at] = ratio * origin.get(axis.letter, 0.0)

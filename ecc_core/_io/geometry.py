@@ -34,7 +34,10 @@ TIMES = {
 }
 """Units of time, and their other names."""
 NAMES |= {name: unit for unit, names in TIMES.items() for name in (unit, *names.split())}
-UNKNOWN = ("", "unknown", "none", "null", "pixel", "pixels", "px", "voxel", "reference frame")
+UNKNOWN = (
+    *("", "?", "unknown", "none", "null", "reference frame"),
+    *("pixel", "pixels", "px", "voxel"),
+)
 DIGITS = 12
 PERPENDICULAR = 1e-3
 """Largest cosine of an angle that is taken for a right one: headers are rounded."""
@@ -44,6 +47,8 @@ Distances = tuple[Mapping[str, float], str]
 
 TOLERANCE = 0.1
 """Points by which a corner may be displaced: headers are rounded, quaternions to 0.001 degrees."""
+ROUNDED = 0.005
+"""Part of a spacing that it may be off, where a header says nothing else of the place."""
 SPACES = {
     "right-anterior-superior": (1, 1, 1),
     "left-anterior-superior": (-1, 1, 1),
@@ -99,7 +104,7 @@ def number_of(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Affine:
-    """The places of the points of an image."""
+    """The places of the points of an image, in coordinates x, y and z."""
 
     steps: Mapping[str, NDArray[np.float64]]  # from a point to the next along each axis Z, Y and X
     origin: NDArray[np.float64]  # place of the first point
@@ -169,6 +174,26 @@ def check_place(
         region = replace(region, steps=steps, origin=factor * region.origin)
     how = _displacement(image, region, lengths)
     if how:
+        raise ValueError(f"{name} must lie where the image does, but its header says it is {how}")
+
+
+def check_scale(name: str, region: Distances, image: Distances, shape: Mapping[str, int]) -> None:
+    """Raise ValueError if the points of a region of an image lie further apart than the image's.
+
+    Where a spacing is not known, or the ratio of the units, nothing is compared.
+    """
+    theirs, their_unit = region
+    ours, unit = image
+    if their_unit != unit and not {their_unit, unit} <= UNITS.keys():
+        return
+    words = []
+    for axis in ours.keys() & theirs.keys() & shape.keys():
+        ratio = converted(theirs[axis], their_unit, unit) / ours[axis]
+        off = abs(ratio - 1)
+        if off > ROUNDED and off * (shape[axis] - 1) > TOLERANCE:
+            words.append(f"scaled by {ratio:.4g} along {axis}")
+    if words:
+        how = " and ".join(sorted(words, reverse=True))
         raise ValueError(f"{name} must lie where the image does, but its header says it is {how}")
 
 

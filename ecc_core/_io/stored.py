@@ -13,7 +13,7 @@ import numpy as np
 
 from ecc_core._io.description import Description, Missing
 from ecc_core._io.files import Stamp, stamp_of_file
-from ecc_core._io.geometry import Affine
+from ecc_core._io.geometry import Affine, Distances
 from ecc_core._io.lazy import Array, Box, rows_of
 from ecc_core._io.limits import check_memory
 from ecc_core.errors import InputFileError
@@ -135,6 +135,11 @@ class StoredImage:
         if self.affine is not None:
             self.notes += self.affine.notes(self.spacing)
         self.description = replace(description, channels=self.channels, place=self.affine)
+
+    @property
+    def distances(self) -> Distances:
+        """The spacing with its unit."""
+        return self.spacing, self.unit
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""

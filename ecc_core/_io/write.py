@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
-LABEL_SUFFIXES = (".tif", ".tiff", ".npy")
-"""Suffixes of the label images that can be written."""
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 """Suffixes of the figures that can be written."""
 FIGURE_OF = "figure of napari-ecc"
@@ -322,22 +320,6 @@ def _write_parquet(
             native[name] = values.astype(values.dtype.newbyteorder("="), copy=False)
     table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
     parquet.write_table(table, file)
-
-
-def write_labels(path: Path, labels: NDArray[Any], axes: str) -> None:
-    """Write a label image as compressed TIFF or as NPY, completely or not at all.
-
-    `axes` are letters, one for each axis.
-    """
-    path = check_output(path, LABEL_SUFFIXES)
-    with atomic_file(path) as file:
-        if path.suffix.lower() == ".npy":
-            np.save(file, labels)
-            return
-        tifffile = import_optional("tifffile", extra="io", purpose="writing TIFF files")
-        if labels.ndim == 1:
-            labels, axes = labels[None], "Y" + axes
-        tifffile.imwrite(file, labels, compression="zlib", metadata={"axes": axes})
 
 
 def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float = 300) -> None:

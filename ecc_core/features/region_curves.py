@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from ecc_core._io.geometry import check_place
+from ecc_core._io.geometry import check_place, check_scale
 from ecc_core._io.open import open_image
 from ecc_core._io.select import choose
 from ecc_core._request.image import check_ids
@@ -178,5 +178,7 @@ def _read(pair: Sequence[Any]) -> list[Any]:
     image, labels = files
     if image and labels and image.shape == labels.shape:
         lengths = dict(zip(image.axes, image.shape, strict=True))
-        check_place(f"the labels {labels.path}", labels.affine, image.affine, lengths)
+        name = f"the labels {labels.path}"
+        check_place(name, labels.affine, image.affine, lengths)
+        check_scale(name, labels.distances, image.distances, lengths)
     return parts

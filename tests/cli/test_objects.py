@@ -1,11 +1,16 @@
 """The command `ecc objects`, and `ecc curve --persistence`."""
 
+import nibabel
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import columns, columns_of
+from io_helpers import columns, columns_of, write_ome_zarr
 from scipy import ndimage
 from topology_helpers import alive, intervals
+
+import ecc_core as ecc
+from ecc_core.cli import main
+from ecc_core.io import open_image, read_image, write_image
 
 IMAGE = np.random.default_rng(0).integers(0, 100, (3, 24, 31)).astype(np.uint8)
 VOLUME = ndimage.gaussian_filter(IMAGE.astype(np.float32), 1)
@@ -79,3 +84,112 @@ def test_filtered_curves(tmp_path, say):
         say("curve", IMAGE[0], *options, *flags, "--out", tmp_path / "c.csv")
         expected = [alive([lifetimes(image, 40)], (10, 50, 90))[0] for image in images]
         np.testing.assert_array_equal(columns(tmp_path / "c.csv")["b0"], np.concatenate(expected))
+
+
+STEPS = (2.0, 0.5, 0.25)
+WIDE = ndimage.gaussian_filter(np.random.default_rng(1).normal(100, 60, (14, 60, 41)), 2) * 10
+PLACES = {"image.nii": "la.nii.gz", "image.ome.tif": "la.ome.tif", "image.zarr": "la.zarr"}
+PLACES |= {"image.mha": "la.mha", "image.npy": "la.npy"}
+
+
+def write(path, image):
+    """Write an image with distances in micrometers where its format has them."""
+    volume = image.astype(np.float32)
+    write_image(path, volume, spacing=STEPS, unit="um", origin=(8.0, -5.0, 2.5))
+    return path
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A volume in each format."""
+    folder = tmp_path_factory.mktemp("wide")
+    for name in PLACES:
+        write(folder / name, WIDE)
+    return folder
+
+
+@pytest.mark.parametrize("extent", ["image", "roi"])
+@pytest.mark.parametrize("image", PLACES)
+def test_labels_are_taken_back(tmp_path, wide, say, image, extent):
+    """Labels of a region lie where it does, in every format for an image in any of them."""
+    roi = (slice(3, 13), slice(10, 52), slice(5, 41))
+    options = ["--roi", "3:13,10:52,5:41", "--thresholds", "950,1000,1050,"]
+    found = ecc.persistent_regions(WIDE[roi].astype(np.float32), 6, threshold=1000)
+    expected = ecc.region_curves(WIDE[roi].astype(np.float32), found.labels, [950, 1000, 1050])
+    assert len(expected.labels) > 3
+    for out in PLACES.values():
+        labels, table = tmp_path / out, tmp_path / "c.csv"
+        command = ["objects", wide / image, *options[:2], "--persistence", 6, "--threshold", 1000]
+        say(*command, "--extent", extent, "--out", labels)
+        whole = np.zeros(WIDE.shape, np.int32)
+        whole[roi] = found.labels
+        np.testing.assert_array_equal(
+            read_image(labels), whole if extent == "image" else found.labels
+        )
+        say("curve", wide / image, *options, "--labels", labels, "--out", table)
+        assert columns(table)["euler_number"] == expected.values.ravel().tolist()
+
+
+@pytest.mark.parametrize("out", ["la.nii", "la.ome.tif", "la.zarr", "la.mha"])
+@pytest.mark.parametrize(("level", "shape"), [(0, (12, 40, 30)), (1, (12, 20, 15))])
+def test_labels_of_a_level(tmp_path, say, out, level, shape):
+    """Labels of a coarser resolution, which have no others, belong to that one."""
+    finest = np.repeat(np.repeat(WIDE[:12, :20, :15], 2, axis=1), 2, axis=2)
+    levels = [finest.astype(np.float32), finest[:, ::2, ::2].astype(np.float32)]
+    steps = [(2, 0.5, 0.5), (2, 1, 1)]
+    image = write_ome_zarr(tmp_path / "i.zarr", levels, "ZYX", steps, unit="micrometer")
+    at = ["--level", level]
+    say("objects", image, *at, "--persistence", 3, "--threshold", 1000, "--out", tmp_path / out)
+    labels = open_image(tmp_path / out)
+    assert labels.shape == shape
+    assert tuple(labels.spacing.values()) == pytest.approx(steps[level])
+    say("curve", image, *at, "--labels", tmp_path / out, "--thresholds", "90,100", "--out", "c.csv")
+
+
+def test_labels_in_an_ome_zarr_image(tmp_path, say):
+    image = write_ome_zarr(tmp_path / "i.zarr", [IMAGE], "ZYX", [STEPS], zarr_format=3)
+    say("objects", image, "--persistence", 40, "--out", "{input}/labels/nuclei")
+    found = ecc.persistent_regions(IMAGE, 40)
+    np.testing.assert_array_equal(read_image(f"{image}/labels/nuclei"), found.labels)
+
+
+def test_scaled_labels_are_refused(tmp_path, wide, refuse):
+    """Of a format that says the distance of points only."""
+    labels = tmp_path / "l.ome.tif"
+    write_image(labels, (WIDE > 1000).astype(np.uint8), spacing=(2, 0.5, 0.5), unit="um")
+    for image in ("image.zarr", "image.ome.tif", "image.nii"):
+        said = refuse("curve", wide / image, "--thresholds", "1,", "--labels", labels)
+        assert "its header says it is scaled by 2 along X" in said
+
+
+def test_background(tmp_path, capsys):
+    """It is said once that labels have no end, unless there is a threshold."""
+    np.save(tmp_path / "i.npy", IMAGE)
+    command = ["objects", str(tmp_path / "i.npy"), "--persistence", "50"]
+    for flags, times in (([], 1), (["--threshold", "50"], 0)):
+        assert main([*command, *flags]) == 0
+        assert capsys.readouterr().err.count("labels cover the background") == times
+
+
+@pytest.mark.parametrize(
+    ("image", "unit", "factor"), [("image.zarr", "nm", 1e3), ("image.nii", "mm", 1e-3)]
+)
+def test_table_in_units(tmp_path, wide, say, image, unit, factor):
+    """Sizes and places of extreme points, by the affine of nibabel where there is one."""
+    options = ["--persistence", 6, "--threshold", 1000, "--roi", "3:,10:,5:"]
+    table = tmp_path / "t.json"
+    say("objects", wide / image, *options, "--unit", unit, "--table", table)
+    rows = columns_of(table)
+    assert set(rows["unit"]) == {{"nm": "nanometer", "mm": "millimeter"}[unit]}
+    volumes = np.array(rows["points"]) * np.prod(STEPS) * factor**3
+    np.testing.assert_allclose(rows["volume"], volumes)
+    indices = np.stack([rows["z"], rows["y"], rows["x"]], axis=1)
+    assert indices.min(axis=0).tolist() >= [3, 10, 5]
+    world = np.stack([rows["world_z"], rows["world_y"], rows["world_x"]], axis=1)
+    expected = indices * STEPS
+    if image.endswith(".nii"):
+        affine = nibabel.load(wide / image).affine
+        expected = nibabel.affines.apply_affine(affine, indices[:, ::-1])[:, ::-1]
+    else:
+        world = world - world[0] + expected[0] * factor
+    np.testing.assert_allclose(world, expected * factor, rtol=1e-6)

@@ -56,7 +56,7 @@ def test_values_are_those_of_xarray(tmp_path, engine, encoding):
     time = opened.description.axes[0]
     assert (time.name, time.step, time.unit) == ("time", 6.0, "hour")
     np.testing.assert_array_equal(opened.affine.steps["Y"], [0, -0.25, 0])
-    np.testing.assert_array_equal(opened.affine.origin, [0, 50, 7])
+    np.testing.assert_array_equal(opened.affine.origin, [7, 50, 0])
     if "_FillValue" in encoding:
         assert opened.missing.name.startswith("missing values (_FillValue")
 

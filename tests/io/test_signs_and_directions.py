@@ -150,7 +150,7 @@ class TestOmeZarr:
         opened = open_image(self.written(tmp_path / "a.zarr", axes, scale, shift))
         assert opened.spacing == {"Y": 0.5, "X": 2.0}
         assert opened.affine is not None
-        np.testing.assert_array_equal(opened.affine.origin, [0, 10, 20])
+        np.testing.assert_array_equal(opened.affine.origin, [20, 10, 0])
         np.testing.assert_array_equal(opened.affine.steps["Y"], [0, 0.5, 0])
 
     def test_place_of_all_levels(self, tmp_path):
@@ -165,7 +165,7 @@ class TestOmeZarr:
         opened = open_image(path)
         assert opened.spacing == {"Y": 3.0, "X": 1.0}
         assert opened.affine is not None
-        np.testing.assert_array_equal(opened.affine.origin, [0, 30, 10])
+        np.testing.assert_array_equal(opened.affine.origin, [10, 30, 0])
 
     def test_coordinate_systems(self, tmp_path):
         """Of 0.6: the first is that of the image, and others are said."""

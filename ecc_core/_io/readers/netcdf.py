@@ -179,8 +179,8 @@ def _described(
     spatial = [letter for letter in letters if letter in "ZYX"]
     if not spatial or not {*spatial} <= steps.keys() or len({units[a] for a in spatial}) != 1:
         return description
-    vectors = {axis: steps[axis] * np.eye(3)["ZYX".index(axis)] for axis in spatial}
-    origin = np.array([firsts.get(axis, 0.0) for axis in "ZYX"])
+    vectors = {axis: steps[axis] * np.eye(3)["XYZ".index(axis)] for axis in spatial}
+    origin = np.array([firsts.get(axis, 0.0) for axis in "XYZ"])
     return replace(description, place=Affine(vectors, origin, "coordinates"))
 
 
