@@ -221,7 +221,7 @@ def test_options_of_several_devices(options, error, message):
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
 def test_devices_need_cupy():
-    message = r"`devices` need CuPy: install napari-ecc\[cuda12\] or napari-ecc\[cuda13\]"
+    message = r"`devices` need CuPy: pip install \"\.\[cuda12\]\" or pip install"
     with pytest.raises(ecc.errors.BackendError, match=message):
         ecc.euler_curve(VOLUME, [0], devices=[0])
 

@@ -94,7 +94,7 @@ class TestPlotCurve:
         for module in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, "matplotlib", None)
-        message = r"plotting needs matplotlib: pip install 'napari-ecc\[io\]'"
+        message = r'plotting needs matplotlib: pip install "\.\[io\]"'
         for plot in (plot_curve, lambda c: plot_curves({"a": c})):
             with pytest.raises(ImportError, match=message):
                 plot(([0, 1], [1, 1]))

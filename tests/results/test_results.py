@@ -243,7 +243,7 @@ class TestTables:
 
     def test_without_xarray(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "xarray", None)
-        with pytest.raises(ImportError, match=r"napari-ecc\[xarray\]"):
+        with pytest.raises(ImportError, match=r'pip install "\.\[xarray\]"'):
             RESULTS["curve"].to_xarray()
 
 
