@@ -6,8 +6,11 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 from numpy.typing import ArrayLike
 
 Thresholds = ArrayLike | Literal["exact"]
-AnyBoundary = Literal["closed", "periodic", "half-open"]
-ComplexBoundary = Literal["closed", "periodic"]
+AnyBorder = Literal["closed", "periodic", "half-open"]
+ComplexBorder = Literal["closed", "periodic"]
+AnyBoundary = AnyBorder | Sequence[AnyBorder]
+"""One word for all spatial axes, or one for each."""
+ComplexBoundary = ComplexBorder | Sequence[ComplexBorder]
 
 
 Axes = SupportsIndex | str | Sequence[SupportsIndex | str] | None

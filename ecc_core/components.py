@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.request import Request, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.filtration import check_boundary, check_spacing
+from ecc_core._request.boundary import check_boundary
+from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, real_number

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._request.filtration import check_boundary
+from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.persistence import check_persistence, lasting
@@ -487,7 +487,7 @@ def _function(request: Request, name: str, *, lasting: bool = False) -> Any:
     """Return a function of Betti numbers; what only the host computes needs an image there."""
     origin, boundary = request.origin, request.filtration.boundary
     if (lasting or not boundary.is_closed) and not origin.on_host:
-        what = "classes that last" if boundary.is_closed else f"{boundary.name} images"
+        what = "classes that last" if boundary.is_closed else "periodic images"
         raise BackendError(
             f"`{name}` of {what} is not available on {origin.device}: copy the arrays to the host"
         )

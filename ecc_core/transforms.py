@@ -12,12 +12,8 @@ from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
-from ecc_core._request.filtration import (
-    check_boundary,
-    check_connectivity,
-    check_flag,
-    check_spacing,
-)
+from ecc_core._request.boundary import check_boundary
+from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
-from ecc_core._request.filtration import Filtration, check_boundary, direction_of, filtration_of
+from ecc_core._request.boundary import check_boundary, check_window
+from ecc_core._request.filtration import Filtration, direction_of, filtration_of
 from ecc_core._request.image import (
     Geometry,
     all_axes,
@@ -84,6 +85,8 @@ class Request(NamedTuple):
         which = "thresholds" if name == "image" else f"thresholds_{name}"
         levels = parse_thresholds(given_on_host(thresholds), range, name=which, no_exact=no_exact)
         threads = origin.workers(workers)
+        if window is not None or labels is not None:
+            check_window(filtration.boundary)
         is_window = filtration.boundary.is_window
         if is_window and window is not None:
             _, mask = split_masked(given, None)

@@ -9,8 +9,8 @@ one axis, the differences are:
   value is their minimum.
 - T, half-open: the two outer faces and the last cube are missing.
 
-Along several axes, the changes are combined in all ways. Each combination is a count of the cells
-of a box whose thickness is one point along some of the axes.
+Along several axes, each with its own border, the changes are combined in all ways. Each combination
+is a count of the cells of a box whose thickness is one point along some of the axes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._request.filtration import CLOSED, Filtration
+from ecc_core._request.boundary import CLOSED, Boundary
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import changes, distinct_values
 
 Box = tuple[Any, ...]
@@ -28,7 +29,8 @@ Box = tuple[Any, ...]
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
     """Return the filtration for closed images with `ndim` axes."""
-    return replace(filtration, boundary=CLOSED).in_axes(ndim)
+    boundary = Boundary.alike(CLOSED, filtration.ndim)
+    return replace(filtration, boundary=boundary).in_axes(ndim)
 
 
 def _boxes(image: Any, mask: Any, filtration: Filtration) -> Iterator[tuple[int, Box]]:
@@ -36,12 +38,12 @@ def _boxes(image: Any, mask: Any, filtration: Filtration) -> Iterator[tuple[int,
 
     Boxes do not have the axes across which they are planes, except for one.
     """
-    planes = filtration.boundary.planes[filtration.cubes]
 
     def taken(box: Box, axis: int) -> Iterator[tuple[int, Box]]:
         if axis == 0:
             yield 1, box
             return
+        planes = filtration.boundary.axes[axis - 1].planes[filtration.cubes]
         parts = ((sign, _plane(box, axis, take, filtration)) for take, sign in planes)
         for sign, part in ((1, box), *parts):
             for other, smaller in taken(part, axis - 1):

@@ -162,9 +162,9 @@ def own_points(windows: Any, filtration: Filtration) -> Any:
 
     It is a view.
     """
-    missing = filtration.boundary.missing
-    lead = windows.ndim - filtration.ndim
-    own = (slice(0, max(length - missing, 0)) for length in windows.shape[lead:])
+    lengths = windows.shape[windows.ndim - filtration.ndim :]
+    pairs = zip(lengths, filtration.boundary.missing, strict=True)
+    own = (slice(0, max(length - missing, 0)) for length, missing in pairs)
     return windows[(..., *own)]
 
 

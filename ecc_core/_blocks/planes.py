@@ -39,7 +39,7 @@ Term = tuple[int, Box]
 class Place(NamedTuple):
     """For each axis, whether the block has an earlier and a later neighbour, and where it ends.
 
-    An image that is not closed continues behind its first and its last block.
+    Along an axis whose border is not closed the image continues behind its first and last block.
     """
 
     before: tuple[bool, ...]

@@ -179,10 +179,14 @@ class CellCounts(Quantity):
         Only half-open windows of cubes need additional faces.
         """
         faces = faces_of(place, 1)
-        if self.filtration.boundary.missing and not self.estimator.cells.every:
-            ends = zip(faces, place.first, place.last, strict=True)
-            faces = tuple([*f, *FIRST * first, *LAST * last] for f, first, last in ends)
-        return faces
+        if self.estimator.cells.every:
+            return faces
+        borders = self.filtration.boundary.axes
+        along = zip(faces, place.first, place.last, borders, strict=True)
+        return tuple(
+            [*own, *FIRST * first, *LAST * last] if border.missing else own
+            for own, first, last, border in along
+        )
 
 
 class HostCurve(Curve):

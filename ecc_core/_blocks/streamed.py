@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
-from ecc_core._request.filtration import Filtration, check_boundary, filtration_of
+from ecc_core._request.boundary import check_boundary
+from ecc_core._request.filtration import Filtration, filtration_of
 from ecc_core._request.image import check_image_dtype
 from ecc_core._request.resources import check_devices, check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
+from ecc_core._types import AnyBoundary
 from ecc_core.errors import BackendError
 from ecc_core.results import EulerCurve, curve_facts
 
@@ -29,7 +31,7 @@ def streamed_curve(
     connectivity: int | None,
     superlevel: bool,
     nan: str,
-    boundary: str,
+    boundary: AnyBoundary,
     **unused: Any,
 ) -> EulerCurve:
     """Return the curve of an image. The arguments `unused` must be None."""

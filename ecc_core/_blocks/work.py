@@ -29,7 +29,7 @@ from ecc_core._blocks.planes import (
     outermost,
 )
 from ecc_core._blocks.quantities import Functionals, Quantity, add
-from ecc_core._request.filtration import check_boundary
+from ecc_core._request.boundary import Border, check_boundary
 from ecc_core._request.image import check_label_values
 from ecc_core.errors import BackendError
 
@@ -64,10 +64,10 @@ class Work:
     (`regions`); it is None where blocks come from elsewhere. `chunks` are the lengths of the blocks
     along each axis, batch axes first; those of labelled images have length 1 along batch axes.
 
-    If the boundary is not closed, every block has a neighbour along each axis. Behind the last one
-    this is the first point of a periodic image, or the last point of a half-open window. Where such
-    a window has no other point along an axis, nothing counts, and blocks are those of a closed
-    image, of which only the labels are used.
+    Along an axis whose border is not closed, every block has a neighbour. Behind the last one this
+    is the first point of a periodic image, or the last point of a half-open window. Where such a
+    window has no other point along an axis, nothing counts, and blocks are those of a closed image,
+    of which only the labels are used.
     """
 
     def __init__(
@@ -82,25 +82,25 @@ class Work:
         self.quantity, self.regions = quantity, regions
         self.lead = len(chunks) - quantity.filtration.ndim
         self.shape = tuple(map(sum, chunks))
-        boundary = check_boundary(quantity.filtration.boundary, "blocks")
-        spatial_shape = self.shape[self.lead :]
-        self.counts_nothing = boundary.is_window and min(spatial_shape) <= boundary.missing
-        self.open = not (boundary.is_closed or self.counts_nothing)
-        if self.open:
-            # Behind the last block along an axis there is a point of the block after it.
-            spatial = (
-                filter(None, (*n[:-1], n[-1] - boundary.missing, 1)) if n else ()
-                for n in chunks[self.lead :]
-            )
-            chunks = (*chunks[: self.lead], *map(tuple, spatial))
+        boundary = quantity.filtration.boundary
+        check_boundary(boundary.name, "blocks")
+        sides = zip(self.shape[self.lead :], boundary.missing, strict=True)
+        self.counts_nothing = any(missing and length <= missing for length, missing in sides)
+        self.open = tuple(not (border.is_closed or self.counts_nothing) for border in boundary.axes)
+        """Along which spatial axes there is a point behind the last block, as a block."""
+        ends = zip(chunks[self.lead :], boundary.axes, self.open, strict=True)
+        spatial = (
+            _with_end(lengths, border) if is_open else lengths for lengths, border, is_open in ends
+        )
+        chunks = (*chunks[: self.lead], *spatial)
         self.chunks, self.counts = chunks, tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
     @property
     def owners(self) -> tuple[int, ...]:
         """Numbers of blocks along each axis, without those behind the last one."""
-        spatial = (max(0, n - self.open) for n in self.counts[self.lead :])
-        return (*self.counts[: self.lead], *spatial)
+        spatial = zip(self.counts[self.lead :], self.open, strict=True)
+        return (*self.counts[: self.lead], *(max(0, n - is_open) for n, is_open in spatial))
 
     def box(self, block: Index) -> tuple[slice, ...]:
         """Return the place of a block along as many axes as its index has."""
@@ -115,7 +115,10 @@ class Work:
         at, counts = block[self.lead :], self.owners[self.lead :]
         first = tuple(i == 0 for i in at)
         last = tuple(i + 1 == n for i, n in zip(at, counts, strict=True))
-        before, after = (tuple(self.open or not end for end in ends) for ends in (first, last))
+        before, after = (
+            tuple(is_open or not end for is_open, end in zip(self.open, ends, strict=True))
+            for ends in (first, last)
+        )
         return Place(before, after, first, last)
 
     def near(self, block: Index) -> list[Index]:
@@ -183,6 +186,14 @@ class Work:
             starts = range(0, count, size)
             groups += [Group(at, column, i, min(i + size, count)) for i in starts]
         return groups
+
+
+def _with_end(lengths: tuple[int, ...], border: Border) -> tuple[int, ...]:
+    """Return the lengths of blocks along an axis, with the point behind the last one."""
+    if border.is_closed or not lengths:
+        return lengths
+    *others, last = lengths
+    return tuple(filter(None, (*others, last - border.missing, 1)))
 
 
 def table_of(box: Box, quantity: Quantity) -> Values:
@@ -275,7 +286,7 @@ def _values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple
         return quantity.of_regions(image, labels)
     if not origin.on_host:
         raise BackendError(
-            f'`boundary` must be "closed" for regions on {origin.device}, got "{boundary.name}": '
+            f'`boundary` must be "closed" for regions on {origin.device}, got {boundary.name!r}: '
             "copy the arrays to the host"
         )
     chunks = tuple((length,) for length in image.shape)

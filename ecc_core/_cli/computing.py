@@ -22,7 +22,7 @@ from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.outputs import JOINED, Curves, has_windows, quantities_of
+from ecc_core._cli.outputs import JOINED, Curves, has_half_open, has_windows, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
@@ -69,6 +69,9 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
     windows = has_windows(arguments)
     arrays: tuple[Any, ...] = stack.blocks.with_window() if windows else stack.blocks.whole()
     image, *kept = arrays
+    if kept and not (windows or stack.blocks.labels) and has_half_open(arguments):
+        # The points of a mask would be a window: those that are missing never enter.
+        image, kept = np.ma.array(image, mask=~kept[0]), []
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
     if statistic.has_lengths:
         options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}

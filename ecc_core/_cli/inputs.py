@@ -25,7 +25,8 @@ from ecc_core._io.readers.raw import checked_layout
 from ecc_core._io.select import select
 from ecc_core._io.stored import Request, View
 from ecc_core._io.write import is_own_figure
-from ecc_core._request.filtration import check_boundary, check_spacing
+from ecc_core._request.boundary import boundary_of
+from ecc_core._request.filtration import check_spacing
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
@@ -282,7 +283,7 @@ def open_blocks(
             raise InputFileError(f"--smooth must be one number or {ndim} of them, got {sigma.size}")
         steps = check_spacing(calibration.spacing if arguments.unit else None, ndim)
         boundary = getattr(arguments, "boundary", "closed")  # transforms have none
-        wraps = check_boundary(boundary, "curves").wraps
+        wraps = boundary_of(boundary, ndim).wraps
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
     mask = fitted("mask", arguments.mask)
     chosen = getattr(arguments, "mask_label", None)

@@ -22,7 +22,7 @@ from ecc_core._io.write_image import (
     write_on_grid,
 )
 from ecc_core._io.writers.grid import Grid, Padded
-from ecc_core._request.filtration import boundary_names, check_spacing
+from ecc_core._request.filtration import check_spacing
 from ecc_core.components import persistent_regions
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_figure, write_table
@@ -63,8 +63,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     up_to = "label only points up to this value, or with --superlevel from it on (default: all)"
     options.add(parser, "--threshold", help=up_to)
     options.add(parser, "--connectivity", "--superlevel", "--nan")
-    beyond = "the image ends at its border (default), or opposite sides touch"
-    options.add(parser, "--boundary", choices=boundary_names("betti"), help=beyond)
+    beyond = (
+        "the image ends at its border (closed, the default), or opposite sides touch (periodic); "
+        "one word, or one for each of the axes Z, Y and X"
+    )
+    options.add(parser, "--boundary", help=beyond)
     options.add(parser, "--spacing", "--unit", before="of the table and of --smooth: ")
     reason = "ecc curve computes this, of the objects with --labels and the image of --out"
     options.refuse(parser, reason, "--betti", "--minkowski", "--density")

@@ -4,7 +4,6 @@ from argparse import SUPPRESS, Action
 from typing import Any
 
 from ecc_core._cli import values
-from ecc_core._request.filtration import boundary_names
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
 from ecc_core.results import STATISTICS
 
@@ -120,11 +119,13 @@ ARGUMENTS = {
     ),
     "--superlevel": _argument("use superlevel sets, image >= threshold", action="store_true"),
     "--boundary": _argument(
-        "the image ends at its border (default), opposite sides touch, or it is a window of a "
-        "larger image. With half-open, a mask or each label is a window of the image, of any "
-        "shape, whose densities have no bias",
-        choices=boundary_names("curves"),
+        "the image ends at its border (closed, the default), opposite sides touch (periodic), or "
+        "it is a window of a larger image (half-open); one word, or one for each of the axes Z, Y "
+        "and X: closed,periodic for latitude and longitude. With half-open, a mask or each label "
+        "is a window of the image, of any shape, whose densities have no bias",
+        type=values.boundary,
         default="closed",
+        metavar="WORD[,WORD...]",
     ),
     "--nan": _argument(
         "reject images with NaN, or omit these points (default: raise)",
@@ -155,7 +156,7 @@ ARGUMENTS = {
         "this unit, for all axes or for each of Z, Y and X, by scipy.ndimage.gaussian_filter in "
         "float32, or in float64 if float32 cannot represent the values. Blocks have exactly the "
         "values of the whole image. The image is continued by its reflection at the border, and "
-        "with --boundary periodic by the opposite side",
+        "along axes with --boundary periodic by the opposite side",
         type=values.sigma,
         metavar="S|Z,Y,X",
     ),

@@ -17,7 +17,7 @@ from ecc_core._io.readers.zarr_images import PLACES
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import boundary_names
+from ecc_core._request.boundary import boundary_names, shortest_name, words_of
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.io import write_figure
@@ -78,7 +78,7 @@ def needs_memory(arguments: Namespace) -> str:
     """Return what would have to change for blocks to be enough; "" if they are."""
     if isinstance(arguments.thresholds, str):
         return "--thresholds must be a number or a list"
-    if arguments.betti and arguments.boundary != "closed":
+    if arguments.betti and {*words_of(arguments.boundary)} != {"closed"}:
         return "--boundary must be closed together with --betti"
     if has_windows(arguments):
         return "--boundary must not be half-open together with --mask or --labels"
@@ -88,7 +88,13 @@ def needs_memory(arguments: Namespace) -> str:
 
 def has_windows(arguments: Namespace) -> bool:
     """Whether a mask or regions are windows of the image."""
-    return arguments.boundary == "half-open" and bool(arguments.mask or arguments.labels)
+    is_window = shortest_name(words_of(arguments.boundary)) == "half-open"
+    return is_window and bool(arguments.mask or arguments.labels)
+
+
+def has_half_open(arguments: Namespace) -> bool:
+    """Whether an image is a window of a larger one along some axis."""
+    return "half-open" in words_of(arguments.boundary)
 
 
 def quantities_of(arguments: Namespace) -> list[str]:
@@ -121,12 +127,7 @@ def check_together(arguments: Namespace) -> None:
             continue
         if {name, other} <= given:
             raise InputFileError(f"--{name} must not be given together with --{other}: {reason}")
-    for name in reversed(JOINED):
-        allowed = boundary_names(name)
-        if getattr(arguments, name) and arguments.boundary not in allowed:
-            raise InputFileError(
-                f"--boundary must be {' or '.join(allowed)} together with --{name}"
-            )
+    _check_boundary(arguments)
     _check_thresholds(arguments)
     for name in ("spacing", "unit"):
         if getattr(arguments, name) is not None and not has_lengths(arguments):
@@ -144,6 +145,24 @@ def _check_thresholds(arguments: Namespace) -> None:
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
     if arguments.range is not None and not isinstance(arguments.thresholds, int):
         raise InputFileError("--range must be left out where --thresholds are a list or exact")
+
+
+def _check_boundary(arguments: Namespace) -> None:
+    """Raise an error if something that is asked for is not defined for the boundary."""
+    words = words_of(arguments.boundary)
+    for name in reversed(JOINED):
+        allowed = boundary_names(name)
+        if getattr(arguments, name) and not {*words} <= {*allowed}:
+            raise InputFileError(
+                f"--boundary must be {' or '.join(allowed)} together with --{name}, "
+                f"got {','.join(words)}"
+            )
+    for name in ("mask", "labels"):
+        if getattr(arguments, name) and has_half_open(arguments) and not has_windows(arguments):
+            raise InputFileError(
+                "--boundary must be half-open along all axes or along none together with "
+                f"--{name}, got {','.join(words)}"
+            )
 
 
 def _check_device(arguments: Namespace) -> None:
@@ -307,10 +326,11 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
     direction, scale = arguments.direction, arguments.direction_scale
     directed = direction is not None
+    boundary = shortest_name(words_of(arguments.boundary))
     facts: dict[str, Any] = {
         "connectivity": arguments.connectivity,
         "superlevel": arguments.superlevel or None,
-        "boundary": None if arguments.boundary == "closed" else arguments.boundary,
+        "boundary": None if boundary == "closed" else ",".join(words_of(boundary)),
         "direction": ",".join(map(str, map(float, direction))) if directed else None,
         "direction_scale": float(1 if scale is None else scale) if directed else None,
         "estimator": arguments.minkowski,

@@ -13,6 +13,7 @@ from ecc_core._cli.errors import one_line
 from ecc_core._io.geometry import UNITS, unit_named
 from ecc_core._io.metadata import Condition, condition_of
 from ecc_core._io.write_image import check_image_output
+from ecc_core._request.boundary import BORDERS, check_boundary
 from ecc_core._request.thresholds import exact_array
 from ecc_core.io import check_output
 
@@ -121,6 +122,13 @@ def spacing(text: str) -> float | list[float]:
     """Return one distance, or one for each axis."""
     numbers = _floats(text)
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+@_must_be(f"{' or '.join(BORDERS)}, or one of them for each axis such as closed,periodic")
+def boundary(text: str) -> str | tuple[str, ...]:
+    """Return a word, or one for each axis."""
+    words = check_boundary(text.split(","), "curves")
+    return words[0] if len(words) == 1 else words
 
 
 @_must_be("numbers such as 1,0,0")

@@ -12,6 +12,7 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, layout_of
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
+from ecc_core._request.boundary import check_window
 from ecc_core._request.filtration import Direction
 from ecc_core._request.image import (
     Geometry,
@@ -71,6 +72,8 @@ def lazy_request(
             labels = origin_of(labels, "labels").unwrap(labels, "labels")
         check_label_type(labels.dtype, tuple(labels.shape), image.shape)
         labels = _chunked_alike(labels, image, "labels")
+    if mask is not None or labels is not None:
+        check_window(filtration.boundary)
     window, is_window = None, filtration.boundary.is_window
     if is_window and mask is not None:
         window = chunked_mask(mask, image, geometry).transpose(geometry.order)

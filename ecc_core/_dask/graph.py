@@ -46,7 +46,7 @@ def counts_like(image: Any, ndim: int) -> Any:
 
 def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, list[Any]], list[Any]]:
     """Return the tasks of the shares of blocks, their keys by image, and what they depend on."""
-    if work.open:
+    if any(work.open):
         arrays = tuple(_with_end(array, work) for array in arrays)
     token = dask.base.tokenize(*arrays, work.quantity, work.regions)
     shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
@@ -118,8 +118,8 @@ def sums_of_blocks(
 
 def _with_end(array: Any, work: Work) -> Any:
     """Return an array with the points behind its last blocks as blocks of their own."""
-    if work.quantity.filtration.boundary.wraps:
-        for axis in np.arange(work.lead, array.ndim).tolist():
+    for axis, wraps in enumerate(work.quantity.filtration.boundary.wraps, work.lead):
+        if wraps:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)
     return array.rechunk(work.chunks)

@@ -46,7 +46,9 @@ class Smoothing(NamedTuple):
     """
 
     sigma: tuple[float, ...]  # standard deviation along each spatial axis, in points
-    wraps: bool  # whether the opposite side lies behind the border, not the image's reflection
+    wraps: tuple[bool, ...]
+    """Along which spatial axes the opposite side lies behind the border, not the image's
+    reflection."""
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -82,10 +84,12 @@ class Smoothing(NamedTuple):
         """Return what has an effect along each axis, beyond the border if the image wraps."""
         lead = len(box) - len(self.sigma)
         reach = (*(0,) * lead, *self.reach)
-        spans = [(part.start - r, part.stop + r) for part, r in zip(box, reach, strict=True)]
-        if self.wraps:
-            return spans
-        return [(max(a, 0), min(b, n)) for (a, b), n in zip(spans, image.shape, strict=True)]
+        wraps = (*(False,) * lead, *self.wraps)
+        spans = []
+        for part, r, touch, length in zip(box, reach, wraps, image.shape, strict=True):
+            start, stop = part.start - r, part.stop + r
+            spans.append((start, stop) if touch else (max(start, 0), min(stop, length)))
+        return spans
 
     def parts(self, image: View, box: Box) -> Iterator[tuple[Box, Box]]:
         """Yield boxes of an image that affect a box, and where they are in the smoothed array."""

@@ -208,7 +208,12 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
         if found.dtype != dtype or found.shape != shape:
             raise ValueError(f"`{name}` must be {dtype} of shape {shape}")
         arrays[name] = found
-    return kind(**arrays, **described["facts"])
+    return kind(**arrays, **with_tuples(described["facts"]))
+
+
+def with_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts with tuples instead of the lists as which JSON holds them."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
 
 
 def _from_columns(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._io.metadata import condition_of, rows_where
-from ecc_core._io.results import read_json, read_parquet
+from ecc_core._io.results import read_json, read_parquet, with_tuples
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
 from ecc_core._request.estimator import MEASURES
@@ -233,7 +233,8 @@ def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
         settings = metadata.get("settings", {})
         return {name: settings[name] for name in FACTS if settings.get(name) is not None}
     first = facts[0].items()
-    return {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
+    agreed = {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
+    return with_tuples(agreed)
 
 
 def _table(
@@ -261,6 +262,8 @@ def _only(frame: DataFrame, column: str) -> Any:
         return None
     if column == "direction" and isinstance(values[0], str):
         return tuple(map(float, values[0].split(",")))
+    if column == "boundary" and "," in values[0]:
+        return tuple(values[0].split(","))
     return values[0]
 
 

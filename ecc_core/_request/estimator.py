@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._request.filtration import Filtration, check_boundary, check_spacing
+from ecc_core._request.boundary import check_boundary
+from ecc_core._request.filtration import Filtration, check_spacing
 
 Offset = tuple[int, ...]
 
@@ -69,15 +70,18 @@ class Estimator:
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
-        vertices = filtration.boundary.is_closed and self.exact and not filtration.cubes
-        missing = vertices or filtration.boundary.missing
-        lengths = [(max(n - missing, 0)) * h for n, h in zip(shape, self.spacing, strict=True)]
+        vertices = self.exact and not filtration.cubes
+        lengths = []
+        for n, step, border in zip(shape, self.spacing, filtration.boundary.axes, strict=True):
+            between_vertices = vertices and border.is_closed
+            missing = 1 if between_vertices else border.missing
+            lengths.append(max(n - missing, 0) * step)
         return float(math.prod(lengths))
 
 
 def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
     ndim = filtration.ndim
-    check_boundary(filtration.boundary, "functionals")
+    check_boundary(filtration.boundary.name, "functionals")
     steps = tuple(check_spacing(spacing, ndim).tolist())
     allowed = ["exact", *(f"crofton-{count}" for count in DIRECTIONS.get(ndim, ()))]
     if not isinstance(name, str) or name not in allowed:

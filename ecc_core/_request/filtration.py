@@ -10,66 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.boundary import CLOSED, Boundary, boundary_of, check_boundary
 from ecc_core._request.resources import check_unused
 
-Planes = tuple[tuple[str, int], ...]
-"""Planes across an axis, and how often the curve of each counts.
-
-They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of both, "joined".
-"""
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """What lies beyond the border of an image."""
-
-    name: str
-    planes: tuple[Planes, Planes] = ((), ())
-    """What the curve of V and that of T have more than that of the closed image."""
-    missing: int = 0  # points at the end of each axis whose own cells do not count
-    wraps: bool = False  # whether opposite sides touch
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the image ends at its border."""
-        return not any(self.planes)
-
-    @property
-    def is_window(self) -> bool:
-        """Whether the image is a window of a larger one, as a mask or region of it then is."""
-        return self.missing > 0
-
-
-CLOSED = Boundary("closed")
-PERIODIC = Boundary(
-    "periodic", ((("joined", -1),), (("joined", 1), ("first", -1), ("last", -1))), wraps=True
-)
-HALF_OPEN = Boundary(
-    "half-open",
-    ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
-    missing=1,
-)
-
-DEFINED = {
-    "curves": (CLOSED, PERIODIC, HALF_OPEN),
-    "functionals": (CLOSED, PERIODIC, HALF_OPEN),
-    "blocks": (CLOSED, PERIODIC, HALF_OPEN),
-    "expected curves": (CLOSED, PERIODIC, HALF_OPEN),
-    "expected maxima": (CLOSED, PERIODIC),
-    "betti": (CLOSED, PERIODIC),
-}
-"""The boundaries for which a quantity is defined. Others are errors; by default all but CLOSED."""
-REASONS = {
-    "betti": "for Betti numbers and persistence, since cells of a window are no complex",
-    "lazy betti": "for Betti numbers of a dask array that is not computed first",
-    "components": "for component curves, since components span its opposite sides",
-    "transforms": "for transforms, whose heights are measured from the centre of an image",
-    "region transforms": "for regions, each of which stands alone",
-    "direction": "together with `direction`, whose heights differ on opposite sides of the image",
-    "devices": "together with `devices`",
-    "mask": "with `mask`",
-}
-"""How the message for others ends."""
+EVERYWHERE_CLOSED = Boundary(())
+"""Stands for one closed border for each axis, however many there are."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +60,11 @@ class Filtration:
     superlevel: bool = False  # whether points enter from high to low
     nan: str = "raise"  # whether NaN is an error ("raise"), or points with NaN never enter ("omit")
     direction: Direction | None = None  # the term that is added to the image
-    boundary: Boundary = CLOSED
+    boundary: Boundary = EVERYWHERE_CLOSED
+
+    def __post_init__(self) -> None:
+        if not self.boundary.axes:
+            object.__setattr__(self, "boundary", Boundary.alike(CLOSED, self.ndim))
 
     @property
     def cubes(self) -> bool:
@@ -125,13 +74,18 @@ class Filtration:
     @property
     def classes(self) -> int:
         """Number of dimensions of classes: a torus has one more than an image that ends."""
-        return self.ndim + self.boundary.wraps
+        return self.ndim + all(self.boundary.wraps)
 
     def in_axes(self, ndim: int) -> Self:
-        """Return the filtration for another number of axes, such as for planes of a volume."""
+        """Return the filtration for another number of axes, all with the border of the first one.
+
+        Such as for the planes of a closed volume.
+        """
         if ndim == self.ndim:
             return self
-        return replace(self, ndim=ndim, connectivity=1 if self.connectivity == 1 else ndim)
+        connectivity = 1 if self.connectivity == 1 else ndim
+        boundary = Boundary.alike(self.boundary.axes[0], ndim)
+        return replace(self, ndim=ndim, connectivity=connectivity, boundary=boundary)
 
 
 def uses_cubes(connectivity: int) -> bool:
@@ -183,7 +137,7 @@ def _filtration(
     superlevel = check_flag(superlevel, "superlevel")
     if not isinstance(nan, str) or nan not in ("raise", "omit"):
         raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
-    boundary = check_boundary(boundary, "curves")
+    boundary = boundary_of(boundary, ndim)
     return Filtration(ndim, connectivity, superlevel, nan, boundary=boundary)
 
 
@@ -210,23 +164,6 @@ def check_flag(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
         return bool(value)
     raise TypeError(f"`{name}` must be True or False, got {value!r}")
-
-
-def check_boundary(boundary: Any, quantity: str) -> Boundary:
-    """Return a boundary, or the one of a name, for which a quantity must be `DEFINED`."""
-    name = getattr(boundary, "name", boundary)
-    known = {one.name: one for one in DEFINED.get(quantity, (CLOSED,))}
-    if not isinstance(name, str) or name not in known:
-        *others, last = [f'"{one}"' for one in known]
-        names = f"{', '.join(others)} or {last}" if others else last
-        reason = f" {REASONS[quantity]}" if quantity in REASONS else ""
-        raise ValueError(f"`boundary` must be {names}{reason}, got {name!r}")
-    return known[name]
-
-
-def boundary_names(quantity: str) -> list[str]:
-    """Return the names of the boundaries for which a quantity is defined."""
-    return [one.name for one in DEFINED.get(quantity, (CLOSED,))]
 
 
 def direction_of(

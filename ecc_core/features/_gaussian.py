@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Boundary, as_numbers, check_boundary, check_spacing
+from ecc_core._request.boundary import Boundary, check_boundary
+from ecc_core._request.filtration import as_numbers, check_spacing
 from ecc_core._request.image import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
@@ -35,13 +36,15 @@ class Field:
         if self._function is None:
             check_unused("with an array of covariances", spacing=spacing)
             self._torus = as_numbers(covariance, "covariance").astype(np.float64)
-            fits = self._torus.ndim == len(shape) and all(
-                m == n if boundary.wraps else m >= n
-                for m, n in zip(self._torus.shape, shape, strict=True)
+            got = self._torus.shape
+            fits = len(got) == len(shape) and all(
+                m == n if touch else m >= n
+                for m, n, touch in zip(got, shape, boundary.wraps, strict=True)
             )
             if not fits:
-                what = "the shape" if boundary.wraps else "at least the shape"
-                got = self._torus.shape
+                what = "the shape" if all(boundary.wraps) else "at least the shape"
+                if any(boundary.wraps) and not all(boundary.wraps):
+                    what += ", and along periodic axes the length, of"
                 raise ValueError(f"`covariance` must have {what} {shape}, got {got}")
         else:
             self._steps = check_spacing(spacing, len(shape))
@@ -73,8 +76,8 @@ class Field:
         if self._function is None:
             torus = self._torus
         else:
-            periodic = self.boundary.wraps
-            sizes = [n if periodic else 2 * n for n in self.shape]
+            pairs = zip(self.shape, self.boundary.wraps, strict=True)
+            sizes = [n if touch else 2 * n for n, touch in pairs]
             along = [np.rint(np.fft.fftfreq(n) * n).astype(int) for n in sizes]
             torus = self._covariances(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1))
         spectrum = np.fft.fftn(torus).real
@@ -145,10 +148,14 @@ def count_cells(
     kinds = product([0, 1], repeat=len(shape))
     if mask is not None:
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
-    closed = check_boundary(boundary, "expected curves").is_closed
-    pairs = [n - 1 if closed else n - boundary.missing for n in shape]
-    sign = -1 if cubes else 1  # of cubes, faces between two count, and outer ones if closed
-    one, two = [sign * n + closed for n in pairs], [-sign * n for n in pairs]
+    check_boundary(boundary.name, "expected curves")
+    sign = -1 if cubes else 1
+    one, two = [], []  # along each axis, cells with one point or cube, and with two
+    for n, border in zip(shape, boundary.axes, strict=True):
+        closed = border.is_closed  # of cubes, faces between two count, and outer ones if closed
+        pairs = n - 1 if closed else n - border.missing
+        one.append(sign * pairs + closed)
+        two.append(-sign * pairs)
     return {
         axes: math.prod(b if many else a for many, a, b in zip(axes, one, two, strict=True))
         for axes in kinds
@@ -187,7 +194,7 @@ def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask 
         return None
     array = np.asarray(mask)
     check_mask(array.shape, array.dtype, shape, shape)
-    check_boundary(boundary, "mask")
+    check_boundary(boundary.name, "mask")
     return as_booleans(array)
 
 

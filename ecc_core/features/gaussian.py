@@ -66,7 +66,7 @@ class ExpectedCurve(CurveResult[Any]):
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     units: str | None = None
     _fields: ClassVar = ("thresholds", "mean", "error", "lower", "upper")
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._request.filtration import as_numbers, check_boundary, check_spacing
+from ecc_core._request.boundary import boundary_of
+from ecc_core._request.filtration import as_numbers, check_spacing
 from ecc_core._request.resources import check_unused
 from ecc_core._types import ComplexBoundary
 from ecc_core.features._gaussian import (
@@ -134,7 +135,8 @@ def gaussian_threshold(
     >>> round(found.threshold, 2)
     4.1
     """
-    sizes, edge = check_shape(shape), check_boundary(boundary, "expected maxima")
+    sizes = check_shape(shape)
+    edge = boundary_of(boundary, len(sizes), "expected maxima")
     if not 0 < check_real(alpha, "alpha") < 0.5:
         raise ValueError(f"`alpha` must be between 0 and 0.5, got {alpha!r}")
     if sum(given is not None for given in (covariance, spectral_moments, residuals)) != 1:

@@ -48,7 +48,7 @@ class Result(Sequence[ArrayT]):
     """Names of the arrays, in the order in which a result unpacks, as in a named tuple."""
     _quantity: ClassVar[str] = "euler_number"
     """What the values are: the name of their column in tables."""
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     """What happens at the border of the image; a fact of results that have another one."""
     coordinates: tuple[BatchAxis, ...] = ()
     """The batch axes of an image that is a DataArray; a fact of results that can have some."""

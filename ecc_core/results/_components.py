@@ -165,7 +165,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     _fields: ClassVar = ("labels", "births", "deaths", "birth_points", "merged_into")
 
     @property

@@ -120,7 +120,7 @@ class RegionCurveResult(RegionResult[OneT, ArrayT], CurveResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     _fields: ClassVar = ("labels", "thresholds", "values")
 
 
@@ -182,7 +182,7 @@ class EulerCurve(CurveResult[ArrayT]):
     direction_scale: float = 1.0
     spacing: tuple[float, ...] | None = None
     units: str | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     spacing_units: str | None = None
     density: bool = False
     coordinates: tuple[BatchAxis, ...] = ()

@@ -168,7 +168,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
     window: Any = None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, on_host
 from ecc_core._request.batch import BatchAxis
-from ecc_core._request.filtration import check_boundary
+from ecc_core._request.boundary import boundary_of
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting, persistences, real_number
 from ecc_core._request.thresholds import parse_thresholds
@@ -87,7 +87,7 @@ class BettiCurves(BettiResult[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     units: str | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     coordinates: tuple[BatchAxis, ...] = ()
 
 
@@ -192,7 +192,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
-    boundary: str = "closed"
+    boundary: str | tuple[str, ...] = "closed"
     units: str | None = None
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
 
@@ -290,7 +290,8 @@ class PersistencePairs(DiagramResult[ArrayT]):
         """
         host = self.to_numpy()
         rows = host._rows()
-        needed = (self.ndim or 0) + check_boundary(self.boundary, "betti").wraps
+        ndim = self.ndim or 0
+        needed = ndim + all(boundary_of(self.boundary, ndim, "betti").wraps)
         if self.ndim is not None and len(rows) < needed:
             raise ValueError(
                 f"Betti curves need the pairs of all {needed} dimensions, got those of "

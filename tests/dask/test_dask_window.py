@@ -16,7 +16,8 @@ from ecc_core._blocks import window
 from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Group, Work
-from ecc_core._request.filtration import Filtration, check_boundary
+from ecc_core._request.boundary import boundary_names, boundary_of
+from ecc_core._request.filtration import Filtration
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -45,15 +46,15 @@ def test_any_blocks_groups_and_windows(data):
     chunks = tuple(tuple(filter(None, lengths)) for lengths in drawn)
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
-    boundary = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))
-    curve = Curve(
-        LEVELS, Filtration(ndim, connectivity, boundary=check_boundary(boundary, "blocks"))
-    )
+    words = st.sampled_from(boundary_names("blocks"))
+    boundary = data.draw(words | st.tuples(*[words] * ndim))
+    filtration = Filtration(ndim, connectivity, boundary=boundary_of(boundary, ndim))
+    curve = Curve(LEVELS, filtration)
     work = Work(lambda box: (image[box],), chunks, curve)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]
     assert len(set(blocks)) == len(blocks)
-    if boundary == "closed":
+    if filtration.boundary.is_closed:
         assert len(blocks) == math.prod(map(len, chunks))
     first = [n for n in range(len(groups)) if data.draw(st.booleans())]
     with pytest.MonkeyPatch.context() as patch:

@@ -21,13 +21,13 @@ In 1-D the two have the same curve; ``connectivity=1`` is V there. At a border:
 Values are replaced by their rank among the image's distinct values, so that every comparison below
 is one of integers, and thresholds are compared with the values as Python numbers, which is exact
 between any int and float. A superlevel set is the sublevel set of the reversed order. Points that
-are masked or NaN never enter: they rank after everything else.
+are masked or NaN never enter: they rank after everything else. Each axis may have its own border.
 """
 
 import itertools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,8 @@ __all__ = [
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 Extent = tuple[int, ...]
+Boundary = str | Sequence[str]
+"""One word for all axes, or one for each."""
 
 
 class Order(NamedTuple):
@@ -76,23 +78,29 @@ def _uses_cubes(connectivity: int | None, ndim: int) -> bool:
 
 
 def cell_ranks(
-    key: Integers, cubes: bool, never: int, boundary: str = "closed"
+    key: Integers, cubes: bool, never: int, boundary: Boundary = "closed"
 ) -> Iterator[tuple[Extent, Integers]]:
     """Yield for each kind of cell, its extent 0 or 1 along each axis, the keys of all such cells.
 
     `key` orders the points; `never` is at least as large as any key.
     """
-    own = slice(None)  # the points that begin a cell of one point
-    if boundary == "periodic":
-        key = np.pad(key, [(0, 1)] * key.ndim, mode="wrap")
-    if boundary in ("periodic", "half-open"):
-        own = slice(-1)
-    elif cubes:
-        key, own = np.pad(key, 1, constant_values=never), slice(1, -1)
+    words = (boundary,) * key.ndim if isinstance(boundary, str) else boundary
+    own = []  # the points that begin a cell of one point, along each axis
+    for axis, word in enumerate(words):
+        widths = [(0, 0)] * key.ndim
+        if word == "periodic":
+            widths[axis] = (0, 1)
+            key = np.pad(key, widths, mode="wrap")
+        elif word == "closed" and cubes:
+            widths[axis] = (1, 1)
+            key = np.pad(key, widths, constant_values=never)
+        inner = slice(1, -1) if cubes else slice(None)
+        own.append(inner if word == "closed" else slice(-1))
     for extent in itertools.product((0, 1), repeat=key.ndim):
         # V: the two ends of an edge, or a vertex. T: the cube itself, or the two beside a face.
         counts = [2 - e if cubes else 1 + e for e in extent]
-        grid = key[tuple(own if c == 1 else slice(None) for c in counts)]
+        pairs = zip(own, counts, strict=True)
+        grid = key[tuple(inner if count == 1 else slice(None) for inner, count in pairs)]
         sizes = [n - c + 1 for n, c in zip(grid.shape, counts, strict=True)]
         points = [
             grid[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
@@ -124,7 +132,7 @@ def _entries(
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: Array | None = None,
-    boundary: str = "closed",
+    boundary: Boundary = "closed",
 ) -> tuple[dict[Extent, Integers], Integers]:
     """Return how many cells of each extent enter at each level, and the levels below thresholds."""
     windowed = mask is not None and boundary == "half-open"

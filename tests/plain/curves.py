@@ -13,7 +13,7 @@ def curve(image, thresholds, filtration, *, mask=None, workers=None):
     never = levels.values.size
     result = np.zeros((len(image), never + 1), np.int64)
     for row, points in zip(result, ranks, strict=True):
-        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary.name):
+        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary):
             entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
             row[1:] += sign * np.cumsum(entered)
     return result[:, levels.entered]
@@ -61,28 +61,29 @@ def _absent(image, mask):
     return absent if mask is None else absent | ~np.broadcast_to(mask, image.shape)
 
 
-def _cells(points, connectivity, never, boundary="closed"):
+def _cells(points, connectivity, never, boundary=None):
     """Signs and values of the cells of each kind, where `points` enter in order."""
     cubes = connectivity > 1
     for kind in itertools.product((0, 1), repeat=points.ndim):
         cells = points
         for axis, pairs in enumerate(kind):
-            cells = _along(cells, axis, pairs, cubes, never, boundary)
+            border = "closed" if boundary is None else boundary.axes[axis].name
+            cells = _along(cells, axis, pairs, cubes, never, border)
         dimension = points.ndim - sum(kind) if cubes else sum(kind)
         yield (-1) ** dimension, cells
 
 
-def _along(cells, axis, pairs, cubes, never, boundary):
+def _along(cells, axis, pairs, cubes, never, border):
     """Cells of one point along an axis, or those of two."""
     cells = np.moveaxis(cells, axis, 0)
     if pairs:
-        if boundary == "periodic":
+        if border == "periodic":
             cells = np.concatenate([cells, cells[:1]])
-        elif boundary == "closed" and cubes:
+        elif border == "closed" and cubes:
             widths = [(1, 1)] + [(0, 0)] * (cells.ndim - 1)
             cells = np.pad(cells, widths, constant_values=never)
         cells = (np.minimum if cubes else np.maximum)(cells[:-1], cells[1:])
-    elif boundary == "half-open":
+    elif border == "half-open":
         cells = cells[:-1]
     return np.moveaxis(cells, 0, axis)
 

@@ -18,7 +18,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import ONE, part_of
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
-from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, fill_halo, load_box
+from ecc_core._backends.cpu.scans.blocks import Scanner, Sides, Staged, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.windows import (
@@ -179,7 +179,7 @@ def cell_counts(
     order, _ = spatial_order(image[0])
     groups, spans = _tables(cells, filtration, image.shape[1:], [axis - 1 for axis in order])
     for part, source, shown in parts_of(image, mask, order, (), plans[-1].key_dtype.itemsize):
-        counter = _Counter(source, shown, filtration, cubes)
+        counter = _Counter(source, shown, filtration, cubes, order)
         counter.groups, counter.spans, counter.sign = groups, spans, 1
         add_histograms(counter, plans, workers, result[part])
     return result
@@ -202,11 +202,16 @@ def _tables(
     spans = np.tile(np.array([0, 1]), (kinds, 3, 1))
     # Groups that enter with their first point may extend one point beyond a closed border.
     ends = np.zeros((kinds, ndim, 2), np.int64)
-    ends[..., 1] = np.array(shape) - filtration.boundary.missing
-    if filtration.boundary.is_closed:
-        ends[..., int(cells.every)] -= np.array(cells.extents)
+    ends[..., 1] = np.array(shape) - np.array(filtration.boundary.missing)
+    closed = [border.is_closed for border in filtration.boundary.axes]
+    ends[..., int(cells.every)] -= np.array(cells.extents) * closed
     spans[:, own] = ends[:, order or slice(None)]
     return groups, spans
+
+
+def _across(chosen: Sides, ends: Sides) -> Sides:
+    """Return which ends are across the chosen axes."""
+    return chosen[0] and ends[0], chosen[1] and ends[1], chosen[2] and ends[2]
 
 
 class _Counter(Scanner):
@@ -218,8 +223,9 @@ class _Counter(Scanner):
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, kinds, bins) histograms."""
         layout, keys = staged.layout, staged.keys
-        if self.cubes:
-            fill_halo(keys, layout.geometry, layout.low, layout.high, int(self.ndim == 3), 0)
+        if any(self.cubes):
+            low, high = (_across(self.cubes, ends) for ends in (layout.low, layout.high))
+            fill_halo(keys, layout.geometry, low, high, int(self.ndim == 3), 0)
         start, stop = np.array(staged.block)
         spans = np.empty_like(self.spans)
         spans[..., 0] = np.where(start > 0, 0, self.spans[..., 0])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, closed
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.levels import sum_levels, value_range
 from ecc_core._backends.cpu.order import narrowed
@@ -28,7 +28,8 @@ from ecc_core._backends.cpu.scans.stacks import (
     write_coefficients,
 )
 from ecc_core._backends.cpu.sources import Source
-from ecc_core._request.filtration import CLOSED, Filtration
+from ecc_core._request.boundary import Boundary
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import Geometry, as_booleans
 from ecc_core._request.levels import distinct_values
 from ecc_core._request.thresholds import Thresholds
@@ -54,15 +55,10 @@ def curve(
     if image.size == 0 or thresholds.size == 0:
         return result
     boundary = filtration.boundary
-    # Scans deal with a border that is not closed if whole rows are in one block of a periodic
-    # image, and if no axis of a half-open window has to be flipped.
-    if boundary.wraps:
-        scanned = filtration.ndim > 1 and max(image.shape[1:]) <= MAX_COLUMNS
-    else:
-        scanned = boundary.is_closed or (filtration.ndim > 1 and min(image.strides[1:]) >= 0)
-    if not scanned:
+    if not (boundary.is_closed or _scans_border(image, boundary)):
         options: Any = {"mask": mask, "workers": workers}
-        result += curve(image, thresholds, replace(filtration, boundary=CLOSED), **options)
+        flat = closed(filtration, filtration.ndim)
+        result += curve(image, thresholds, flat, **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
     cubes, direction = filtration.cubes, filtration.direction
@@ -72,8 +68,23 @@ def curve(
     order, flips = ([], []) if direction else spatial_order(image[0])
     key_size = plans[-1].key_dtype.itemsize
     for part, source, shown in parts_of(image, mask, order, flips, key_size, direction):
-        add_histograms(Scanner(source, shown, filtration, cubes), plans, workers, result[part])
+        scanner = Scanner(source, shown, filtration, cubes, order)
+        add_histograms(scanner, plans, workers, result[part])
     return result
+
+
+def _scans_border(image: Array, boundary: Boundary) -> bool:
+    """Whether scans deal with a border that is not closed.
+
+    They do if whole rows are in one block wherever opposite sides touch, and no axis of a half-open
+    window has to be flipped.
+    """
+    if len(boundary.axes) == 1:
+        return False
+    if any(boundary.wraps) and max(image.shape[1:]) > MAX_COLUMNS:
+        return False
+    steps = zip(image.strides[1:], boundary.missing, strict=True)
+    return not any(missing and step < 0 for step, missing in steps)
 
 
 def plan(

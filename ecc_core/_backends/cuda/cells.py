@@ -157,8 +157,10 @@ def _plan(
     # if all of its points are outside the image, or if it enters with the last of them and any is
     # outside. Therefore one range serves groups of every extent (``_tables`` in
     # ``cpu/cells.py``).
-    begin = int(cells.every or not filtration.boundary.is_closed)
-    places = [(begin, length + 1 - filtration.boundary.missing) for length in sizes]
+    places = []
+    for length, border in zip(sizes, filtration.boundary.axes, strict=True):
+        begin = 0 if border.is_closed and not cells.every else 1
+        places.append((begin, length + 1 - border.missing))
     (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
     lines, slices = last - first, bottom - top
     if lines <= 0 or slices <= 0 or right <= left:
@@ -191,7 +193,7 @@ def _plan(
         width=width,
         first=[top, first, left],
         last=[bottom, last, right],
-        wraps=filtration.boundary.wraps,
+        wraps=list(_as_volume(filtration.boundary.wraps, False)),
         bins=bins,
         never_enters=0 if superlevel else bins - 1,
         chunk=chunk,

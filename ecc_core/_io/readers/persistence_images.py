@@ -8,6 +8,7 @@ import numpy as np
 from ecc_core._io.description import Description, Format, unnamed_axes
 from ecc_core._io.limits import check_held, check_memory
 from ecc_core._io.stored import Opened, Request
+from ecc_core._request.boundary import shortest_name, words_of
 
 DIPHA_SUFFIXES = (".complex", ".dipha")
 PERSEUS_SUFFIXES = (".perseus", ".txt")
@@ -75,10 +76,12 @@ def open_perseus(path: Path, _: Request) -> Opened:
     except ValueError as error:
         raise ValueError(f"damaged: {error}") from None
     axes = unnamed_axes(ndim)
-    periodic = [axis for axis, n in zip(axes, lengths[::-1], strict=True) if n < 0]
+    borders = ["periodic" if n < 0 else "closed" for n in lengths[::-1]]
+    periodic = [axis for axis, word in zip(axes, borders, strict=True) if word == "periodic"]
     notes = []
     if periodic:
-        notes = [f"periodic along {', '.join(periodic)}, which only --boundary periodic follows"]
+        boundary = ",".join(words_of(shortest_name(borders)))
+        notes = [f"periodic along {', '.join(periodic)}, which only --boundary {boundary} follows"]
     return Opened(values, Description.of(axes, notes=notes))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.gradient import at_home
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
-from ecc_core._backends.cpu.betti.reduction import home_of
+from ecc_core._backends.cpu.betti.reduction import home_of, wrap_halo
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.order import ordered_keys
 from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
@@ -67,9 +67,13 @@ def persistent_regions(
     values = entry_values(image, filtration.superlevel)
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no -0.0
-    wraps = filtration.boundary.wraps and image.size > 0
-    keys = np.pad(_ranks(values), 1, mode="wrap") if wraps else np.pad(ordered_keys(values), 1)
-    near = _near(keys.shape, filtration.cubes, home_of(image.shape) if wraps else None)
+    wraps, home = filtration.boundary.wraps, None
+    if any(wraps) and image.size > 0:
+        keys = wrap_halo(np.pad(_ranks(values), 1), wraps)
+        home = home_of(image.shape, wraps)
+    else:
+        keys = np.pad(ordered_keys(values), 1)
+    near = _near(keys.shape, filtration.cubes, home, wraps)
     later = np.zeros(keys.size, np.uint32)
     _compare(keys.reshape(-1), *near[:2], later)
     labels = _flood(later, shown, births, weak, near)
@@ -109,7 +113,9 @@ def _flood(
 ) -> NDArray[np.int32]:
     """Return the labels of the points shown, with a border of points that get none."""
     labels = np.where(np.pad(shown, 1), np.int32(0), np.int32(CLOSED))
-    inside = np.pad(shown, 1) if near.home is None else np.pad(shown, 1, mode="wrap")
+    inside = np.pad(shown, 1)
+    if near.home is not None:
+        wrap_halo(inside, near.wraps)
     weak = weak[:, shown.reshape(-1)[weak[1]]]
     seeds, *ends = (_padded(points, shown.shape) for points in (births, *weak))
     stack = np.empty(shown.size, np.int32 if later.size < 2**31 else np.int64)
@@ -155,15 +161,19 @@ class _Near(NamedTuple):
     """The distance of the point of each of the 3**d bits."""
     home: Array | None
     """For each place in the halo of a periodic image the place of the same point in the image."""
+    wraps: tuple[bool, ...]
+    """Along which axes the image is periodic."""
 
 
-def _near(padded: tuple[int, ...], cubes: bool, home: Array | None) -> _Near:
+def _near(
+    padded: tuple[int, ...], cubes: bool, home: Array | None, wraps: tuple[bool, ...]
+) -> _Near:
     strides = np.array([math.prod(padded[axis + 1 :]) for axis in range(len(padded))])
     offsets = np.array(list(itertools.product((-1, 0, 1), repeat=len(padded))))
     far = np.abs(offsets).sum(axis=1)
     bits = np.flatnonzero((far > 0) & (cubes | (far == 1)))
     places: Points = offsets @ strides
-    return _Near(places[bits], bits, places[::3].copy(), places, home)
+    return _Near(places[bits], bits, places[::3].copy(), places, home, wraps)
 
 
 def _padded(points: Points, shape: tuple[int, ...]) -> Points:

@@ -14,7 +14,7 @@ from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.forest import Field, Forest, Staged, grid_of, grow_block
 from ecc_core._backends.cpu.betti.planar import planar_pairs
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
-from ecc_core._backends.cpu.betti.torus import torus_pairs
+from ecc_core._backends.cpu.betti.torus import periodic_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.order import distinct, entry_values, narrowed, sort_keys, stable_order
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -44,13 +44,15 @@ def betti_curves(
 ) -> Values:
     """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64.
 
-    (batch, d + 1, n) for periodic images. Counts only classes that last for at least `least`.
+    (batch, d + 1, n) for images that are periodic along all axes. Counts only classes that last for
+    at least `least`.
     """
     count, classes, masked = image.shape[0], filtration.classes, mask is not None
     result = np.zeros((count, classes, thresholds.size), np.int64)
     if result.size == 0 or image.size == 0:
         return result
-    paired = least > 0 or filtration.boundary.wraps  # counted by births and deaths
+    periodic = any(filtration.boundary.wraps)
+    paired = least > 0 or periodic  # counted by births and deaths
     known = [k for k in range(classes) if least > 0 or k != 1]
     kinds, options = kinds_of(filtration), {"masked": masked and not paired}
     plans = rank_plans(image.dtype, thresholds, filtration, **options, points=image[0].size)
@@ -226,7 +228,8 @@ def persistence_pairs(
     values, shown = image[0], None if mask is None else mask[0]
     if values.size == 0:
         return [(np.empty(0, np.int64), np.empty(0, np.int64))] * len(dimensions)
-    if filtration.ndim < 3 and not filtration.boundary.wraps:
+    periodic = any(filtration.boundary.wraps)
+    if filtration.ndim < 3 and not periodic:
         field = laid_out(narrowed(values, shown is not None), shown)
         return planar_pairs(field, dimensions, filtration, short=short)
     # Points, in C order, that never enter: those that are masked or NaN
@@ -238,8 +241,8 @@ def persistence_pairs(
         never |= nan
     flat, found = values.reshape(-1), []
     for k in dimensions:
-        if filtration.boundary.wraps:
-            births, deaths = torus_pairs(values, never, k, filtration)
+        if periodic:
+            births, deaths = periodic_pairs(values, never, k, filtration)
         elif 0 < k < filtration.ndim - 1:
             births, deaths = tunnel_pairs(values, never, filtration)
         else:

@@ -9,6 +9,7 @@ are tunnels of the image.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     shape = np.array(image.shape)
     steps = np.array([(shape[1] + 2) * (shape[2] + 2), shape[2] + 2, 1])
     ranks = _ranks(image, never, filtration)
-    home = home_of(image.shape) if filtration.boundary.wraps else None
+    wraps = filtration.boundary.wraps
+    home = home_of(image.shape, wraps) if any(wraps) else None
     links, edges, squares = _critical_cells(ranks, shape, steps, home)
     for cells in (edges, squares):
         cells[:] = cells[stable_order(ranks[cells[:, 0]])]
@@ -72,11 +74,24 @@ def _inner(places: Array, shape: tuple[int, ...]) -> Array:
     return inner
 
 
-def home_of(shape: tuple[int, ...]) -> Array:
-    """Return the place in a periodic image of each one of the image with a halo of one point."""
+def home_of(shape: tuple[int, ...], wraps: Sequence[bool]) -> Array:
+    """Return the place in an image of each one of the image with a halo of one point.
+
+    Along axes that do not wrap, places in the halo are their own.
+    """
     halo = [n + 2 for n in shape]
     places = np.arange(math.prod(halo), dtype=index_type(math.prod(halo))).reshape(halo)
-    return np.pad(places[(slice(1, -1),) * len(shape)], 1, mode="wrap").reshape(-1)
+    return wrap_halo(places, wraps).reshape(-1)
+
+
+def wrap_halo(padded: Array, wraps: Sequence[bool]) -> Array:
+    """Fill the halo of one point with the opposite sides of the image, along axes that wrap."""
+    for axis, touch in enumerate(wraps):
+        if touch:
+            along = np.moveaxis(padded, axis, 0)
+            along[0] = along[-2]
+            along[-1] = along[1]
+    return padded
 
 
 def index_type(places: int) -> type[np.int32 | np.int64]:
@@ -93,9 +108,8 @@ def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
     ranks = np.empty(size, dtype)
     ranks[order[::-1] if cubes else order] = np.arange(size, dtype=dtype)
     inner = ranks.reshape(image.shape)
-    if filtration.boundary.wraps:
-        return np.pad(inner, 1, mode="wrap").reshape(-1)
-    return np.pad(inner, 1, constant_values=-1 if cubes else size).reshape(-1)
+    padded = np.pad(inner, 1, constant_values=-1 if cubes else size)
+    return wrap_halo(padded, filtration.boundary.wraps).reshape(-1)
 
 
 def _critical_cells(

@@ -1,8 +1,8 @@
 """Betti curves of labelled regions, each of which is counted alone.
 
 A large region is an image of its own, the rest of its bounding box masked. So is a region that
-touches opposite sides of a periodic image, whose box has all points along these axes, and else one
-point more than the region, which it does not join at the other side. The boxes of small ones
+touches opposite sides of an image along an axis that is periodic: its box is periodic along such
+axes, and closed along the others. The boxes of small ones
 are laid side by side on *sheets*, one masked point apart, so that the components of a region and
 those of its complement are the same as alone. Each class of a sheet belongs to the region in which
 it is born.
@@ -30,6 +30,7 @@ from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._backends.sheets import Sheet, lay_out
+from ecc_core._request.boundary import CLOSED, PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -61,14 +62,12 @@ def region_betti_curves(
     volume, regions = image[lead], labels[lead]
     boxes = _boxes_of(Source(regions, "labels"), workers)
     starts, stops = boxes[:, 0, len(lead) :], boxes[:, 1, len(lead) :]
-    wraps = filtration.boundary.wraps & ((starts == 0) & (stops == image.shape)).any(axis=1)
-    small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps
+    wraps = np.array(filtration.boundary.wraps) & (starts == 0) & (stops == image.shape)
+    small = (np.prod(stops - starts, axis=1) <= SMALL) & ~wraps.any(axis=1)
     for i in np.flatnonzero(~small):
-        start, stop, sets = starts[i], stops[i], flat
-        if wraps[i]:
-            stop, sets = np.minimum(stop + (start == 0), image.shape), filtration
-            start = np.maximum(start - 1, 0)
-        box = tuple(map(slice, start.tolist(), stop.tolist()))
+        box = tuple(map(slice, starts[i].tolist(), stops[i].tolist()))
+        borders = tuple(PERIODIC if touch else CLOSED for touch in wraps[i])
+        sets = replace(filtration, boundary=Boundary(borders))
         inside = labels[box] == ids[i]
         options: Any = {"mask": inside[None], "workers": workers, "least": least}
         values = betti_curves(image[box][None], thresholds, sets, **options)[0]

@@ -1,4 +1,7 @@
-"""Persistence of periodic images, which are functions on a torus.
+"""Persistence of images that are periodic along some axes, as functions on a torus.
+
+Along each of the other axes a layer of points that never enter lies between the last point and the
+first. Then all axes are periodic, and the sets of points that have entered are the same.
 
 Components are joined point by point, in the order in which points enter. Each point of a tree knows
 across which sides of the image the path to its parent leads, in three bits, one for each axis. An
@@ -12,6 +15,7 @@ that the complement loses is one of dimension d - 1 that begins and never ends.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,7 @@ from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.llvm import ALL, ONE, bare, count_trailing_zeros
 from ecc_core._backends.cpu.order import entry_order
+from ecc_core._request.boundary import PERIODIC, Boundary
 from ecc_core._request.filtration import Filtration
 
 Array = NDArray[Any]
@@ -31,13 +36,40 @@ Points = NDArray[np.int64]
 MOST_NARROW = 1 << 28  # points whose paths fit in 32 bits
 
 
-def torus_pairs(
+def periodic_pairs(
     image: Array, never: Array, dimension: int, filtration: Filtration
 ) -> tuple[Points, Points]:
     """Return the points at which classes are born and die, in any order; -1 for no death.
 
-    `never` tells which points, in C order, never enter: they enter after all others here.
+    The image, which is not empty, is periodic along at least one axis. `never` tells which points,
+    in C order, never enter: they enter after all others here.
     """
+    wraps = filtration.boundary.wraps
+    if all(wraps):
+        return _torus_pairs(image, never, dimension, filtration)
+    layers = [(0, int(not touch)) for touch in wraps]
+    values = np.pad(image, layers)
+    absent = np.pad(never.reshape(image.shape), layers, constant_values=True).reshape(-1)
+    torus = replace(filtration, boundary=Boundary.alike(PERIODIC, filtration.ndim))
+    births, deaths = _torus_pairs(values, absent, dimension, torus)
+    born = ~absent[births]
+    births, deaths = births[born], deaths[born]
+    dies = (deaths >= 0) & ~absent[deaths]
+    found = _without_layers(births, values.shape, image.shape)
+    ends = _without_layers(np.where(dies, deaths, 0), values.shape, image.shape)
+    return found, np.where(dies, ends, -1)
+
+
+def _without_layers(points: Points, padded: tuple[int, ...], shape: tuple[int, ...]) -> Points:
+    """Return the numbers of points in an image from those in the padded one."""
+    found: Points = np.ravel_multi_index(np.unravel_index(points, padded), shape)
+    return found
+
+
+def _torus_pairs(
+    image: Array, never: Array, dimension: int, filtration: Filtration
+) -> tuple[Points, Points]:
+    """Return the same of an image that is periodic along all axes."""
     order = entry_order(image, never, filtration.superlevel)
     if dimension == filtration.ndim:
         return order[-1:].astype(np.int64), np.array([-1])
@@ -55,7 +87,7 @@ def torus_pairs(
     # class of the rest stays one, and becomes another one of the next dimension.
     rest = np.atleast_1d(image.squeeze())
     own = filtration.in_axes(rest.ndim)
-    components, cycles = (torus_pairs(rest, never, k, own) for k in (0, 1))
+    components, cycles = (_torus_pairs(rest, never, k, own) for k in (0, 1))
     parts = [cycles] + [components] * (3 - rest.ndim)
     births, deaths = map(np.concatenate, zip(*parts, strict=True))
     return births, deaths

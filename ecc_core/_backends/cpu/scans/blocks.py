@@ -1,12 +1,12 @@
 """Cut an image into blocks, and encode and scan them one by one.
 
 At borders that are not closed, halos of blocks spare scans corrections, as scans take their points
-for points of the image. Of a periodic image these are the points on the opposite side. A half-open
-window has the cells of the closed one but those of the last points along each axis: behind these
-the halo has the least key of all. The cells between a last point and its halo then enter with the
-last point, and cancel its own.
+for points of the image. Along an axis whose opposite sides touch these are the points on the
+opposite side. A half-open window has the cells of the closed one but those of the last points along
+an axis: behind these the halo has the least key of all. The cells between a last point and its halo
+then enter with the last point, and cancel its own.
 
-Along rows a periodic image has a halo on the high side only: another word of bits before every row
+Rows that are periodic have a halo on the high side only: another word of bits before every row
 would take too long. Scans begin with the last word of a row for what passes on to the first.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,7 +37,9 @@ STAGED_BYTES = 1 << 20  # keys of one block of a volume, twice those of one of a
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FRONT = 64  # elements before the keys of a block: the neighbours of its first point
-NOWHERE = False, False, False
+Sides = tuple[bool, bool, bool]
+"""Something about the sides of a block across slices, rows and columns."""
+NOWHERE: Sides = False, False, False
 WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
 
@@ -94,8 +97,8 @@ class Layout(NamedTuple):
     box: Block
     at: int
     steps: tuple[int, int]
-    low: tuple[bool, bool, bool]
-    high: tuple[bool, bool, bool]
+    low: Sides
+    high: Sides
 
     @property
     def size(self) -> int:
@@ -170,14 +173,17 @@ def fill_halo(keys, geometry, low, high, halo, key):
 
 @lru_cache(maxsize=64)
 def wrapped_boxes(
-    block: Block, layout: Layout, shape: tuple[int, int, int], ndim: int
+    block: Block, layout: Layout, shape: tuple[int, int, int], wraps: Sides
 ) -> tuple[tuple[Block, int], ...]:
-    """Return boxes on the opposite sides of a periodic image, and where their first keys go."""
+    """Return boxes on the opposite sides of an image, and where their first keys go.
+
+    `wraps` tells along which axes (z, y, x) opposite sides touch.
+    """
     box, pieces = layout.box, []
     for axis, step in enumerate(layout.steps):
         start, stop, length = block.start[axis], block.stop[axis], shape[axis]
         found = [(box.start[axis], box.stop[axis], 0)]
-        if axis or ndim == 3:
+        if wraps[axis]:
             first = box.start[axis]
             if start == 0:
                 found.append((length - 1, length, -step))
@@ -186,7 +192,8 @@ def wrapped_boxes(
         pieces.append(found)
     x, x_stop = box.start[2], box.stop[2]
     across = [(x, x_stop, 0)]
-    if block.start[2] > 0 and block.stop[2] == shape[2]:  # else rows are wrapped in place
+    ends_row = block.start[2] > 0 and block.stop[2] == shape[2]  # whole rows are wrapped in place
+    if wraps[2] and ends_row:
         across.append((0, 1, shape[2] - x))
     boxes = [
         (Block((z, y, x), (z_stop, y_stop, x_stop)), layout.at + far + near + beside)
@@ -195,6 +202,11 @@ def wrapped_boxes(
         )
     ]
     return tuple(boxes[1:])
+
+
+def _each(flags: Iterable[bool]) -> Sides:
+    slices, rows, columns = flags
+    return slices, rows, columns
 
 
 class _Kept(threading.local):
@@ -224,13 +236,45 @@ class Scanner:
     """The scan of one block after another, in scratch memory of the thread."""
 
     def __init__(
-        self, source: Source, mask: Source | None, filtration: Filtration, cubes: bool
+        self,
+        source: Source,
+        mask: Source | None,
+        filtration: Filtration,
+        cubes: bool,
+        order: Sequence[int] = (),
     ) -> None:
+        """Prepare scans of a source, whose axes are those of the image in the given order.
+
+        Axes are numbered behind the batch axis, as by `spatial_order`; without an order they are as
+        in the image.
+        """
         self.source, self.mask, self.nan = source, mask, filtration.nan
         self.descending = cubes  # the order of keys
-        self.ndim, self.boundary = max(filtration.ndim, 2), filtration.boundary
-        self.cubes = cubes and self.boundary.is_closed  # other borders are those of vertices
+        self.ndim = max(filtration.ndim, 2)
+        boundary = filtration.boundary
+        self.closed = boundary.is_closed
+        if order and not self.closed:
+            boundary = boundary.taken([axis - 1 for axis in order])
+        self.borders = boundary.of_volume
+        # Borders that are not closed are those of vertices in both constructions.
+        self.cubes = (cubes,) * 3
+        if not self.closed:
+            self.cubes = _each(cubes and border.is_closed for border in self.borders)
         self.sign = -1 if cubes and self.ndim == 3 else 1  # of the coefficients
+
+    def closed_sides(self, layout: Layout) -> tuple[Sides, Sides]:
+        """Return on which low and high sides of a block a scan meets a closed border.
+
+        A half-open window has those on its low sides.
+        """
+        if self.closed:
+            return layout.low, layout.high
+        low = zip(layout.low, self.borders, strict=True)
+        high = zip(layout.high, self.borders, strict=True)
+        return (
+            _each(ends and not border.wraps for ends, border in low),
+            _each(ends and border.is_closed for ends, border in high),
+        )
 
     def stage(self, plan: Plan, block: Block) -> Staged:
         """Load the keys of a block and of its halo."""
@@ -254,19 +298,31 @@ class Scanner:
         keys, *spare = _kept.arrays
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
-        halo = int(self.ndim == 3)
-        if self.boundary.missing:
-            fill_halo(keys, layout.geometry, NOWHERE, layout.high, halo, 0)
-        elif self.boundary.wraps:
-            for other, place in wrapped_boxes(block, layout, source.shape, self.ndim):
-                found = load_box(plan, source, mask, other, keys, place, steps)
-                nan, unfit = nan or found[0], unfit or found[1]
-            if layout.low[2] and layout.high[2]:
-                lines = keys[: layout.size].reshape(-1, steps[1])
-                lines[:, layout.geometry[2]] = lines[:, 0]
+        if not self.closed:
+            found = self._load_halo(plan, block, layout, keys)
+            nan, unfit = nan or found[0], unfit or found[1]
         if nan and self.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return Staged(block, layout, keys, spare, unfit)
+
+    def _load_halo(
+        self, plan: Plan, block: Block, layout: Layout, keys: Array
+    ) -> tuple[bool, bool]:
+        """Write the keys behind borders that are not closed; return what `load_box` does."""
+        nan = unfit = False
+        wraps = _each(border.wraps for border in self.borders)
+        if any(wraps):
+            for other, place in wrapped_boxes(block, layout, self.source.shape, wraps):
+                found = load_box(plan, self.source, self.mask, other, keys, place, layout.steps)
+                nan, unfit = nan or found[0], unfit or found[1]
+            if wraps[2] and layout.low[2] and layout.high[2]:
+                lines = keys[: layout.size].reshape(-1, layout.steps[1])
+                lines[:, layout.geometry[2]] = lines[:, 0]
+        ends = zip(layout.high, self.borders, strict=True)
+        missing = _each(end and border.missing > 0 for end, border in ends)
+        if any(missing):
+            fill_halo(keys, layout.geometry, NOWHERE, missing, int(self.ndim == 3), 0)
+        return nan, unfit
 
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, bins) histograms.
@@ -284,7 +340,8 @@ class Scanner:
         kernels.mark(staged.keys, plan.bound, bits)
         words = layout.geometry[5] // 64 + 1
         spare = take("valid bits", words, WORD), take("shared bits", words, WORD)
-        kernels.count_sets(bits, layout.geometry, sides, self.cubes, volume, spare, histograms)
+        cubes = all(self.cubes)
+        kernels.count_sets(bits, layout.geometry, sides, cubes, volume, spare, histograms)
 
     def scan(
         self, staged: Staged, histograms: Values, out: Array | None = None, first: int = 0
@@ -294,9 +351,7 @@ class Scanner:
         Coefficients go where the block's points lie in an image in C order.
         """
         layout = staged.layout
-        # Where a scan meets a closed border; a half-open window has those on its low sides.
-        low = NOWHERE if self.boundary.wraps else layout.low
-        high = layout.high if self.boundary.is_closed else NOWHERE
+        low, high = self.closed_sides(layout)
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         _, height, width = self.source.shape
         place = first, height * width, width

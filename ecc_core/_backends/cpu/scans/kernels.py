@@ -50,21 +50,21 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @kernel(inline="always")
-def _repeat_borders(keys, geometry, low, high, volume):
+def _repeat_borders(keys, geometry, low, high, cubes, volume):
     """Repeat the outermost points behind the closed borders of the T-construction."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     halo = 1 if volume else 0
     for z in range(1 - halo, slices + 1 + halo):
         start, end = z * slice_stride, z * slice_stride + (rows + 1) * pitch
-        if high[2]:
+        if cubes[2] and high[2]:
             for at in range(start, end + pitch, pitch):
                 last = at + 64 * lead + columns
                 keys[last] = keys[last - 1]
-        if low[1]:
+        if cubes[1] and low[1]:
             copy_within(keys, start + pitch, start, pitch)
-        if high[1]:
+        if cubes[1] and high[1]:
             copy_within(keys, end - pitch, end, pitch)
-    if volume and low[0]:
+    if volume and cubes[0] and low[0]:
         copy_within(keys, slice_stride, 0, slice_stride)
 
 
@@ -75,7 +75,7 @@ def _close_in_plane(planes, geometry, low, high, cubes):
     column_stride = rows + 2 * ROWS
     words = lead + (columns + 63) // 64
     kind_stride = words * column_stride
-    inside = ALL if cubes else NONE
+    inside = ALL if cubes[1] else NONE
     for word in range(words):
         for kind in range(2):
             row = kind * kind_stride + word * column_stride
@@ -87,7 +87,7 @@ def _close_in_plane(planes, geometry, low, high, cubes):
         bit = ONE << np.uint64((columns - 1) & 63)
         last = 2 * kind_stride + (words - 1) * column_stride
         for row in range(last, last + rows + 1):
-            planes[row] = planes[row] | bit if cubes else planes[row] & ~bit
+            planes[row] = planes[row] | bit if cubes[2] else planes[row] & ~bit
 
 
 @kernel(inline="always")
@@ -156,7 +156,7 @@ def _compare_slice(keys, geometry, low, high, cubes, planes, z, volume):
     kind_stride = words * column_stride
     here = ((z + 1) & 1) * 7 * kind_stride if volume else 0
     between = here + 3 * kind_stride
-    inside = ALL if cubes else NONE
+    inside = ALL if cubes[0] else NONE
     if z == -1 and low[0]:
         planes[between : between + 4 * kind_stride] = ~inside
     else:
@@ -200,7 +200,7 @@ def _scan(volume: bool) -> Any:
         rows, columns, lead, pitch, slice stride): own points, whether a word of halo precedes every
         row, and the strides of `keys`. `low` and `high` tell which sides of the block are closed
         borders of the image (z, y, x); if the first column is none of them and no halo precedes it,
-        rows are periodic. `cubes`: borders are those of the T-construction.
+        rows are periodic. `cubes`: across which axes borders are those of the T-construction.
 
         `planes` to `event_coefficients` are scratch: kinds of planes, one coefficient word, what
         passes along x, queued rows, and the keys and coefficients of their points. All are
@@ -214,8 +214,8 @@ def _scan(volume: bool) -> Any:
         kind_stride = words * column_stride
         # A periodic row begins with its last word, which the first one follows.
         queued, first = 0, 0 if lead or low[2] else -1
-        if cubes:
-            _repeat_borders(keys, geometry, low, high, volume)
+        if cubes[0] or cubes[1] or cubes[2]:
+            _repeat_borders(keys, geometry, low, high, cubes, volume)
         for z in range(first_slice, slices):
             here, between, before = _compare_slice(
                 keys, geometry, low, high, cubes, planes, z, volume
@@ -227,7 +227,7 @@ def _scan(volume: bool) -> Any:
             for turn in range(first, words):
                 word = turn if turn >= 0 else words - 1
                 valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
-                edge = ONE if cubes and low[2] and word == 0 else NONE
+                edge = ONE if cubes[2] and low[2] and word == 0 else NONE
                 for row in range(0, rows, ROWS):
                     at = word * column_stride + row + 1
                     own = ROWS if row + ROWS <= rows else rows - row

@@ -33,7 +33,8 @@ struct Cells {
     int depth, height, width;
     // Range of places of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
-    int wraps, bins, never_enters, chunk, across, blocks;
+    int wraps[3];  // whether opposite sides touch, likewise
+    int bins, never_enters, chunk, across, blocks;
     int spill;  // kPaired: units after which a word may overflow
 };
 
@@ -73,9 +74,9 @@ struct CellRow {
     int code[kPlaces + 1], region[kLabelled ? kPlaces + 1 : 1];
 };
 
-// The index of a place, or -1 outside the image.
-ECC_DEVICE int index_of(const Cells& cells, int place, int size) {
-    if (cells.wraps && place == size) return 0;
+// The index of a place along an axis, or -1 outside the image.
+ECC_DEVICE int index_of(int wraps, int place, int size) {
+    if (wraps && place == size) return 0;
     return place < size ? place : -1;
 }
 
@@ -87,7 +88,7 @@ struct Line {
     bool inside, whole;
 
     ECC_DEVICE Line(const Cells& cells, int image, int y, int x, int place) : x(x), place(place) {
-        y = index_of(cells, y, cells.height);
+        y = index_of(cells.wraps[1], y, cells.height);
         inside = y >= 0;
         whole = !kLabelled && x >= 0 && x % kPlaces == 0 && x + kPlaces <= cells.width;
         codes = cells.data + image * cells.batch + y * cells.row + place * cells.slice;
@@ -97,14 +98,14 @@ struct Line {
     ECC_DEVICE CellRow read(const Cells& cells) {
         CellRow row;
         const bool again = place == cells.depth;  // the first slice of a periodic image
-        const bool there = inside && place >= 0 && place < cells.depth + cells.wraps;
+        const bool there = inside && place >= 0 && place < cells.depth + cells.wraps[0];
         const Code* const from = again ? codes - cells.depth * cells.slice : codes;
         const Label* const own = again ? labels - cells.depth * cells.labels_slice : labels;
         ++place, codes += cells.slice;
         if (kLabelled) labels += cells.labels_slice;
         if (there && whole) {
             const FourCodes quad = *(const FourCodes*)(from + x);
-            const int next = index_of(cells, x + kPlaces, cells.width);
+            const int next = index_of(cells.wraps[2], x + kPlaces, cells.width);
             row.code[kPlaces] = next < 0 ? cells.never_enters : (int)from[next] + kShift;
 #pragma unroll
             for (int i = 0; i < kPlaces; ++i) row.code[i] = (int)quad.v[i] + kShift;
@@ -114,7 +115,7 @@ struct Line {
         for (int i = 0; i <= kPlaces; ++i) {
             row.code[i] = cells.never_enters;
             if (kLabelled) row.region[i] = 0;
-            const int column = there ? index_of(cells, x + i, cells.width) : -1;
+            const int column = there ? index_of(cells.wraps[2], x + i, cells.width) : -1;
             if (column < 0) continue;
             row.code[i] = (int)from[column] + kShift;
             if (kLabelled) row.region[i] = region(cells, own[column]);

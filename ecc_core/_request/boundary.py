@@ -1,0 +1,166 @@
+"""What lies beyond the border of an image, along each of its spatial axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+Planes = tuple[tuple[str, int], ...]
+"""Planes across an axis, and how often the curve of each counts.
+
+They are the "first" plane, the "last" one, or the maximum (V) or minimum (T) of both, "joined".
+"""
+
+
+@dataclass(frozen=True)
+class Border:
+    """What lies beyond both ends of an axis."""
+
+    name: str
+    planes: tuple[Planes, Planes] = ((), ())
+    """What the curve of V and that of T have more than that of the closed image."""
+    missing: int = 0  # points at the end of the axis whose own cells do not count
+    wraps: bool = False  # whether both ends touch
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the image ends there."""
+        return not any(self.planes)
+
+
+CLOSED = Border("closed")
+PERIODIC = Border(
+    "periodic", ((("joined", -1),), (("joined", 1), ("first", -1), ("last", -1))), wraps=True
+)
+HALF_OPEN = Border(
+    "half-open",
+    ((("last", -1),), (("first", -1),)),  # the last face and the last cube cancel
+    missing=1,
+)
+BORDERS = {border.name: border for border in (CLOSED, PERIODIC, HALF_OPEN)}
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The border of an image: one for each spatial axis, in their order."""
+
+    axes: tuple[Border, ...]
+
+    @classmethod
+    def alike(cls, border: Border, ndim: int) -> Self:
+        """Return the boundary of an image with the same border along all axes."""
+        return cls((border,) * ndim)
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether the image ends at its border along every axis."""
+        return all(border.is_closed for border in self.axes)
+
+    @cached_property
+    def is_window(self) -> bool:
+        """Whether the image is a window of a larger one along all axes.
+
+        A mask or a region of the image is then a window, too.
+        """
+        return all(border.missing > 0 for border in self.axes)
+
+    @cached_property
+    def wraps(self) -> tuple[bool, ...]:
+        """Along which axes opposite sides touch."""
+        return tuple(border.wraps for border in self.axes)
+
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """Number of points at the end of each axis whose own cells do not count."""
+        return tuple(border.missing for border in self.axes)
+
+    @cached_property
+    def name(self) -> str | tuple[str, ...]:
+        """The word for all axes if they agree, otherwise one for each."""
+        return shortest_name([border.name for border in self.axes])
+
+    @cached_property
+    def of_volume(self) -> tuple[Border, Border, Border]:
+        """The borders along slices, rows and columns; closed along axes that the image lacks."""
+        slices, rows, columns = (CLOSED,) * (3 - len(self.axes)) + self.axes
+        return slices, rows, columns
+
+    def taken(self, axes: Sequence[int]) -> Self:
+        """Return the boundary of an image with some of the axes, in another order."""
+        return type(self)(tuple(self.axes[axis] for axis in axes))
+
+
+DEFINED = {
+    "curves": (CLOSED, PERIODIC, HALF_OPEN),
+    "functionals": (CLOSED, PERIODIC, HALF_OPEN),
+    "blocks": (CLOSED, PERIODIC, HALF_OPEN),
+    "expected curves": (CLOSED, PERIODIC, HALF_OPEN),
+    "expected maxima": (CLOSED, PERIODIC),
+    "betti": (CLOSED, PERIODIC),
+}
+"""The borders for which a quantity is defined. Others are errors; by default all but CLOSED."""
+REASONS = {
+    "betti": "for Betti numbers and persistence, since cells of a window are no complex",
+    "lazy betti": "for Betti numbers of a dask array that is not computed first",
+    "components": "for component curves, since components span its opposite sides",
+    "transforms": "for transforms, whose heights are measured from the centre of an image",
+    "region transforms": "for regions, each of which stands alone",
+    "direction": "together with `direction`, whose heights differ on opposite sides of the image",
+    "devices": "together with `devices`",
+    "mask": "with `mask`",
+}
+"""Why others are errors: how the message ends."""
+
+
+def words_of(boundary: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a boundary: one for all axes, or one for each."""
+    return (boundary,) if isinstance(boundary, str) else tuple(boundary)
+
+
+def shortest_name(words: Sequence[str]) -> str | tuple[str, ...]:
+    """Return the word for all axes if they agree, otherwise one for each."""
+    return words[0] if len(set(words)) == 1 else tuple(words)
+
+
+def boundary_names(quantity: str) -> list[str]:
+    """Return the names of the borders for which a quantity is defined."""
+    return [border.name for border in DEFINED.get(quantity, (CLOSED,))]
+
+
+def check_boundary(boundary: Any, quantity: str) -> str | tuple[str, ...]:
+    """Return a word, or one for each axis, for which a quantity must be `DEFINED`."""
+    words = boundary if isinstance(boundary, tuple | list) else (boundary,)
+    unknown = [word for word in words if not isinstance(word, str) or word not in BORDERS]
+    allowed = boundary_names(quantity)
+    if not words or any(word not in allowed for word in words):
+        *others, last = [f'"{name}"' for name in allowed]
+        names = f"{', '.join(others)} or {last}" if others else last
+        each = " (one word, or one for each spatial axis)" if others else ""
+        reason = "" if unknown or quantity not in REASONS else f" {REASONS[quantity]}"
+        raise ValueError(f"`boundary` must be {names}{each}{reason}, got {boundary!r}")
+    return boundary if isinstance(boundary, str) else tuple(words)
+
+
+def check_window(boundary: Boundary) -> None:
+    """Refuse a mask or regions of an image that is a window along some axes only.
+
+    Along such axes they would be windows of the image, and along the others stand alone.
+    """
+    if any(boundary.missing) and not boundary.is_window:
+        raise ValueError(
+            '`boundary` must be "half-open" along all axes or along none with `mask` or `labels`, '
+            f"got {boundary.name!r}"
+        )
+
+
+def boundary_of(boundary: Any, ndim: int, quantity: str = "curves") -> Boundary:
+    """Return the boundary of an image with `ndim` axes, described by one word or by `ndim`."""
+    words = check_boundary(boundary, quantity)
+    if isinstance(words, str):
+        return Boundary.alike(BORDERS[words], ndim)
+    if len(words) != ndim:
+        raise ValueError(
+            f"`boundary` must be one word, or one for each of the {ndim} spatial axes, "
+            f"got {boundary!r}"
+        )
+    return Boundary(tuple(BORDERS[word] for word in words))
