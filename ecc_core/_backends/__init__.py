@@ -147,7 +147,7 @@ class CellCounts(Protocol):
     region_sizes: Callable[[Any], tuple[Any, NDArray[np.int64]]]
     """Of labels: the same ids, and the numbers of points, (k,)."""
     window_sums: Callable[..., Any]
-    """Called as ``(images, coefficients, windows, thresholds, superlevel)``: the sums of the
+    """Called as ``(images, coefficients, windows, thresholds, filtration)``: the sums of the
     coefficients of the points of windows that have entered, (images, n) int64.
 
     Windows have the shape of the images.

@@ -27,7 +27,7 @@ from ecc_core._blocks.quantities import Functionals, Quantity, add
 from ecc_core._request.estimator import Cells, Estimator
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import changes
-from ecc_core.errors import NAN_MESSAGE, BackendError
+from ecc_core.errors import BackendError
 
 Values = NDArray[np.int64]
 
@@ -111,19 +111,14 @@ class WindowCurve(Quantity):
 
     def of_box(self, *box: Array) -> Values:
         image, windows, coefficients = box
-        if self.filtration.nan == "raise":
-            check_no_nan(image, windows)
         add_up = origin_of(image).cell_counts().window_sums
-        superlevel = self.filtration.superlevel
-        values: Values = add_up(image, coefficients, windows, self.thresholds, superlevel)
+        values: Values = add_up(image, coefficients, windows, self.thresholds, self.filtration)
         return values
 
     def of_regions(self, image: Array, labels: Array, *shown: Array) -> tuple[Array, Values]:
         (coefficients,) = shown
-        check_no_nan(image, labels != 0)
         add_up = origin_of(image).cell_counts().region_window_sums
-        superlevel = self.filtration.superlevel
-        ids, values = add_up(image, coefficients, labels, self.thresholds, superlevel)
+        ids, values = add_up(image, coefficients, labels, self.thresholds, self.filtration)
         return on_host(ids), values
 
 
@@ -171,12 +166,6 @@ def own_points(windows: Any, filtration: Filtration) -> Any:
 def closed_filtration(filtration: Filtration) -> Filtration:
     """Return the filtration of the image without its windows."""
     return closed(filtration, filtration.ndim)
-
-
-def check_no_nan(image: Array, inside: Array) -> None:
-    """Raise an error if a point of a window is NaN; those outside never enter."""
-    if np.dtype(image.dtype).kind == "f" and bool(np.isnan(image[inside]).any()):
-        raise ValueError(NAN_MESSAGE)
 
 
 def omitting(filtration: Filtration) -> Filtration:

@@ -61,6 +61,8 @@ def test_functionals(image, estimator, boundary):
     plane, labels = image[0].astype(int), image[1].astype(int) // 30
     found = ecc.minkowski_curves(on_device(plane), LEVELS, **options).values.compute()
     np.testing.assert_array_equal(found, ecc.minkowski_curves(plane, LEVELS, **options).values)
+    if boundary == "half-open":  # windows are measured on the host
+        return
     found = ecc.region_minkowski(on_device(plane), on_device(labels), LEVELS, **options)
     expected = ecc.region_minkowski(plane, labels, LEVELS, **options)
     np.testing.assert_array_equal(found.values.compute(), expected.values)

@@ -237,13 +237,16 @@ def region_sizes(labels: Array) -> tuple[Array, Values]:
 
 
 def window_sums(
-    images: Array, coefficients: Array, windows: Array, thresholds: Array, superlevel: bool
+    images: Array, coefficients: Array, windows: Array, thresholds: Array, filtration: Filtration
 ) -> Values:
     """Return the sums of the coefficients of windows that have entered, (images, n) int64.
 
-    Coefficients are those of the images without windows, whose points never enter where they are 0.
+    Coefficients are those of the images without windows. ValueError for NaN in a window, unless it
+    is omitted.
     """
-    levels = round_to_levels(thresholds, images.dtype.newbyteorder("="), superlevel)
+    if filtration.nan == "raise":
+        _check_no_nan(images, windows)
+    levels = round_to_levels(thresholds, images.dtype.newbyteorder("="), filtration.superlevel)
     rows = [
         count_entered(native(image[counted]), levels, own[counted])
         for image, own, counted in zip(
@@ -254,12 +257,16 @@ def window_sums(
 
 
 def region_window_sums(
-    image: Array, coefficients: Array, labels: Array, thresholds: Array, superlevel: bool
+    image: Array, coefficients: Array, labels: Array, thresholds: Array, filtration: Filtration
 ) -> tuple[Array, Values]:
-    """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
+    """Return the increasing ids of regions, and the same sums for each, (ids, n).
+
+    ValueError if a labelled point is NaN.
+    """
+    _check_no_nan(image, labels != 0)
     ids = distinct_values(native(labels[labels != 0]))
     counted = (labels != 0) & (coefficients != 0)
-    levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), superlevel)
+    levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
     order = np.argsort(labels[counted], kind="stable")
     values, weights = native(image[counted])[order], coefficients[counted][order]
     ends = np.searchsorted(labels[counted][order], ids, side="right")
@@ -272,6 +279,11 @@ def region_window_sums(
 def window_levels(images: Array, coefficients: Array, windows: Array) -> Array:
     """Return the distinct values of the points of windows that have a coefficient."""
     return distinct_values(native(images[windows & (coefficients != 0)]))
+
+
+def _check_no_nan(image: Array, inside: Array) -> None:
+    if image.dtype.kind == "f" and bool(np.isnan(image[inside]).any()):
+        raise ValueError(NAN_MESSAGE)
 
 
 def native(array: Array) -> Array:

@@ -7,17 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import adopt, as_cupy, numbers
+from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import Levels, round_to_levels
+from ecc_core.errors import NAN_MESSAGE
 
 
 def window_sums(
-    images: Any, coefficients: Any, windows: Any, thresholds: NDArray[Any], superlevel: bool
+    images: Any, coefficients: Any, windows: Any, thresholds: NDArray[Any], filtration: Filtration
 ) -> Any:
     """Return the sums of the coefficients of windows that have entered, (images, n) int64."""
     with adopt(images) as view:
         values, own = numbers(view), as_cupy(coefficients)
-        counted = as_cupy(windows) & (own != 0)
-        levels = round_to_levels(thresholds, _own_dtype(values), superlevel)
+        inside = as_cupy(windows)
+        if filtration.nan == "raise":
+            _check_no_nan(values, inside)
+        counted = inside & (own != 0)
+        levels = round_to_levels(thresholds, _own_dtype(values), filtration.superlevel)
         rows = [
             _entered(values[i][counted[i]], own[i][counted[i]], levels) for i in range(len(values))
         ]
@@ -26,13 +31,14 @@ def window_sums(
 
 
 def region_window_sums(
-    image: Any, coefficients: Any, labels: Any, thresholds: NDArray[Any], superlevel: bool
+    image: Any, coefficients: Any, labels: Any, thresholds: NDArray[Any], filtration: Filtration
 ) -> tuple[Any, Any]:
     """Return the increasing ids of regions, and the same sums for each, (ids, n)."""
     with adopt(image) as view:
         values, own, marks = numbers(view), as_cupy(coefficients), as_cupy(labels)
+        _check_no_nan(values, marks != 0)
         ids = cupy.unique(marks[marks != 0])
-        levels = round_to_levels(thresholds, _own_dtype(values), superlevel)
+        levels = round_to_levels(thresholds, _own_dtype(values), filtration.superlevel)
         rows = []
         for label in ids:
             counted = (marks == label) & (own != 0)
@@ -46,6 +52,11 @@ def window_levels(images: Any, coefficients: Any, windows: Any) -> Any:
     with adopt(images) as view:
         values, own = numbers(view), as_cupy(coefficients)
         return view.wrap_levels(cupy.unique(values[as_cupy(windows) & (own != 0)]))
+
+
+def _check_no_nan(values: Any, inside: Any) -> None:
+    if values.dtype.kind == "f" and bool(cupy.isnan(values[inside]).any()):
+        raise ValueError(NAN_MESSAGE)
 
 
 def _own_dtype(values: Any) -> np.dtype[Any]:
