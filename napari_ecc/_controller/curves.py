@@ -41,6 +41,8 @@ SAMPLE = 1 << 20
 """Number of points of a large array in memory that are sampled for a preview."""
 SPATIAL = "ZYX?"
 """Axes of files that are those of an image; nothing is known of the last one."""
+NO_IMAGES = (".txt", ".img", ".raw", ".bin", ".dat", ".vol")
+"""Suffixes of files in a folder that are mostly notes, or the values of a header beside them."""
 Array = NDArray[Any]
 
 
@@ -177,7 +179,12 @@ def compute_curves(wanted: Mapping[Any, Request]) -> Iterator[Step]:
 
 def images_in(folder: Path) -> dict[str, Path]:
     """Return the images in a folder and the folders in it, by their paths below it."""
-    paths = sorted(path for path in folder.rglob("*") if path.name.lower().endswith(IMAGE_SUFFIXES))
+    names = ((path, path.name.lower()) for path in folder.rglob("*"))
+    paths = sorted(
+        path
+        for path, name in names
+        if name.endswith(IMAGE_SUFFIXES) and not name.endswith(NO_IMAGES)
+    )
     arrays = {path for path in paths if path.is_dir()}
     return {
         path.relative_to(folder).as_posix(): path
