@@ -189,8 +189,9 @@ def window_curve(request: Request, given: Any) -> tuple[Any, Any]:
         values = WindowCurve(at, filtration).of_box(*box)
         request.warn_if_missed(at, values)
         return origin.thresholds(given, at), request.spread(values, at.size)
-    levels = origin.cell_counts().window_levels(request.images, coefficients, request.window)
-    values = WindowCurve(on_host(levels), filtration).of_box(*box)[0]
+    found = origin.cell_counts().window_levels(request.images, coefficients, request.window)
+    levels = on_host(found)
+    values = on_host(WindowCurve(levels, filtration).of_box(*box))[0]
     at, changed = changes(levels, values, filtration.superlevel)
     return origin.wrap(at), origin.wrap(changed)
 
