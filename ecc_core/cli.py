@@ -74,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     /...
       shape   2 x 3 (YX)
       dtype   uint8
+      unread  axes by type or name, ...
       range   0 to 1
       curve   256 thresholds from 0 to 1, 8-connected, sublevel sets
     0

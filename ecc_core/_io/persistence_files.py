@@ -63,9 +63,8 @@ def write_cubical_complex(path: str | os.PathLike[str], image: ArrayLike) -> Non
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "image.complex")
     ...     write_cubical_complex(path, np.arange(6).reshape(2, 3))
-    ...     read_image(path)
-    array([[0., 1., 2.],
-           [3., 4., 5.]])
+    ...     read_image(path).tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
     path = check_output(path, CUBICAL_SUFFIXES)
     values = np.asarray(image)

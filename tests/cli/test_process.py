@@ -15,7 +15,7 @@ import pytest
 from io_helpers import noise
 from processes import run_python
 
-from ecc_core._cli.curve import _read as read
+from ecc_core._cli.curve import held as read
 from ecc_core._cli.version import version as package_version
 
 
@@ -156,7 +156,7 @@ class TestProgress:
         monkeypatch.setattr("sys.stderr", stream)
         monkeypatch.setattr("ecc_core._cli.progress.PATIENCE", 0.1 if slow else 1e9)
         if slow:
-            monkeypatch.setattr("ecc_core._cli.curve._read", read_slowly)
+            monkeypatch.setattr("ecc_core._cli.curve.held", read_slowly)
         run(image_file)
         shown = stream.getvalue()
         assert ("curve of image.png" in shown) == (slow and terminal)

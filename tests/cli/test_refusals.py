@@ -129,7 +129,7 @@ OTHERS = [
     ("objects {plane} --persistence 2 --out {plane}", "overwrite the input"),
     ("objects {plane} --persistence 2 --out l.png", ".tif, .tiff, .npy"),
     ("objects {plane} --persistence 2 --mask {volume}", "--mask must have"),
-    ("objects {plane} --persistence 2 --unit um", "--spacing and --unit need --smooth"),
+    ("objects {plane} --persistence 2 --unit um", "--unit micrometer needs --spacing"),
     ("objects {volume} --axes CYX --persistence 2", "one with --channel"),
     ("surface {plane} {plane}", "nothing to write: give --out, --plot or both"),
     ("surface {plane} {volume} --axes CYX --out {out}.npz", "--axes must be one letter"),

@@ -176,10 +176,10 @@ def ome_zarr(folder: Path) -> tuple[Path, Read]:
     scale, shift = level["coordinateTransformations"]
     axes = "".join(axis["name"].upper() for axis in image["axes"])
     spacing = dict(zip(axes, scale["scale"], strict=True))
-    # coordinates are those of the image's own axes, in their order
-    steps = np.diag(scale["scale"])[:, ::-1]
+    # The coordinates x, y and z are those of the image's own axes.
+    steps = np.diag(scale["scale"][::-1])
     values = group["0"][...]
-    return path, Read(values, axes, spacing, "micrometer", steps, shift["translation"])
+    return path, Read(values, axes, spacing, "micrometer", steps, shift["translation"][::-1])
 
 
 def cf_zarr(folder: Path, version: Any = 3) -> tuple[Path, Read]:
