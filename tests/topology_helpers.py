@@ -8,16 +8,30 @@ import numpy as np
 import ecc_core as ecc
 
 
+def touching(periodic, ndim):
+    """Along which axes opposite sides touch: of one flag for all axes, or of those of three."""
+    return (periodic,) * ndim if isinstance(periodic, bool) else tuple(periodic)[:ndim]
+
+
+def boundary_of(periodic, ndim):
+    """The argument `boundary` for such flags."""
+    return tuple("periodic" if touch else "closed" for touch in touching(periodic, ndim))
+
+
 def intervals(image, connectivity, periodic=False):
-    """Births and deaths by GUDHI, for each dimension; classes that never die have infinity."""
+    """Births and deaths by GUDHI, for each dimension; classes that never die have infinity.
+
+    `periodic` is one flag for all axes, or one for each.
+    """
+    wraps = touching(periodic, image.ndim)
     name = "vertices" if connectivity == 1 and image.ndim > 1 else "top_dimensional_cells"
     cells = {name: image.astype(float)}
-    if periodic:
-        cubical = gudhi.PeriodicCubicalComplex(**cells, periodic_dimensions=[True] * image.ndim)
+    if any(wraps):
+        cubical = gudhi.PeriodicCubicalComplex(**cells, periodic_dimensions=wraps)
     else:
         cubical = gudhi.CubicalComplex(**cells)
     cubical.compute_persistence(homology_coeff_field=2)
-    found = map(cubical.persistence_intervals_in_dimension, range(image.ndim + periodic))
+    found = map(cubical.persistence_intervals_in_dimension, range(image.ndim + all(wraps)))
     return [np.reshape(part, (-1, 2)) for part in found]
 
 
@@ -67,12 +81,15 @@ def reduced_pairs(order, connectivity, periodic=False):
     """
     vertices = connectivity == 1 and order.ndim > 1
     cells = []
-    sides = [2 * n - 1 if vertices else 2 * n + 1 for n in order.shape]
-    sides = [2 * n for n in order.shape] if periodic else sides
+    wraps = touching(periodic, order.ndim)
+    closed = -1 if vertices else 1
+    sides = [2 * n + (0 if touch else closed) for n, touch in zip(order.shape, wraps, strict=True)]
     for cell in itertools.product(*map(range, sides)):
         spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
-        if periodic:
-            spans = [[i % n for i in span] for span, n in zip(spans, order.shape, strict=True)]
+        spans = [
+            [i % n for i in span] if touch else span
+            for span, n, touch in zip(spans, order.shape, wraps, strict=True)
+        ]
         inside = [
             [i for i in span if 0 <= i < n] for span, n in zip(spans, order.shape, strict=True)
         ]
@@ -102,7 +119,7 @@ def reduced_pairs(order, connectivity, periodic=False):
 
 def check_points(image, shown, connectivity, superlevel, periodic=False):
     """Compare the points of the pairs of all dimensions with those of a reduced matrix."""
-    axis, boundary = tuple(range(image.ndim)), "periodic" if periodic else "closed"
+    axis, boundary = tuple(range(image.ndim)), boundary_of(periodic, image.ndim)
     options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown, "axis": axis}
     pairs = ecc.persistence_pairs(image, boundary=boundary, **options)
     values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
@@ -119,6 +136,7 @@ def check_points(image, shown, connectivity, superlevel, periodic=False):
         for points in (pairs.birth_points, pairs.death_points)
     ]
     found = zip(pairs.dimensions.tolist(), pairs.births.tolist(), *places, strict=True)
-    if periodic and 1 in image.shape:  # the product with a circle has its classes in another order
+    circles = zip(image.shape, touching(periodic, image.ndim), strict=True)
+    if (1, True) in circles:  # the product with a circle has its classes in another order
         found, expected = ([row[:2] for row in part] for part in (found, expected))
     assert sorted(found) == sorted(expected)

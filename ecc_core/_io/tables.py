@@ -17,6 +17,7 @@ from ecc_core._io.metadata import condition_of, rows_where
 from ecc_core._io.results import read_json, read_parquet, with_tuples
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
+from ecc_core._request.boundary import shortest_name, words_of
 from ecc_core._request.estimator import MEASURES
 from ecc_core.results import STATISTICS, CurveResult
 from ecc_core.results._base import known_by
@@ -231,7 +232,10 @@ def _recorded(metadata: Mapping[str, Any]) -> dict[str, Any]:
     facts = [one["facts"] for one in described if one]
     if not facts:
         settings = metadata.get("settings", {})
-        return {name: settings[name] for name in FACTS if settings.get(name) is not None}
+        given = {name: settings[name] for name in FACTS if settings.get(name) is not None}
+        if "boundary" in given:
+            given["boundary"] = shortest_name(words_of(given["boundary"]))
+        return with_tuples(given)
     first = facts[0].items()
     agreed = {name: fact for name, fact in first if all(own.get(name) == fact for own in facts)}
     return with_tuples(agreed)
@@ -263,7 +267,7 @@ def _only(frame: DataFrame, column: str) -> Any:
     if column == "direction" and isinstance(values[0], str):
         return tuple(map(float, values[0].split(",")))
     if column == "boundary" and "," in values[0]:
-        return tuple(values[0].split(","))
+        return shortest_name(values[0].split(","))
     return values[0]
 
 

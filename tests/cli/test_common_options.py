@@ -110,6 +110,16 @@ class TestSmooth:
             smooth = gaussian_filter(one.astype(np.float32), sigma, mode="wrap")
             assert values == [torus(smooth <= t) for t in AT]
 
+    def test_periodic_along_one_axis(self, columns, command):
+        """The image is continued by its opposite side there, and by its reflection elsewhere."""
+        image = noise(21, 18)
+        image[:, 0], image[0] = 255, 0
+        boundary = ("closed", "periodic")
+        found = columns(command, image, "--smooth", 1.5, "--boundary", ",".join(boundary))
+        smooth = gaussian_filter(image.astype(np.float32), 1.5, mode=("reflect", "wrap"))
+        expected = ecc.euler_curve(smooth, AT, boundary=boundary)
+        assert found["euler_number"] == [expected.values.tolist()]
+
     def test_in_a_unit(self, columns, tmp_path, command):
         image = noise(12, 30, 28)
         sizes = {"PhysicalSizeZ": 2, "PhysicalSizeY": 0.5, "PhysicalSizeX": 0.25}

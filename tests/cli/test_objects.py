@@ -63,7 +63,13 @@ def test_part_threshold_mask_and_printed_table(tmp_path, say):
 
 
 @pytest.mark.parametrize(
-    ("boundary", "points"), [("closed", [1, 2, 2, 4, 30]), ("periodic", [9, 30])]
+    ("boundary", "points"),
+    [
+        ("closed", [1, 2, 2, 4, 30]),
+        ("periodic", [9, 30]),
+        ("closed,periodic", [3, 6, 30]),
+        ("periodic,closed", [3, 6, 30]),
+    ],
 )
 def test_objects_over_opposite_sides(tmp_path, say, boundary, points):
     """A ring around the torus, and a square that four corners make up."""

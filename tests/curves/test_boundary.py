@@ -10,9 +10,23 @@ from hypothesis import strategies as st
 from oracles import euler as reference
 
 import ecc_core as ecc
+from ecc_core._request.estimator import estimator_of
+from ecc_core._request.filtration import filtration_of
 from ecc_core.testing import assert_curves_equal, strategies
 
 BOUNDARIES = ("periodic", "half-open")
+WORDS = ("closed", *BOUNDARIES)
+OF_EACH_AXIS = [
+    (shape, boundary)
+    for shape in [(4, 5), (1, 4), (4, 1), (2, 2), (5, 70), (2, 3, 4), (1, 2, 3)]
+    for boundary in itertools.product(WORDS, repeat=len(shape))
+]
+SOME_MIXED = [
+    ("closed", "periodic", "half-open"),
+    ("periodic", "half-open", "closed"),
+    ("half-open", "closed", "periodic"),
+]
+"""Borders along the axes of a volume; images of fewer axes have the first ones."""
 SHAPES = [(7,), (1,), (4, 5), (1, 4), (2, 2), (3, 4, 2), (1, 1, 1)]
 
 
@@ -38,6 +52,82 @@ def test_cells_are_those_of_the_definition(library, shape, boundary):
             assert_curves_equal(found.to_numpy(), expected)
 
 
+def borders(boundary, ndim):
+    return boundary if isinstance(boundary, str) else boundary[:ndim]
+
+
+@pytest.mark.parametrize(("shape", "boundary"), OF_EACH_AXIS)
+def test_every_axis_has_its_own_border(shape, boundary):
+    """Cells counted one by one; lengths 1 and 2, several layouts, masked elements, dask."""
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    ndim, at, spacing = len(shape), np.arange(7.0), (2, 3, 1)
+    axis = tuple(range(ndim))
+    image = image_of(shape, seed=sum(shape))
+    shown = np.random.default_rng(1).random(shape) < 0.8
+    layouts = [image, np.asfortranarray(image), image[::-1].copy()[::-1], da.from_array(image, 3)]
+    for connectivity, superlevel in itertools.product((1, ndim), (False, True)):
+        sets = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+        expected = reference.euler_curve(image, at, **sets)
+        for array in layouts:
+            found = ecc.euler_curve(array, at, axis=axis, **sets)
+            np.testing.assert_array_equal(np.asarray(found.values), expected)
+        assert found.boundary == (boundary[0] if len({*boundary}) == 1 else boundary)
+        missing = ecc.euler_curve(np.ma.array(image, mask=~shown), at, axis=axis, **sets)
+        if set(boundary) != {"half-open"}:  # a mask of the reference would be a window
+            known = reference.euler_curve(image, at, mask=shown, **sets)
+            np.testing.assert_array_equal(missing.values, known)
+        lengths = {"spacing": spacing[:ndim], **sets}
+        known = reference.minkowski_functionals(image, at, **lengths)
+        for array in (layouts[0], layouts[-1]):
+            found = ecc.minkowski_curves(array, at, axis=axis, **lengths).to_numpy()
+            np.testing.assert_allclose(found.values, known, atol=1e-9)
+
+
+@pytest.mark.parametrize("boundary", SOME_MIXED)
+@pytest.mark.parametrize("shape", [(8, 9), (5, 6, 4)])
+def test_sections_across_some_axes(shape, boundary):
+    """Crofton's formula: groups of points that a copy of the image continues along each axis.
+
+    The groups of a half-open window are those whose points fit into it.
+    """
+    ndim, at = len(shape), np.arange(7.0)
+    image, boundary = image_of(shape, seed=3), boundary[:ndim]
+    estimator = ESTIMATORS[ndim][-1]
+    options = {"connectivity": 1, "estimator": estimator, "boundary": boundary}
+    cells = estimator_of(estimator, None, filtration_of(ndim, 1, boundary=boundary)).cells
+    weights = estimator_of(estimator, None, filtration_of(ndim, 1)).weights
+    longer = np.pad(image, [(0, int(word == "periodic")) for word in boundary], mode="wrap")
+    counts = []
+    for group, extents in zip(cells.groups, cells.extents, strict=True):
+        starts = [
+            n - (e if word == "closed" else int(word == "half-open"))
+            for n, e, word in zip(shape, extents, boundary, strict=True)
+        ]
+        parts = [
+            longer[tuple(slice(o, o + n) for o, n in zip(offset, starts, strict=True))]
+            for offset in group
+        ]
+        latest = np.max(parts, axis=0)
+        counts.append([(latest <= t).sum() for t in at])
+    found = ecc.minkowski_curves(image, at, **options)
+    np.testing.assert_allclose(found.values[:-1], (weights @ np.array(counts))[:-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("boundary", [("half-open", "closed"), ("periodic", "half-open")])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_masks_and_regions_of_windows_along_some_axes_are_refused(boundary, lazy):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    image, part = np.zeros((4, 5)), np.eye(4, 5, dtype=int)
+    arrays = [da.from_array(array, 2) if lazy else array for array in (image, part)]
+    message = '`boundary` must be "half-open" along all axes or along none with `mask` or'
+    for function in (ecc.euler_curve, ecc.minkowski_curves):
+        with pytest.raises(ValueError, match=message):
+            function(arrays[0], [0.0], mask=part == 1, boundary=boundary)
+    for function in (ecc.region_curves, ecc.region_minkowski):
+        with pytest.raises(ValueError, match=message):
+            function(*arrays, [0.0], boundary=boundary)
+
+
 SMALL = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 """Shapes of images whose cells can be looked at one by one."""
 
@@ -45,10 +135,11 @@ SMALL = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 @settings(max_examples=15)
 @given(
     strategies.images(dtypes=("bool", "uint8", "float32"), shapes=SMALL),
-    st.sampled_from(BOUNDARIES),
+    st.sampled_from([*BOUNDARIES, *SOME_MIXED]),
     st.booleans(),
 )
 def test_exact_levels(image, boundary, superlevel):
+    boundary = borders(boundary, image.ndim)
     for connectivity in connectivities(image.ndim):
         options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
         exact = ecc.euler_curve(image, "exact", **options)
@@ -88,6 +179,14 @@ def test_nan_never_enters_across_the_border():
         (lambda x: ecc.euler_transform(x, 4, 4, boundary="periodic"), "measured from the centre"),
         (lambda x: ecc.region_transforms(x, 4, 4, boundary="half-open"), "each .* stands alone"),
         (lambda x: ecc.component_curves(x, boundary="half-open"), "span its opposite sides"),
+        (
+            lambda x: ecc.component_curves(x, boundary=("closed", "periodic")),
+            r"span its opposite sides, got \('closed', 'periodic'\)",
+        ),
+        (
+            lambda x: ecc.euler_curve(x, direction=(1, 2), boundary=("periodic", "closed")),
+            r"with `direction`, .*got \('periodic', 'closed'\)",
+        ),
     ],
 )
 def test_where_a_boundary_is_not_defined(call, reason):
@@ -96,8 +195,9 @@ def test_where_a_boundary_is_not_defined(call, reason):
 
 
 @pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("boundary", [*BOUNDARIES, *SOME_MIXED])
 def test_blocks_of_large_images(shape, boundary):
+    boundary = borders(boundary, len(shape))
     image = np.random.default_rng(3).integers(0, 200, shape).astype(np.float32)
     image[0, 0] = 500.5  # beyond the thresholds, which some plans have no keys for
     at = np.linspace(3.5, 190, 20)
@@ -123,6 +223,9 @@ def test_exact_curves_of_float16_are_those_of_float32(boundary):
         np.testing.assert_array_equal(found.thresholds.astype(np.float32), known.thresholds)
 
 
+HALF_PERIODIC = [("closed", "periodic", "periodic"), ("periodic", "closed", "closed")]
+
+
 def labels_of(shape, dtype="uint16"):
     """Scattered regions, and one that extends over a slab and so over opposite sides."""
     labels = np.random.default_rng(2).integers(0, 4, shape).astype(dtype)
@@ -130,10 +233,11 @@ def labels_of(shape, dtype="uint16"):
     return labels
 
 
-@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
+@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES, *HALF_PERIODIC])
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 70)])
 def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
     """In memory and in chunks, with NaN outside the regions, along batch axes of length 1."""
+    boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     at, axes = np.arange(7.0), tuple(range(len(shape)))
     for dtype, superlevel in itertools.product(("bool", "int16", "float32"), (False, True)):
@@ -154,9 +258,10 @@ def test_regions_are_the_rest_of_the_image_masked(shape, boundary):
                     assert found.select(label) == ecc.euler_curve(image, at, **alone)
 
 
-@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
+@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES, *HALF_PERIODIC])
 @pytest.mark.parametrize("shape", [(9, 12), (5, 6, 4)])
 def test_functionals_of_regions(boundary, shape):
+    boundary = borders(boundary, len(shape))
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     ndim = len(shape)
     image, labels, at = image_of(shape), labels_of(shape), np.arange(7.0)

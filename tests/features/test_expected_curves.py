@@ -78,14 +78,18 @@ def test_pairs_have_bivariate_normal_probabilities():
     assert_allclose(found.mean, 11 * ndtr(T) - 10 * np.array(pairs), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+MIXED = [("closed", "periodic", "half-open"), ("half-open", "closed", "periodic")]
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open", *MIXED])
 @pytest.mark.parametrize(
     ("shape", "connectivity"), [((50,), 1), ((30, 40), 1), ((30, 40), 2), ((9, 12, 10), 3)]
 )
 def test_simulated_fields(shape, connectivity, boundary):
     """Means of simulated fields are within 4.5 standard errors of the expected curve."""
+    boundary = boundary if isinstance(boundary, str) else boundary[: len(shape)]
     covariance = torus(shape)
-    count, superlevel = 150, boundary == "periodic"
+    count, superlevel = 150, "periodic" in boundary
     at = 2 * T[2:-2] + 0.5
     options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
     field = {"covariance": 4 * covariance, "mean": 0.5}
@@ -135,17 +139,25 @@ def test_window_of_the_kinematic_formula():
         assert_allclose(found.mean, crossings + ends)
 
 
-@pytest.mark.parametrize("given", ["torus", "function"])
+@pytest.mark.parametrize("given", ["torus", "function", "cylinder"])
 def test_band_covers_measured_curves(given):
     shape, covariance = (24, 30), torus((24, 30), 1.0)
     options = {"covariance": covariance if given == "torus" else BELL, "superlevel": True}
-    options |= {"replicas": 200, "level": 0.9, "rng": 3}
+    few, many = (200, 300) if given != "cylinder" else (1000, 1000)
+    options |= {"replicas": few, "level": 0.9, "rng": 3}
+    sets = {"superlevel": True, "boundary": "closed"}
+    if given == "cylinder":
+        options["boundary"] = sets["boundary"] = ("closed", "periodic")
     band, again = (expected_gaussian_curve(shape, T[4:9], **options) for _ in range(2))
-    images = fields(covariance, 300, seed=4)
+    images = fields(covariance, many, seed=4)
     if given == "function":
         wide = BELL(np.stack(np.meshgrid(*[np.fft.fftfreq(64) * 64] * 2, indexing="ij"), axis=-1))
-        images = (image[:24, :30] for image in fields(wide, 300, seed=4))
-    curves = np.array([ecc.euler_curve(i, T[4:9], superlevel=True).values for i in images])
+        images = (image[:24, :30] for image in fields(wide, many, seed=4))
+    if given == "cylinder":
+        sizes = (64, 30)  # wide enough that the ends of the first axis have nothing in common
+        lags = np.meshgrid(*[np.fft.fftfreq(n) * n for n in sizes], indexing="ij")
+        images = (image[:24] for image in fields(BELL(np.stack(lags, axis=-1)), many, seed=4))
+    curves = np.array([ecc.euler_curve(i, T[4:9], **sets).values for i in images])
     covered = ((band.lower <= curves) & (curves <= band.upper)).mean(axis=0)
     assert_allclose(covered, 0.9, atol=0.06)
     assert_array_equal(again.lower, band.lower)
@@ -166,6 +178,11 @@ def test_band_covers_measured_curves(given):
         ({"covariance": np.ones((5, 6))}, ValueError, r"`covariance` must have at least the shape"),
         ({"covariance": np.eye(8), "spacing": 2}, ValueError, "`spacing` must be None with an"),
         ({"covariance": torus((9, 8)), "boundary": "periodic"}, ValueError, r"shape \(8, 8\), got"),
+        (
+            {"covariance": torus((9, 9)), "boundary": ("closed", "periodic")},
+            ValueError,
+            r"at least the shape, and along periodic axes the length, of \(8, 8\), got \(9, 9\)",
+        ),
         ({"covariance": lambda lags: lags}, ValueError, "`covariance` must return shape"),
         ({"covariance": lambda lags: 1 - 3 * (lags[..., 0] != 0)}, ValueError, "semi-definite"),
         ({"covariance": slow, "replicas": 2}, ValueError, "it should decay within the image"),

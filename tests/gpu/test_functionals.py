@@ -12,6 +12,12 @@ RNG = np.random.default_rng(7)
 SPACING = (1.5, 2.0, 0.5)
 SHAPES = [(300,), (90, 130), (1, 37), (20, 33, 65), (5, 1, 64), (200, 70, 60)]
 BOUNDARIES = ("closed", "periodic", "half-open")
+MIXED = [
+    ("periodic", "closed", "half-open"),
+    ("half-open", "periodic", "closed"),
+    ("closed", "half-open", "periodic"),
+]
+"""Borders along the axes of a volume; images of fewer axes have the last ones."""
 
 
 @PUT
@@ -31,6 +37,20 @@ def test_curves(put, shape, boundary, dtype):
         for estimator in ESTIMATORS[len(shape)] if dtype != "int32" else ():
             for thresholds in (256, np.array([-1, 3.5, 3.5, 40, 201])):
                 assert_same(ecc.minkowski_curves, image, thresholds, estimator=estimator, **options)
+
+
+@PUT
+@pytest.mark.parametrize("shape", SHAPES[1:])
+@pytest.mark.parametrize("boundary", MIXED)
+def test_every_axis_has_its_own_border(put, shape, boundary):
+    image, ndim = RNG.integers(0, 200, shape).astype(np.float32), len(shape)
+    options = {"boundary": boundary[-ndim:], "put": put, "axis": tuple(range(ndim))}
+    for connectivity, superlevel in ((1, False), (ndim, True)):
+        options |= {"connectivity": connectivity, "superlevel": superlevel}
+        for thresholds in (64, "exact"):
+            assert_same(ecc.euler_curve, image, thresholds, **options)
+        for estimator in ESTIMATORS[ndim]:
+            assert_same(ecc.minkowski_curves, image, 64, estimator=estimator, **options)
 
 
 @PUT

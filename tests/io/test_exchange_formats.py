@@ -280,7 +280,7 @@ class TestPersistenceSoftware:
         path.write_text("2\n-3\n2\n" + "\n".join("123456"))
         assert open_image(path).shape == (2, 3)
         assert open_image(path).notes == (
-            "periodic along X, which only --boundary periodic follows",
+            "periodic along X, which only --boundary closed,periodic follows",
         )
 
     @pytest.mark.parametrize("image", [[np.nan, 1.0], [2**53 + 1], np.zeros((0, 3)), 1.0])

@@ -42,6 +42,8 @@ RESULTS = {
     "repeated thresholds": lambda: ecc.euler_curve(IMAGE, [1.0, 1.0, np.inf]),
     "directional": lambda: ecc.euler_curve(IMAGE, 4, direction=[1, 2], direction_scale=1 / 3),
     "window": lambda: ecc.euler_curve(IMAGE, 4, boundary="half-open"),
+    "a cylinder": lambda: ecc.betti_curves(IMAGE, 4, boundary=("closed", "periodic")),
+    "pairs on a cylinder": lambda: ecc.persistence_pairs(IMAGE, boundary=("periodic", "closed")),
     "batch": lambda: ecc.euler_curve(BOTH, 4, axis=(1, 2)),
     "no thresholds": lambda: ecc.euler_curve(IMAGE, []),
     "regions": lambda: ecc.region_curves(IMAGE, LABELS, 3),
@@ -267,6 +269,28 @@ def test_units_and_estimator(images, tmp_path):
     assert (curves.spacing_units, curves.estimator, curves.ndim) == ("millimeter", "exact", 2)
     image = images[read_table(path).metadata["input"][0]]
     assert curves.area[0, 1] == 4 * np.count_nonzero(image <= 85)
+
+
+@pytest.mark.parametrize("command", ["curve", "batch", "stack"])
+@pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ("periodic", "periodic"),
+        ("closed,periodic", ("closed", "periodic")),
+        ("periodic,periodic", "periodic"),
+        ("closed,closed", "closed"),
+    ],
+)
+def test_boundary_of_each_axis(images, tmp_path, command, suffix, given, known):
+    """Tables hold the words, one if all axes agree, and the curves are those of the library."""
+    path, name = tmp_path / f"t{suffix}", next(iter(images))
+    flags = ["--boundary", given, "--thresholds", ",".join(map(str, AT)), "--out", str(path)]
+    assert main([command, name, *flags]) == 0
+    curves = read_table(path).curves
+    assert curves.boundary == known
+    expected = ecc.euler_curve(images[name], AT, boundary=known)
+    assert_array_equal(curves.values[0], expected.values)
 
 
 @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)

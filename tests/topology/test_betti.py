@@ -11,7 +11,7 @@ import pytest
 from filtrations import connectivities
 from numpy.testing import assert_array_equal
 from oracles.components import betti_numbers
-from topology_helpers import alive, assert_diagrams, intervals, sorted_pairs
+from topology_helpers import alive, assert_diagrams, boundary_of, intervals, sorted_pairs
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import torus
@@ -175,6 +175,87 @@ def test_pairs_and_curves_of_periodic_images_are_those_of_gudhi(shape, levels):
         euler = ecc.euler_curve(image, at, **options)
         assert_array_equal(curves.euler, euler.values)
         assert curves.boundary == euler.boundary
+
+
+SOME_AXES = [(True, False), (False, True)]
+SOME_OF_THREE = [w for w in itertools.product((False, True), repeat=3) if len({*w}) == 2]
+CYLINDERS = [
+    *itertools.product([(1, 4), (4, 1), (1, 1), (2, 5), (5, 2), (2, 2), (6, 7)], SOME_AXES),
+    *itertools.product([(1, 1, 4), (1, 3, 4), (2, 2, 2), (3, 1, 2), (3, 4, 5)], SOME_OF_THREE),
+]
+
+
+@pytest.mark.parametrize(("shape", "wraps"), CYLINDERS)
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_images_that_are_periodic_along_some_axes_are_those_of_gudhi(shape, wraps, levels):
+    """`periodic_dimensions=` of PeriodicCubicalComplex, with and without points that never enter.
+
+    Such points enter after all others there.
+    """
+    rng, boundary = np.random.default_rng(levels), boundary_of(wraps, len(shape))
+    options = {"boundary": boundary, "axis": range(len(shape))}
+    for connectivity, masked in itertools.product(connectivities(len(shape)), (False, True)):
+        options["connectivity"] = connectivity
+        for _ in range(5):
+            image = rng.integers(0, levels, shape).astype(np.float32)
+            mask = rng.random(shape) < 0.8 if masked else np.ones(shape, bool)
+            found = ecc.persistence_pairs(image, mask=mask, **options)
+            parts = intervals(np.where(mask, image, levels), connectivity, wraps)
+            entered = [part[part[:, 0] < levels] for part in parts]
+            for part in entered:
+                part[part[:, 1] == levels, 1] = np.inf
+            assert_diagrams(found.to_gudhi(), entered)
+            assert found.boundary == boundary
+            at = np.unique(image)
+            curves = ecc.betti_curves(image, at, mask=mask, **options)
+            assert_array_equal(curves.values, alive(parts, at))
+            assert curves.values.shape == (len(shape), at.size)
+            assert found.betti_curves(at) == curves
+            assert curves.boundary == boundary
+            lasting = ecc.betti_curves(image, at, mask=mask, min_persistence=2, **options)
+            assert_array_equal(lasting.values, alive(entered, at, 2))
+            exact = ecc.betti_curves(image, "exact", mask=mask, **options)
+            rows = np.searchsorted(at, exact.thresholds)
+            assert_array_equal(exact.values, curves.values[:, rows])
+
+
+def test_one_word_for_each_axis_is_the_word_of_all_axes_if_they_agree():
+    image = np.random.default_rng(8).random((5, 6))
+    for word in ("closed", "periodic"):
+        for words in ((word, word), [word, word]):
+            assert ecc.betti_curves(image, boundary=words) == ecc.betti_curves(image, boundary=word)
+
+
+def test_a_band_around_a_cylinder():
+    """Its loop is none of the closed image, and the poles of a map do not touch."""
+    band = np.zeros((5, 6), bool)
+    band[2] = band[0, 1] = band[-1, 1] = True
+    assert ecc.betti_numbers(band) == (3, 0)
+    assert ecc.betti_numbers(band, boundary=("closed", "periodic")) == (3, 1)
+    assert ecc.betti_numbers(band, boundary="periodic") == (2, 1, 0)
+
+
+def test_axes_have_borders_in_the_order_of_axis():
+    image = np.random.default_rng(9).random((3, 5, 6))
+    found = ecc.betti_curves(image, 9, axis=(2, 0), boundary=("periodic", "closed"))
+    for i in range(5):
+        known = ecc.betti_curves(image[:, i], found.thresholds, boundary=("closed", "periodic"))
+        assert_array_equal(found.values[i], known.values)
+
+
+@pytest.mark.parametrize(
+    ("boundary", "message"),
+    [
+        (("closed", "half-open"), r"no complex, got \('closed', 'half-open'\)"),
+        (("closed", "open"), r'"closed" or "periodic" .*each spatial axis\), got .*open'),
+        (("closed",) * 3, r"one for each of the 2 spatial axes, got \('closed', 'closed'"),
+        ((), r"one word, or one for each spatial axis.*got \(\)"),
+        (3, "one word, or one for each spatial axis.*got 3"),
+    ],
+)
+def test_messages_name_what_was_given(boundary, message):
+    with pytest.raises(ValueError, match=message):
+        ecc.betti_curves(np.eye(3), 4, boundary=boundary)
 
 
 def test_numbers_of_a_binary_image():

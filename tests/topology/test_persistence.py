@@ -225,7 +225,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("periodic", [False, True, (False, True, False), (True, False, True)])
 @pytest.mark.parametrize("values", VALUES, ids=lambda values: f"{values.dtype}-{values.size}")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_points_of_pairs(shape, values, periodic):

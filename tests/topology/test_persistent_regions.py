@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import ndimage
-from topology_helpers import diagram
+from topology_helpers import boundary_of, diagram
 
 import ecc_core as ecc
 from ecc_core.testing import strategies
@@ -20,8 +20,11 @@ def as_number(value):
     return int(value) if np.asarray(value).dtype.kind in "biu" else float(value)
 
 
-def flood(image, least, connectivity, superlevel, periodic, shown):
-    """Labels, deaths and what the regions merge into, with sets of points."""
+def flood(image, least, connectivity, superlevel, wraps, shown):
+    """Labels, deaths and what the regions merge into, with sets of points.
+
+    `wraps` tells along which axes opposite sides touch.
+    """
     sign = -1 if superlevel else 1
     value = {p: sign * as_number(image[p]) for p in zip(*np.nonzero(shown), strict=True)}
     steps = [s for s in itertools.product((-1, 0, 1), repeat=image.ndim) if any(s)]
@@ -30,7 +33,7 @@ def flood(image, least, connectivity, superlevel, periodic, shown):
     owner = {}
     for point in sorted(value, key=lambda p: (value[p], p)):
         beside = [np.add(point, s) for s in steps]
-        beside = [np.mod(q, image.shape) if periodic else q for q in beside]
+        beside = [np.where(wraps, np.mod(q, image.shape), q) for q in beside]
         near = {owner[q] for q in map(tuple, beside) if q in owner}
         age = list(basins)
         home = min(near, key=age.index, default=point)
@@ -65,13 +68,13 @@ def test_equal_the_flooding_by_definition(data):
     gaps = {abs(b - a) for a, b in itertools.product(values[:4] + values[-4:], repeat=2) if a != b}
     least = data.draw(st.sampled_from([0, 0.5, *[g for g in gaps if g < 2**63]]))
     options = data.draw(omitting(image))
-    periodic = data.draw(st.booleans())
-    boundary = "periodic" if periodic else "closed"
+    wraps = data.draw(st.tuples(*[st.booleans()] * ndim))
+    boundary = boundary_of(wraps, ndim)
     shown = ~np.isnan(image) & (True if options["mask"] is None else options["mask"])
     found = ecc.persistent_regions(image, least, boundary=boundary, **options)
-    assert found.boundary == boundary
+    assert found.boundary == (boundary[0] if len({*boundary}) == 1 else boundary)
     facts = found.connectivity, found.superlevel
-    labels, born, died, into = flood(image, least, *facts, periodic, shown)
+    labels, born, died, into = flood(image, least, *facts, wraps, shown)
     assert found.labels.dtype == found.merged_into.dtype == np.int32
     assert_array_equal(found.labels, labels)
     assert [tuple(p) for p in found.birth_points.tolist()] == born
@@ -80,7 +83,7 @@ def test_equal_the_flooding_by_definition(data):
     dies = np.array([p is not None for p in died], bool)
     assert_array_equal(found.deaths[dies], [image[p] for p in died if p is not None])
     assert_array_equal(found.merged_into, into)
-    ended, lasting = diagram(image, shown, *facts, 0, periodic)
+    ended, lasting = diagram(image, shown, *facts, 0, wraps)
     wide = [tuple(map(as_number, pair)) for pair in ended]
     counted = sum(abs(d - b) >= least for b, d in wide if b != d)
     assert len(born) == counted + len(lasting)

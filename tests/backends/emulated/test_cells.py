@@ -25,6 +25,12 @@ CASES = {
 ALONE = "all bytes", "signed bytes"
 """Cases without a mask, whose bytes are not recoded."""
 BOUNDARIES = "closed", "periodic", "half-open"
+MIXED = [
+    ("periodic", "closed", "half-open"),
+    ("half-open", "periodic", "closed"),
+    ("closed", "half-open", "periodic"),
+]
+"""Borders along the axes of a volume; images of fewer axes have the last ones."""
 NAMES = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
 
 
@@ -48,7 +54,8 @@ def test_counts(emulator, case):
     shown = None if mask is None else guarded(mask)
     ndim, superlevel = image.ndim - 1, CASES[case][-1]
     some = {1} if case == "many" else {1, ndim}
-    for connectivity, boundary in itertools.product(some, BOUNDARIES):
+    mixed = [words[-ndim:] for words in MIXED]
+    for connectivity, boundary in itertools.product(some, (*BOUNDARIES, *mixed)):
         filtration = filtration_of(ndim, connectivity, superlevel, "omit", None, boundary)
         for cells in cells_of(filtration)[: 1 if case in ("many", *ALONE) else None]:
             emulator.clear()

@@ -91,13 +91,23 @@ def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, axes, shape, fl
         assert "c" not in table
 
 
-@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        "closed",
+        "periodic",
+        "half-open",
+        "closed,periodic,half-open",
+        "periodic,half-open,closed",
+        "half-open,closed,periodic",
+    ],
+)
 @pytest.mark.parametrize(
     ("connectivity", "estimator"), [(1, "exact"), (3, "exact"), (3, "crofton-13"), (1, ""), (3, "")]
 )
 def test_borders(stack, connectivity, estimator, boundary):
-    image = noise(9, 8, 11)
-    options = {"connectivity": connectivity, "boundary": boundary}
+    image, words = noise(9, 8, 11), boundary.split(",")
+    options = {"connectivity": connectivity, "boundary": words if words[1:] else boundary}
     flags = ["--connectivity", connectivity, "--boundary", boundary, "--max-memory", "4K"]
     function = ecc.euler_curve
     if estimator:
@@ -107,7 +117,7 @@ def test_borders(stack, connectivity, estimator, boundary):
     assert_table(table, function(image, np.arange(9), **options))
 
 
-@pytest.mark.parametrize("boundary", ["closed", "periodic"])
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "closed,periodic,closed"])
 @pytest.mark.parametrize(("connectivity", "estimator"), [(3, "crofton-3"), (1, ""), (3, "")])
 def test_labels(stack, tmp_path, connectivity, estimator, boundary):
     """They touch, have other chunks than the image, and are those of its region of interest."""
@@ -116,7 +126,8 @@ def test_labels(stack, tmp_path, connectivity, estimator, boundary):
     write_zarr(tmp_path / "labels.zarr", labels, chunks=(3, 7, 5))
     flags = ["--labels", tmp_path / "labels.zarr", "--roi", "1:10,2:,:8", "--boundary", boundary]
     flags += ["--connectivity", connectivity, "--max-memory", "4K", "--thresholds", LEVELS]
-    options = {"connectivity": connectivity, "boundary": boundary}
+    words = boundary.split(",")
+    options = {"connectivity": connectivity, "boundary": words if words[1:] else boundary}
     function = ecc.region_curves
     if estimator:
         function = partial(ecc.region_minkowski, estimator=estimator)
