@@ -180,7 +180,7 @@ def persistent_regions(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads that find components; default as many as there are cores. One thread labels points.
-    boundary : {"closed", "periodic"}
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`: "periodic" lets components extend over opposite sides.
     axis : int or tuple of int, optional
         As for :func:`persistence_pairs`.

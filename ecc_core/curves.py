@@ -57,7 +57,7 @@ def euler_number(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
         As for :func:`euler_curve`.
 
     Returns
@@ -175,7 +175,7 @@ def euler_curve(
         first axis can be converted to NumPy arrays, such as a Zarr array. Results are in host
         memory. Cannot be combined with `mask`, `axis`, `direction`, `boundary` or "exact"
         thresholds.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
         "closed" (default): the image ends at its border. "periodic": opposite sides touch, as on a
         torus. "half-open": the image is a window of a larger one, and only the cells whose lowest
         corner lies before the last point of every axis count, which the image contains completely.
@@ -184,6 +184,10 @@ def euler_curve(
         has any shape: the curve is the sum of :func:`euler_coefficients` of the image without the
         mask over the points of the mask, whose neighbours enter, too. Its density is unbiased where
         the mask does not touch the border of the image. Not with `direction`.
+
+        With one word for each spatial axis, in the order of `axis`, each axis has its own border:
+        ("closed", "periodic") is a cylinder, such as latitude and longitude. A mask, or regions,
+        need "half-open" along all axes or along none.
 
     Returns
     -------
@@ -245,6 +249,16 @@ def euler_curve(
            [1, 1]])
     >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
     array([0])
+
+    On a map of the earth, longitude is periodic and latitude is not. A cold front on the date line
+    is one object there:
+
+    >>> temperature = np.full((90, 180), 20.0)  # latitude, longitude
+    >>> temperature[30:40, :5] = temperature[30:40, -5:] = -10
+    >>> ecc.euler_curve(temperature, [0], boundary=("closed", "periodic")).values
+    array([1])
+    >>> ecc.euler_curve(temperature, [0]).values
+    array([2])
     """
     options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
     options |= {"superlevel": superlevel, "nan": nan, "axis": axis}
@@ -400,7 +414,7 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
         As for :func:`euler_curve`: that of the image, so that a region can extend over opposite
         sides of a periodic one. With "half-open", each region is a window of the image, like a mask
         there, and does not stand alone. It must not be "periodic" for arrays on a device.

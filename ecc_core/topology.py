@@ -38,14 +38,14 @@ def betti_numbers(
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
-    boundary : {"closed", "periodic"}
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`.
 
     Returns
     -------
     tuple of image.ndim ints
         2-D: components, holes. 3-D: components, tunnels, cavities. For a dask array, 0-d dask
-        arrays. For "periodic" there is one more, which is 1 if the object has all points.
+        arrays. If all axes are periodic there is one more, which is 1 if the object has all points.
 
     Raises
     ------
@@ -71,6 +71,11 @@ def betti_numbers(
     >>> band = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]])
     >>> ecc.betti_numbers(band), ecc.betti_numbers(band, boundary="periodic")
     ((1, 0), (1, 1, 0))
+
+    The same band as a circle of latitude: longitude is periodic, and the poles do not touch:
+
+    >>> ecc.betti_numbers(band, boundary=("closed", "periodic"))
+    (1, 1)
     """
     if is_labelled(image):
         sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
@@ -129,11 +134,13 @@ def betti_curves(
         also by name, see :func:`ecc_core.euler_curve`.
     workers : int, optional
         Threads; default as many as there are cores.
-    boundary : {"closed", "periodic"}
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
         "closed": the image ends at its border. "periodic": opposite sides touch, and the image is
         a function on a torus, whose own classes count: b_d is 1 once every point has entered, and
         b_k is then the binomial coefficient (d, k). The image must be in host memory. Cells of a
-        half-open window are no complex and have no Betti numbers.
+        half-open window are no complex and have no Betti numbers. With one word for each spatial
+        axis, in the order of `axis`, the others end there: ("closed", "periodic") is a cylinder,
+        such as latitude and longitude, on which the loop around it counts.
     min_persistence : float, default 0
         Count only classes whose values at birth and death differ by at least so much, and those
         that never die: what is less is mostly noise. The pairs of birth and death are computed
@@ -146,7 +153,7 @@ def betti_curves(
     -------
     BettiCurves
         ``thresholds`` (n,); ``values`` of shape batch + (d, n), int64; batch + (d + 1, n) for
-        periodic images.
+        images that are periodic along all axes.
 
     Raises
     ------
@@ -244,7 +251,7 @@ def region_betti_curves(
         As for :func:`betti_curves`.
     min_persistence : float, default 0
         As for :func:`betti_curves`: count only the classes of a region that last at least so long.
-    boundary : {"closed", "periodic"}
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
         As for :func:`betti_curves`, of the image: a region can extend over its opposite sides.
     axis : int or tuple of int, optional
         The spatial axes; default all. The rest must have length 1: regions are those of one image.
@@ -254,7 +261,7 @@ def region_betti_curves(
     RegionBettiCurves
         ``labels`` of shape (k,), the ids that occur, increasing and in the dtype of `labels`,
         ``thresholds`` of shape (n,), and ``values`` of shape (k, d, n) and dtype int64;
-        (k, d + 1, n) for periodic images.
+        (k, d + 1, n) for images that are periodic along all axes.
 
     Raises
     ------
@@ -341,7 +348,7 @@ def persistence_pairs(
         As for :func:`betti_curves`.
     dimension : int, optional
         0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them,
-        and d, the torus itself, if the image is periodic.
+        and d, the torus itself, if the image is periodic along all axes.
     min_persistence : float, default 0
         Leave out classes whose values of birth and death differ by less. Those that never die stay.
         Differences are those of :func:`betti_curves`.
@@ -352,8 +359,8 @@ def persistence_pairs(
     workers : int, optional
         Threads; default as many as there are cores. They share components and cavities of volumes;
         tunnels, images in 2-D and periodic images are left to a single one.
-    boundary : {"closed", "periodic"}
-        As for :func:`betti_curves`. The classes of a torus never die.
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
+        As for :func:`betti_curves`. The classes of a torus or of a cylinder never die.
 
     Returns
     -------

@@ -163,7 +163,7 @@ def expected_gaussian_curve(
         depend on it.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
-    boundary : {"closed", "periodic", "half-open"}
+    boundary : {"closed", "periodic", "half-open"} or one of them for each spatial axis
         As for :func:`ecc_core.euler_curve`.
     replicas : int, optional
         Number of fields to simulate to find the width of the band, at least 2. Only with
@@ -210,7 +210,8 @@ def expected_gaussian_curve(
 
     where :math:`\Lambda_J` are the spectral moments of the axes in J, H are Hermite polynomials,
     and the sides are :math:`T_i = (n_i - 1) \cdot` spacing. A torus, with sides
-    :math:`n_i \cdot` spacing, and a half-open window have only the term j = d. For a mask, the
+    :math:`n_i \cdot` spacing, and a half-open window have only the term j = d. If only some axes
+    are of these kinds, the terms are those whose J contains them all. For a mask, the
     products of sides are alternating sums of the numbers of cells between its points [5]_.
 
     *The band* is mean ± q s(t), where s is the root mean square deviation of the curves of the

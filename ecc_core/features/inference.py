@@ -75,8 +75,8 @@ def gaussian_threshold(
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Only with `spectral_moments`, or with
         a function `covariance`. Default: 1.
-    boundary : {"closed", "periodic"}
-        Whether the map is on a torus.
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
+        Whether the map is on a torus, or along which axes its opposite sides touch.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the numerical integration. Not with `spectral_moments`.
 

@@ -57,7 +57,8 @@ class BettiCurves(BettiResult[ArrayT]):
         Increasing.
     values : (..., d, n) int64 array
         ``values[..., k, i]`` is the k-th Betti number of the sublevel (or superlevel) set at
-        ``thresholds[i]``. Batch axes lead. (..., d + 1, n) for periodic images.
+        ``thresholds[i]``. Batch axes lead. (..., d + 1, n) for images that
+        are periodic along all axes.
     connectivity : int or None
         As for :func:`ecc_core.betti_curves`. None where it is not known, as for all facts below.
     superlevel : bool
@@ -66,7 +67,7 @@ class BettiCurves(BettiResult[ArrayT]):
         Number of spatial axes of the image.
     units : str or None
         Unit of the thresholds, for the labels of axes.
-    boundary : {"closed", "periodic"}
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
     coordinates : tuple
         As in :class:`ecc_core.EulerCurve`.
 

@@ -54,6 +54,15 @@ def test_classes_of_the_torus_never_die_in_gudhi():
     assert ours.essential.all()
 
 
+def test_the_classes_of_a_cylinder_in_gudhi():
+    cylinder = gudhi.PeriodicCubicalComplex(
+        top_dimensional_cells=np.zeros((3, 4)), periodic_dimensions=[False, True]
+    )
+    dimensions = [dimension for dimension, _ in cylinder.persistence()]
+    ours = ecc.persistence_pairs(np.zeros((3, 4)), boundary=("closed", "periodic"))
+    assert sorted(dimensions) == ours.dimensions.tolist() == [0, 1]
+
+
 def test_deaths_of_the_oldest_class_in_cripser():
     largest = np.finfo(np.float64).max
     ends = {}
