@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 Planes = tuple[tuple[str, int], ...]
 """Planes across an axis, and how often the curve of each counts.
@@ -80,14 +80,33 @@ class Boundary:
         return shortest_name([border.name for border in self.axes])
 
     @cached_property
-    def of_volume(self) -> tuple[Border, Border, Border]:
-        """The borders along slices, rows and columns; closed along axes that the image lacks."""
-        slices, rows, columns = (CLOSED,) * (3 - len(self.axes)) + self.axes
-        return slices, rows, columns
+    def sides(self) -> "Sides":
+        """The borders of a volume; along axes that the image lacks they are closed."""
+        borders = (CLOSED,) * (3 - len(self.axes)) + self.axes
+        z, y, x = borders
+        return Sides(
+            closed=(z.is_closed, y.is_closed, x.is_closed),
+            wraps=(z.wraps, y.wraps, x.wraps),
+            misses=(z.missing > 0, y.missing > 0, x.missing > 0),
+        )
 
     def taken(self, axes: Sequence[int]) -> Self:
-        """Return the boundary of an image with some of the axes, in another order."""
+        """Return the boundary of an image with all of the axes, in another order."""
+        if isinstance(self.name, str):
+            return self
         return type(self)(tuple(self.axes[axis] for axis in axes))
+
+
+Flags = tuple[bool, bool, bool]
+"""Something about the slices, rows and columns of a volume."""
+
+
+class Sides(NamedTuple):
+    """The borders across slices, rows and columns, for what is done block by block."""
+
+    closed: Flags
+    wraps: Flags
+    misses: Flags  # whether the last points have no cells of their own
 
 
 DEFINED = {

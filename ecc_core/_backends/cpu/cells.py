@@ -18,7 +18,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.llvm import ONE, part_of
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering
-from ecc_core._backends.cpu.scans.blocks import Scanner, Sides, Staged, fill_halo, load_box
+from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, across, fill_halo, load_box
 from ecc_core._backends.cpu.scans.stacks import add_histograms, cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.windows import (
@@ -209,11 +209,6 @@ def _tables(
     return groups, spans
 
 
-def _across(chosen: Sides, ends: Sides) -> Sides:
-    """Return which ends are across the chosen axes."""
-    return chosen[0] and ends[0], chosen[1] and ends[1], chosen[2] and ends[2]
-
-
 class _Counter(Scanner):
     """Counts of the cells of one block after another."""
 
@@ -223,8 +218,8 @@ class _Counter(Scanner):
     def add(self, plan: Plan, staged: Staged, histograms: Values) -> None:
         """Add a staged block to (images or 1, kinds, bins) histograms."""
         layout, keys = staged.layout, staged.keys
-        if any(self.cubes):
-            low, high = (_across(self.cubes, ends) for ends in (layout.low, layout.high))
+        if True in self.cubes:
+            low, high = (across(self.cubes, ends) for ends in (layout.low, layout.high))
             fill_halo(keys, layout.geometry, low, high, int(self.ndim == 3), 0)
         start, stop = np.array(staged.block)
         spans = np.empty_like(self.spans)

@@ -81,8 +81,10 @@ def _scans_border(image: Array, boundary: Boundary) -> bool:
     """
     if len(boundary.axes) == 1:
         return False
-    if any(boundary.wraps) and max(image.shape[1:]) > MAX_COLUMNS:
+    if True in boundary.wraps and max(image.shape[1:]) > MAX_COLUMNS:
         return False
+    if min(image.strides[1:]) >= 0:
+        return True
     steps = zip(image.strides[1:], boundary.missing, strict=True)
     return not any(missing and step < 0 for step, missing in steps)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import part_of
 from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._request.boundary import Flags
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -37,9 +38,7 @@ STAGED_BYTES = 1 << 20  # keys of one block of a volume, twice those of one of a
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FRONT = 64  # elements before the keys of a block: the neighbours of its first point
-Sides = tuple[bool, bool, bool]
-"""Something about the sides of a block across slices, rows and columns."""
-NOWHERE: Sides = False, False, False
+NOWHERE: Flags = False, False, False
 WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
 
@@ -97,8 +96,8 @@ class Layout(NamedTuple):
     box: Block
     at: int
     steps: tuple[int, int]
-    low: Sides
-    high: Sides
+    low: Flags
+    high: Flags
 
     @property
     def size(self) -> int:
@@ -173,7 +172,7 @@ def fill_halo(keys, geometry, low, high, halo, key):
 
 @lru_cache(maxsize=64)
 def wrapped_boxes(
-    block: Block, layout: Layout, shape: tuple[int, int, int], wraps: Sides
+    block: Block, layout: Layout, shape: tuple[int, int, int], wraps: Flags
 ) -> tuple[tuple[Block, int], ...]:
     """Return boxes on the opposite sides of an image, and where their first keys go.
 
@@ -204,9 +203,9 @@ def wrapped_boxes(
     return tuple(boxes[1:])
 
 
-def _each(flags: Iterable[bool]) -> Sides:
-    slices, rows, columns = flags
-    return slices, rows, columns
+def across(chosen: Flags, ends: Flags) -> Flags:
+    """Return which ends of a block are across the chosen axes."""
+    return chosen[0] and ends[0], chosen[1] and ends[1], chosen[2] and ends[2]
 
 
 class _Kept(threading.local):
@@ -255,26 +254,21 @@ class Scanner:
         self.closed = boundary.is_closed
         if order and not self.closed:
             boundary = boundary.taken([axis - 1 for axis in order])
-        self.borders = boundary.of_volume
+        self.sides = boundary.sides
         # Borders that are not closed are those of vertices in both constructions.
-        self.cubes = (cubes,) * 3
-        if not self.closed:
-            self.cubes = _each(cubes and border.is_closed for border in self.borders)
+        self.cubes = self.sides.closed if cubes else NOWHERE
         self.sign = -1 if cubes and self.ndim == 3 else 1  # of the coefficients
 
-    def closed_sides(self, layout: Layout) -> tuple[Sides, Sides]:
+    def closed_sides(self, layout: Layout) -> tuple[Flags, Flags]:
         """Return on which low and high sides of a block a scan meets a closed border.
 
         A half-open window has those on its low sides.
         """
         if self.closed:
             return layout.low, layout.high
-        low = zip(layout.low, self.borders, strict=True)
-        high = zip(layout.high, self.borders, strict=True)
-        return (
-            _each(ends and not border.wraps for ends, border in low),
-            _each(ends and border.is_closed for ends, border in high),
-        )
+        low, wraps = layout.low, self.sides.wraps
+        ends = low[0] and not wraps[0], low[1] and not wraps[1], low[2] and not wraps[2]
+        return ends, across(self.sides.closed, layout.high)
 
     def stage(self, plan: Plan, block: Block) -> Staged:
         """Load the keys of a block and of its halo."""
@@ -310,17 +304,16 @@ class Scanner:
     ) -> tuple[bool, bool]:
         """Write the keys behind borders that are not closed; return what `load_box` does."""
         nan = unfit = False
-        wraps = _each(border.wraps for border in self.borders)
-        if any(wraps):
+        wraps = self.sides.wraps
+        if True in wraps:
             for other, place in wrapped_boxes(block, layout, self.source.shape, wraps):
                 found = load_box(plan, self.source, self.mask, other, keys, place, layout.steps)
                 nan, unfit = nan or found[0], unfit or found[1]
             if wraps[2] and layout.low[2] and layout.high[2]:
                 lines = keys[: layout.size].reshape(-1, layout.steps[1])
                 lines[:, layout.geometry[2]] = lines[:, 0]
-        ends = zip(layout.high, self.borders, strict=True)
-        missing = _each(end and border.missing > 0 for end, border in ends)
-        if any(missing):
+        missing = across(self.sides.misses, layout.high)
+        if True in missing:
             fill_halo(keys, layout.geometry, NOWHERE, missing, int(self.ndim == 3), 0)
         return nan, unfit
 
