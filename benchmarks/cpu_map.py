@@ -246,7 +246,7 @@ def measures(images: Images) -> dict[str, tuple[Callable[[int], Any], int]]:
     return calls
 
 
-def _thread_time(call: Callable[[], Any]) -> float:
+def thread_time(call: Callable[[], Any]) -> float:
     """The least processor time of calls that follow each other for 20 ms."""
     best, spent = float("inf"), 0.0
     while spent < A_TURN:
@@ -262,9 +262,9 @@ def measure(case: Case, against: tuple[Callable[[int], Any], int] | None) -> dic
     case.call(1)
     one = paved = float("inf")
     for _ in range(TURNS):
-        one = min(one, _thread_time(lambda: case.call(1)))
+        one = min(one, thread_time(lambda: case.call(1)))
         if against is not None:
-            paved = min(paved, _thread_time(lambda: against[0](1)))
+            paved = min(paved, thread_time(lambda: against[0](1)))
     entry: dict[str, Any] = {"case": case.name, "ms": one * 1e3, "bar": case.bar}
     if against is None:
         entry |= {"unit": "us", "value": one * 1e6}

@@ -64,3 +64,22 @@ def test_the_table_of_versions_is_that_of_the_metadata():
     assert versions.pop("cupy") == cupy
     assert versions
     assert versions == {name: least[name] for name in versions}
+
+
+def test_workflows_name_commits_of_actions():
+    """A tag can be moved to other code. The branch is what the authors of that action ask for."""
+    used = {
+        place
+        for workflow in ROOT.joinpath(".github", "workflows").glob("*.yml")
+        for place in re.findall(r"uses: (\S+)", workflow.read_text(encoding="utf-8"))
+    }
+    moving = {place for place in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", place)}
+    assert used
+    assert moving == {"pypa/gh-action-pypi-publish@release/v1"}
+
+
+def test_fragments_of_the_changelog_have_names_that_towncrier_takes():
+    kinds = {kind["directory"] for kind in PYPROJECT["tool"]["towncrier"]["type"]}
+    names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md"}
+    assert {name for name in names if name.split(".")[-2] not in kinds} == set()
+    assert PYPROJECT["tool"]["towncrier"]["start_string"] in text_of("CHANGELOG.md")
