@@ -13,15 +13,13 @@ import numpy as np
 
 from ecc_core._io.description import Description, Format, named_axes, unnamed_axes
 from ecc_core._io.files import names_in_archive
+from ecc_core._io.hdf5_links import hdf5_library, node_at
 from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.readers.conventions import CONVENTIONS, decoded
 from ecc_core._io.stored import Opened, Request
-from ecc_core._optional import import_optional
 
 MAGIC = b"\x93NUMPY"
 HDF5_SUFFIXES = (".h5", ".hdf5", ".he5")
-STEPS = 256
-"""Parts of a path in HDF5 that are followed, because links can lead to themselves."""
 
 
 def open_npy(path: Path, _: Request) -> Opened:
@@ -98,7 +96,7 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
     """Open a dataset of an HDF5 file: the named one, or the only one."""
-    h5py = import_optional("h5py", extra="dask", purpose="reading HDF5 files")
+    h5py = hdf5_library("HDF5")
     names: list[str] = []
     with ExitStack() as failing:
         opened = failing.enter_context(h5py.File(path, "r"))
@@ -108,7 +106,8 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
         )
         images = [name for name in names if not h5py.h5ds.is_scale(opened[name].id)]
         name = images[0] if not inside and len(images) == 1 else inside
-        if name not in names and not _is_linked(h5py, opened, name):
+        linked = isinstance(node_at(h5py, opened, name), h5py.Dataset)
+        if name not in names and not linked:
             there = ", ".join(names) or "none"
             asked = "must hold one dataset or one be named"
             if inside:
@@ -145,26 +144,6 @@ def _dimension_name(dim: Any) -> str:
     if dim.label:
         return str(dim.label)
     return dim[0].name.rpartition("/")[2] if len(dim) else ""
-
-
-def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
-    """Whether soft links within the file lead from a name to a dataset."""
-    place, parts = opened, [part for part in name.split("/") if part]
-    for _ in range(STEPS):
-        if not parts:
-            return isinstance(place, h5py.Dataset)
-        if not isinstance(place, h5py.Group):
-            return False
-        part, *parts = parts
-        link = place.get(part, getlink=True)
-        if isinstance(link, h5py.SoftLink):
-            target = [step for step in link.path.split("/") if step not in ("", ".")]
-            place, parts = opened if link.path.startswith("/") else place, [*target, *parts]
-        elif isinstance(link, h5py.HardLink):
-            place = place[part]
-        else:
-            return False
-    return False
 
 
 FORMATS = (

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ecc_core._io.description import Description, Encoding, Format
 from ecc_core._io.geometry import Affine
 from ecc_core._io.hdf5_links import dataset_at, hdf5_library, names_in, node_at
+from ecc_core._io.same_folder import file_in_same_folder
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.volumes import joined_volumes
 from ecc_core._io.xml import local_name, numbers_of, parse_xml, text_of
@@ -51,7 +52,7 @@ def open_bigdataviewer(path: Path, request: Request) -> Opened:
     described = parse_description(path.read_bytes())
     names = [setup.name or f"setup {setup.number}" for setup in described.setups]
     setup = described.setups[request.pick_series(names)]
-    file = _beside(path, described.file)
+    file = file_in_same_folder(path, described.file)
     times = [t for t in described.times if (t, setup.number) not in described.missing]
     if not times:
         raise ValueError(f"{setup.name or setup.number} is missing at every time point")
@@ -226,16 +227,6 @@ def _notes(
         there = ", ".join(f"{axis} {lengths[axis]:.6g}" for axis in AXES)
         notes.append(f"its registration has steps of the lengths {there}; spacing is its voxelSize")
     return notes
-
-
-def _beside(path: Path, name: str) -> Path:
-    """Return the file with the values, which must be in the same folder."""
-    if name in ("", ".", "..") or any(mark in name for mark in "/\\:"):
-        raise ValueError(f"its values lie outside of its folder, in {name}")
-    file = path.with_name(name)
-    if not file.is_file():
-        raise ValueError(f"its values are in {name}, which is missing")
-    return file
 
 
 def _factors(h5py: Any, opened: Any, setup: int) -> list[list[float]]:

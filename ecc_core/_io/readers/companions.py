@@ -1,11 +1,11 @@
 """Companions of OME-TIFF files (.companion.ome): a description apart from the files it is of."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 from ecc_core._io.description import Format
 from ecc_core._io.readers import tiff
+from ecc_core._io.same_folder import file_in_same_folder
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.xml import local_name, parse_xml
 
@@ -22,11 +22,7 @@ def open_companion(path: Path, request: Request) -> Opened:
     members = [name for name in dict.fromkeys(named) if name]
     if not members:
         raise ValueError("names no file with values")
-    if re.search(r"[/\\:]", members[0]) or members[0] == "..":
-        raise ValueError(f"its values lie outside of its folder, in {members[0]}")
-    member = path.with_name(members[0])
-    if not member.is_file():
-        raise ValueError(f"its values are in {members[0]}, which is missing")
+    member = file_in_same_folder(path, members[0])
     opened = tiff.open_tiff(member, request)  # which reads the description that it refers to
     return replace(opened, described=(str(path), *(opened.described or (str(member),))))
 

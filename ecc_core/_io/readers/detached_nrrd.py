@@ -13,6 +13,7 @@ import numpy as np
 
 from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held, check_memory
+from ecc_core._io.same_folder import file_in_same_folder
 
 MOST_HEADER = 1 << 24
 PIECE = 1 << 20
@@ -64,7 +65,7 @@ def open_detached(
     nrrd: Any, path: Path, header: Header, names: list[str]
 ) -> tuple[Header, Array, list[str]]:
     """Return the header, the values, and the files that they are in."""
-    files = [_beside(path, name) for name in names]
+    files = [file_in_same_folder(path, name.removeprefix("./")) for name in names]
     shape = tuple(int(n) for n in header["sizes"][::-1])
     dtype, count = nrrd_dtype(nrrd, header), math.prod(shape)
     if len(shape) != header["dimension"] or min(shape) < 1:
@@ -145,14 +146,3 @@ def _number(header: Header, name: str) -> int:
     if not least <= found:
         raise ValueError(f"damaged: {name} must be {least} or more, got {found}")
     return found
-
-
-def _beside(path: Path, name: str) -> Path:
-    """Return a file with values, which must be in the same folder."""
-    name = name.removeprefix("./")
-    if name in ("", ".", "..") or any(mark in name for mark in "/\\:"):
-        raise ValueError(f"its values lie outside of its folder, in {name}")
-    file = path.with_name(name)
-    if not file.is_file():
-        raise ValueError(f"its values are in {name}, which is missing")
-    return file

@@ -17,6 +17,7 @@ from ecc_core._io.lazy import Array
 from ecc_core._io.limits import check_held
 from ecc_core._io.packed import PIECE, filled
 from ecc_core._io.readers.folders import Planes
+from ecc_core._io.same_folder import file_in_same_folder
 from ecc_core._io.stored import Opened, Request
 
 TYPES = {
@@ -48,7 +49,7 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     place = header["ElementDataFile"]
     file = path
     if place.upper() != "LOCAL" and not listed:
-        file, start = _neighbour(path, place), int(header.get("HeaderSize", 0))
+        file, start = file_in_same_folder(path, place), int(header.get("HeaderSize", 0))
     if not _is_true(header.get("BinaryData", "True")):
         raise ValueError("values written as text are not supported")
     shape = tuple(map(int, header["DimSize"].split()))[::-1]
@@ -67,7 +68,7 @@ def open_metaimage(path: Path, _: Request) -> Opened:
     if listed:
         if is_compressed:
             raise ValueError("compressed values in several files are not supported")
-        parts = [_neighbour(path, name) for name in listed]
+        parts = [file_in_same_folder(path, name) for name in listed]
         slices = _slices(header, parts, shape, dtype)
         files = [str(path), *map(str, parts)]
         return Opened(slices, described, (1, *shape[1:]), described=files)
@@ -147,15 +148,6 @@ def _metaimage_header(stream: IO[bytes]) -> Header:
         if name not in header:
             raise ValueError(f"not a MetaImage file, or damaged: it has no {name}")
     return header
-
-
-def _neighbour(path: Path, name: str) -> Path:
-    """Return the file with the values, which must be in the same folder."""
-    if name in ("", ".", "..") or any(mark in name for mark in "/\\:"):
-        raise ValueError(f"its values lie outside of its folder, in {name}")
-    if not (file := path.with_name(name)).is_file():
-        raise ValueError(f"its values are in {name}, which is missing")
-    return file
 
 
 def _inflated(path: Path, start: int) -> Iterator[bytes]:

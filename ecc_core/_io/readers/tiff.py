@@ -14,6 +14,7 @@ from ecc_core._io.description import Description, Format, Missing, declared_miss
 from ecc_core._io.lazy import Array, Box, nan_where_missing
 from ecc_core._io.readers.lerc import read_lerc_masks
 from ecc_core._io.readers.tiff_calibration import calibration_of, scaled
+from ecc_core._io.same_folder import check_same_folder, file_in_same_folder
 from ecc_core._io.stored import CMYK, ZERO_IS_WHITE, Opened, Request, orientation_notes
 from ecc_core._optional import import_optional
 
@@ -106,11 +107,7 @@ def _with_companion(tifffile: Any, path: Path, tiff: Any) -> Any:
         return tiff
     tiff.close()
     name = unescape(found[1])
-    if re.search(r"[/\\:]", name) or name == "..":
-        raise ValueError(f"its description lies outside of its folder, in {name}")
-    companion = path.with_name(name)
-    if not companion.is_file():
-        raise ValueError(f"its description is in {name}, which is missing")
+    companion = file_in_same_folder(path, name, "metadata")
     return tifffile.TiffFile(path, omexml=companion.read_text("utf-8"))
 
 
@@ -190,8 +187,8 @@ def _check_structure(tiff: Any) -> None:
     if count != len(page.tags):  # tifffile ignores tags that it cannot read
         raise ValueError(f"truncated or damaged: {count - len(page.tags)} tags cannot be read")
     for name in re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or ""):
-        if re.search(r"[/\\:]", name) or name == "..":
-            raise ValueError(f"its parts lie outside of its folder, in {name}")
+        if name:
+            check_same_folder(name, "parts")
 
 
 def _missing_files(tiff: Any, path: Path) -> str:
