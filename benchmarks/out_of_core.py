@@ -31,11 +31,11 @@ import zarr
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main as main_of_ecc
+from ecc_core.quantities.euler import CurveValues
 
 CHUNK = 256
 WORKERS = 2
@@ -182,7 +182,7 @@ def window() -> None:
 def count_blocks(side: int) -> None:
     """Print what side^3 blocks of zeros take in one column."""
     points = np.zeros((4, 4, 4), np.uint8)
-    curve = Curve(np.arange(256), Filtration(3, 3))
+    curve = CurveValues(np.arange(256), Filtration(3, 3))
     work = Work(lambda _: (points,), ((4,) * side,) * 3, curve)
     groups = work.groups(16, side=side)
     waiting: set[Any] = set()

@@ -27,9 +27,9 @@ from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._blocks import window
-from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
+from ecc_core.quantities.euler import CurveValues
 
 SIDE, GROUP, COLUMN = 10_000, 16, 26
 SMALL = 4  # points along each side of the blocks that cost nothing
@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 
 def work_of(side: int, blocks: int, points: Any) -> Work:
-    curve = Curve(np.arange(256), Filtration(3, 3))
+    curve = CurveValues(np.arange(256), Filtration(3, 3))
     return Work(Read(points), ((side,) * blocks,) * 3, curve)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +16,11 @@ from ecc_core._request.boundary import check_boundary
 from ecc_core._request.filtration import check_spacing
 from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, real_number
 from ecc_core._types import Axes, ComplexBoundary
 from ecc_core.errors import NAN_MESSAGE
+from ecc_core.quantities.components import COMPONENTS, ComponentOptions
 from ecc_core.results import ComponentCurves, PersistentRegions, curve_facts
 
 __all__ = ["ComponentCurves", "PersistentRegions", "component_curves", "persistent_regions"]
@@ -120,18 +122,34 @@ def component_curves(
     >>> ecc.component_curves(image, [0, 1, 2, 9], inlet=inlet, outlet=outlet).spanning
     array([[0, 0, 0, 1]])
     """
-    check_boundary(boundary, "components")
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
-    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    check_boundary(boundary, COMPONENTS.boundaries)
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+        workers=workers,
+    )
     if is_labelled(image):
-        options |= {"spacing": spacing, "lengths": "wanted", "inlet": inlet, "outlet": outlet}
-        return call_unlabelled(component_curves, image, thresholds, **options)
+        return call_unlabelled(
+            component_curves,
+            image,
+            thresholds,
+            lengths="wanted",
+            spacing=spacing,
+            inlet=inlet,
+            outlet=outlet,
+            **options.given(),
+        )
     lengths = given_on_host(spacing)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_component_curves
 
-        return whole_component_curves(image, thresholds, lengths, inlet, outlet, **options)
-    request = Request.of(image, thresholds, no_exact=" for component curves", **options)
+        own = ComponentOptions(lengths, inlet, outlet)
+        return whole_component_curves(image, thresholds, options, own)
+    request = Request.of(image, thresholds, options, no_exact=" for component curves")
     filtration = request.filtration
     steps = tuple(check_spacing(lengths, filtration.ndim).tolist())
     compute = request.origin.betti_numbers().component_curves
@@ -223,33 +241,23 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     least = check_persistence(min_persistence)
-    if is_labelled(image):
-        return call_unlabelled(
-            persistent_regions,
-            image,
-            least,
-            axis=axis,
-            threshold=threshold,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            workers=workers,
-            boundary=boundary,
-        )
-    level = None if threshold is None else real_number(threshold, "threshold")
-    if level is not None and math.isnan(level):
-        raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
-    request = single_request(
-        image,
-        axis,
-        boundary,
+    options = ImageOptions(
         connectivity=connectivity,
         superlevel=superlevel,
         mask=mask,
         nan=nan,
+        axis=axis,
         workers=workers,
+        boundary=boundary,
     )
+    if is_labelled(image):
+        return call_unlabelled(
+            persistent_regions, image, least, threshold=threshold, **options.given()
+        )
+    level = None if threshold is None else real_number(threshold, "threshold")
+    if level is not None and math.isnan(level):
+        raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
+    request = single_request(image, options)
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers()
     array = as_booleans(array) if array.dtype.kind == "b" else array

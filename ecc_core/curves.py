@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._blocks.open_windows import window_curve
-from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._blocks.work import region_result
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes, warn_of_missing_axis
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
     AnyBoundary,
@@ -30,6 +28,10 @@ from ecc_core._types import (
     RegionOptions,
     Thresholds,
 )
+from ecc_core.quantities._base import NoOptions
+from ecc_core.quantities.euler import EULER
+from ecc_core.quantities.regions import region_result
+from ecc_core.quantities.windows import window_curve
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = [
@@ -86,17 +88,24 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": True, "nan": "omit"}
     if is_labelled(image):
         sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
         return call_unlabelled(euler_number, image, whole=True, **sets)
-    options |= {"axis": all_axes(image), "boundary": boundary}
+    options = ImageOptions(
+        connectivity=connectivity,
+        superlevel=True,
+        nan="omit",
+        axis=all_axes(image),
+        boundary=boundary,
+    )
     if is_lazy(image):
-        return euler_curve(image, LEAST_POSITIVE, **options).values[0]
+        from ecc_core._dask.whole import whole_curve
+
+        return whole_curve(image, LEAST_POSITIVE, options).values[0]
     plan = plan_of("number", image, LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)
-    request = Request.of(image, LEAST_POSITIVE, **options)
+    request = Request.of(image, LEAST_POSITIVE, options)
     backend = request.origin.backend()
     return backend.number(request.images, LEAST_POSITIVE, request.filtration, **request.options)
 
@@ -260,22 +269,37 @@ def euler_curve(
     >>> ecc.euler_curve(temperature, [0]).values
     array([2])
     """
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
-    options |= {"superlevel": superlevel, "nan": nan, "axis": axis}
-    options |= {"direction": direction, "direction_scale": direction_scale, "spacing": spacing}
-    options["workers"] = workers
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+        direction=direction,
+        direction_scale=direction_scale,
+        spacing=spacing,
+    )
     if is_labelled(image):
-        lengths: Any = "" if direction is None else "needed"
-        options |= {"devices": devices, "lengths": lengths}
-        return call_unlabelled(euler_curve, image, thresholds, mask=mask, **options)
+        return call_unlabelled(
+            euler_curve,
+            image,
+            thresholds,
+            devices=devices,
+            lengths="" if direction is None else "needed",
+            **options.given(),
+        )
     if devices is not None:
-        return streamed_curve(image, thresholds, devices, mask=mask, **options)
+        at, values, filtration = streamed_curve(image, thresholds, devices, options)
+        return EulerCurve(at, values, **curve_facts(filtration))
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
-        return whole_curve(image, thresholds, mask=mask, **options)
+        return whole_curve(image, thresholds, options)
     levels = given_on_host(thresholds)
-    plan = plan_of("curve", image, levels, options, mask=mask)
+    plan = plan_of("curve", image, levels, options)
     if plan is not None:
         planned = plan.run(image) if mask is None else plan.run(image, mask)
         if planned is not None:
@@ -284,7 +308,7 @@ def euler_curve(
             at, values = planned
             at = thresholds if at is None else at
             return EulerCurve(at, values, **curve_facts(plan.filtration))
-    request = Request.of(image, levels, no_exact=None, mask=mask, **options)
+    request = Request.of(image, levels, options, no_exact=None)
     origin, facts = request.origin, curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(*window_curve(request, thresholds), **facts)
@@ -344,22 +368,22 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
     array([ 0,  1, -1,  1], dtype=int8)
     """
-    options: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel, "nan": nan}
+    options = ImageOptions(connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan)
     if is_labelled(image):
-        counted = call_unlabelled(euler_coefficients, image, whole=True, mask=mask, **options)
+        counted = call_unlabelled(euler_coefficients, image, whole=True, **options.given())
         return counted.reshape(image.shape)
+    options = options._replace(axis=all_axes(image))
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
-        return whole_coefficients(image, mask=mask, **options)
-    options["axis"] = all_axes(image)
+        return whole_coefficients(image, options)
     if not isinstance(image, np.ndarray):
-        plan = plan_of("coefficients", image, 0, options, mask=mask)
+        plan = plan_of("coefficients", image, 0, options)
         if plan is not None:
             planned = plan.run(image) if mask is None else plan.run(image, mask)
             if planned is not None:
                 return planned[0]
-    request = Request.of(image, mask=mask, **options)
+    request = Request.of(image, 0, options)
     backend = request.origin.backend()
     counts = backend.coefficients(request.images, request.filtration, mask=request.mask)
     return request.origin.wrap(counts[0])
@@ -446,20 +470,28 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
-    options |= {"superlevel": superlevel, "workers": workers}
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+    )
     if is_labelled(image):
-        options |= {"labels": labels, "thresholds": thresholds}
-        return call_unlabelled(region_curves, image, axis=axis, **options)
-    options["axis"] = all_axes(image) if axis is None else axis
+        return call_unlabelled(
+            region_curves, image, labels=labels, thresholds=thresholds, **options.given()
+        )
+    if axis is None:
+        options = options._replace(axis=all_axes(image))
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return whole_regions(RegionCurves, Curve, image, labels, thresholds, **options)
+        return whole_regions(EULER, image, labels, thresholds, options, NoOptions())
     levels = given_on_host(thresholds)
     plan = plan_of("region_curves", image, levels, options, labels=labels)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
-    request = Request.of(image, levels, labels=labels, **options)
-    return region_result(RegionCurves, Curve, request, thresholds)
+    request = Request.of(image, levels, options, labels=labels)
+    return region_result(EULER, request, thresholds, NoOptions())

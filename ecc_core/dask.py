@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
-from ecc_core._blocks.quantities import Curve, differences
+from ecc_core._blocks.boxes import differences
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -28,6 +28,9 @@ from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import whole_regions
 from ecc_core._request.filtration import filtration_of
 from ecc_core._request.image import check_window, geometry_of, split_masked
+from ecc_core._request.options import ImageOptions
+from ecc_core.quantities._base import NoOptions
+from ecc_core.quantities.euler import EULER, CurveValues
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts
 
 __all__ = ["LocalCurves", "euler_curve_blocks", "local_curves", "region_curves"]
@@ -90,9 +93,7 @@ def euler_curve_blocks(
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
-    request = lazy_request(
-        image,
-        thresholds,
+    options = ImageOptions(
         range=range,
         connectivity=connectivity,
         superlevel=superlevel,
@@ -100,7 +101,8 @@ def euler_curve_blocks(
         nan=nan,
         axis=axis,
     )
-    curve = Curve(request.thresholds(), request.filtration)
+    request = lazy_request(image, thresholds, options)
+    curve = CurveValues(request.thresholds(), request.filtration)
     shares = graph.sums_of_blocks(curve, request.images, request.mask, each_block=True)
     order = request.filtration.superlevel
     return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
@@ -163,17 +165,8 @@ def region_curves(
            [0],
            [0]])
     """
-    return whole_regions(
-        RegionCurves,
-        Curve,
-        image,
-        labels,
-        thresholds,
-        ids=ids,
-        range=range,
-        connectivity=connectivity,
-        superlevel=superlevel,
-    )
+    options = ImageOptions(range=range, connectivity=connectivity, superlevel=superlevel)
+    return whole_regions(EULER, image, labels, thresholds, options, NoOptions(), ids=ids)
 
 
 def local_curves(
@@ -232,11 +225,11 @@ def local_curves(
     geometry = geometry_of(image.shape)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
     tile = check_window(window, geometry.ndim)
-    curve = Curve(given_thresholds(thresholds, range), filtration)
+    curve = CurveValues(given_thresholds(thresholds, range), filtration)
     facts = curve_facts(filtration)
     if not lazy:
         masks = () if mask is None else (kept_points(origin, mask, geometry),)
-        values = _curves_of_tiles(image, *masks, tile=tile, quantity=curve)
+        values = _curves_of_tiles(image, *masks, tile=tile, computed=curve)
         return LocalCurves(curve.thresholds, origin.wrap(values), **facts)
     image = image.rechunk(_tile_chunks(image.chunks, tile))
     image, mask = split_masked_chunks(image, mask, geometry)
@@ -249,7 +242,7 @@ def local_curves(
         _curves_of_tiles,
         *arrays,
         tile=tile,
-        quantity=dask.delayed(curve, traverse=False, pure=True),
+        computed=dask.delayed(curve, traverse=False, pure=True),
         chunks=(*counts, (curve.size,)),
         new_axis=image.ndim,
         dtype=np.int64,
@@ -272,7 +265,7 @@ def _tile_chunks(
 
 
 def _curves_of_tiles(
-    image: Array, *mask: Array, tile: tuple[int, ...], quantity: Curve
+    image: Array, *mask: Array, tile: tuple[int, ...], computed: CurveValues
 ) -> NDArray[np.int64]:
     """Return the curve of each tile on its own, of shape (tiles along each axis, n).
 
@@ -280,7 +273,7 @@ def _curves_of_tiles(
     image's end cuts off.
     """
     shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))
-    values = np.zeros_like(image, shape=(*shape, quantity.size), dtype=np.int64)
+    values = np.zeros_like(image, shape=(*shape, computed.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):
         region = tuple(slice(start, stop) for start, stop, _ in parts)
@@ -291,7 +284,7 @@ def _curves_of_tiles(
             slice(start // window, start // window + count)
             for (start, _, _), window, count in zip(parts, tile, counts, strict=True)
         )
-        values[at] = quantity.of_box(*box).reshape((*counts, -1))
+        values[at] = computed.of_box(*box).reshape((*counts, -1))
     return values
 
 

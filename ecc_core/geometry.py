@@ -6,16 +6,15 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import given_on_host, is_lazy, on_host
+from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
-from ecc_core._blocks.open_windows import window_functionals
-from ecc_core._blocks.quantities import Functionals
-from ecc_core._blocks.work import region_result
-from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import all_axes
+from ecc_core._request.options import ImageOptions
 from ecc_core._types import AnyBoundary, Axes
+from ecc_core.quantities.minkowski import MINKOWSKI, MinkowskiOptions, window_functionals
+from ecc_core.quantities.regions import region_result
 from ecc_core.results import MinkowskiCurves, RegionMinkowski, minkowski_facts
 
 __all__ = ["minkowski_curves", "region_minkowski"]
@@ -124,18 +123,32 @@ def minkowski_curves(
     >>> np.round(estimate.perimeter / (2 * np.pi * 10.5), 2)
     array([0.99])
     """
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
-    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
-    options["workers"] = workers
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+    )
+    own = MinkowskiOptions(spacing, estimator)
     if is_labelled(image):
-        options |= {"spacing": spacing, "estimator": estimator, "lengths": "needed"}
-        return call_unlabelled(minkowski_curves, image, thresholds, **options)
+        return call_unlabelled(
+            minkowski_curves,
+            image,
+            thresholds,
+            lengths="needed",
+            **own._asdict(),
+            **options.given(),
+        )
     if is_lazy(image):
         from ecc_core._dask.whole import whole_minkowski
 
-        return whole_minkowski(image, thresholds, spacing=spacing, estimator=estimator, **options)
-    request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
-    chosen = estimator_of(estimator, given_on_host(spacing), request.filtration)
+        return whole_minkowski(image, thresholds, options, own)
+    request = Request.of(image, thresholds, options, no_exact=NO_EXACT)
+    chosen = own.chosen(request.filtration)
     facts = minkowski_facts(request.filtration, chosen)
     if request.window is not None:
         at, values, window = window_functionals(request, chosen, thresholds)
@@ -209,18 +222,30 @@ def region_minkowski(
     >>> found.perimeter[:, 0], found.area[:, 0]
     (array([32., 16.]), array([32., 12.]))
     """
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "boundary": boundary}
-    options |= {"superlevel": superlevel, "workers": workers}
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+    )
+    own = MinkowskiOptions(spacing, estimator)
     if is_labelled(image):
-        options |= {"labels": labels, "thresholds": thresholds}
-        options |= {"spacing": spacing, "estimator": estimator, "lengths": "needed"}
-        return call_unlabelled(region_minkowski, image, axis=axis, **options)
-    options["axis"] = all_axes(image) if axis is None else axis
+        return call_unlabelled(
+            region_minkowski,
+            image,
+            labels=labels,
+            thresholds=thresholds,
+            lengths="needed",
+            **own._asdict(),
+            **options.given(),
+        )
+    if axis is None:
+        options = options._replace(axis=all_axes(image))
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        options |= {"spacing": spacing, "estimator": estimator}
-        return whole_regions(RegionMinkowski, Functionals, image, labels, thresholds, **options)
-    request = Request.of(image, thresholds, no_exact=NO_EXACT, labels=labels, **options)
-    options = {"spacing": given_on_host(spacing), "estimator": estimator}
-    return region_result(RegionMinkowski, Functionals, request, thresholds, **options)
+        return whole_regions(MINKOWSKI, image, labels, thresholds, options, own)
+    request = Request.of(image, thresholds, options, no_exact=NO_EXACT, labels=labels)
+    return region_result(MINKOWSKI, request, thresholds, own)

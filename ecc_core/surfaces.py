@@ -12,6 +12,7 @@ from ecc_core._arrays.request import Request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, unit_of, with_facts
 from ecc_core._request.filtration import flag_pair
 from ecc_core._request.image import check_same_shape
+from ecc_core._request.options import ImageOptions
 from ecc_core._types import Axes
 from ecc_core.results import EulerSurface, surface_facts
 
@@ -119,28 +120,42 @@ def euler_surface(
            [0, 1, 1],
            [1, 1, 1]])
     """
-    options: dict[str, Any] = {"connectivity": connectivity, "nan": nan, "workers": workers}
+    options = ImageOptions(
+        connectivity=connectivity,
+        superlevel=superlevel,  # one flag, or one for each image
+        mask=mask,
+        nan=nan,
+        axis=axis,
+        workers=workers,
+    )
     if is_labelled(first) or is_labelled(second):
-        options |= {"range_first": range_first, "range_second": range_second}
-        options |= {"superlevel": superlevel, "mask": mask, "axis": axis}
         check_same_shape(np.shape(first), np.shape(second))
         other: Any = second
         labelled = first if is_labelled(first) else other.copy(data=first)
-        arrays = labelled, second, thresholds_first, thresholds_second
-        found = call_unlabelled(euler_surface, *arrays, **options)
+        found = call_unlabelled(
+            euler_surface,
+            labelled,
+            second,
+            thresholds_first,
+            thresholds_second,
+            range_first=range_first,
+            range_second=range_second,
+            **options.given(),
+        )
         return with_facts(found, units_first=unit_of(first), units_second=unit_of(second))
     if is_lazy(first) or is_lazy(second):
         from ecc_core._dask.whole import whole_surface
 
         given, ranges = (thresholds_first, thresholds_second), (range_first, range_second)
-        options |= {"superlevel": superlevel, "mask": mask, "axis": axis}
-        return whole_surface(first, second, given, ranges, **options)
+        return whole_surface(first, second, given, ranges, options)
     flags = flag_pair(superlevel)
-    one: dict[str, Any] = {"range": range_first, "superlevel": flags[0], "mask": mask, "axis": axis}
-    a = Request.of(first, thresholds_first, name="first", **one, **options)
+    of_first = options._replace(range=range_first, superlevel=flags[0])
+    a = Request.of(first, thresholds_first, of_first, name="first")
     check_same_shape(a.geometry.shape, tuple(a.origin.image(second, "second").shape))
-    one = {"range": range_second, "superlevel": flags[1], "axis": a.geometry.axes}
-    b = Request.of(second, thresholds_second, name="second", like=a.origin, **one, **options)
+    of_second = options._replace(
+        range=range_second, superlevel=flags[1], axis=a.geometry.axes, mask=None
+    )
+    b = Request.of(second, thresholds_second, of_second, name="second", like=a.origin)
     shown = a.mask
     if b.mask is not None:
         shown = b.mask if shown is None else shown & b.mask

@@ -14,10 +14,12 @@ from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import Axes, ComplexBoundary, Thresholds
 from ecc_core.errors import BackendError
+from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
 __all__ = ["betti_curves", "betti_numbers", "persistence_pairs", "region_betti_curves"]
@@ -80,9 +82,15 @@ def betti_numbers(
     if is_labelled(image):
         sets: dict[str, Any] = {"connectivity": connectivity, "boundary": boundary}
         return call_unlabelled(betti_numbers, image, whole=True, **sets)
-    options: dict[str, Any] = {"superlevel": True, "nan": "omit", "axis": all_axes(image)}
-    options |= {"connectivity": connectivity, "boundary": boundary}
-    curves = betti_curves(image, LEAST_POSITIVE, **options)
+    curves = betti_curves(
+        image,
+        LEAST_POSITIVE,
+        connectivity=connectivity,
+        superlevel=True,
+        nan="omit",
+        axis=all_axes(image),
+        boundary=boundary,
+    )
     if is_lazy(image):
         return tuple(curves.values[:, 0])
     return tuple(int(count) for count in on_host(curves.values)[:, 0])
@@ -197,18 +205,27 @@ def betti_curves(
     array([1, 1, 0])
     """
     least = check_persistence(min_persistence)
-    check_boundary(boundary, "betti")
-    options: dict[str, Any] = {"range": range, "connectivity": connectivity, "workers": workers}
-    options |= {"superlevel": superlevel, "mask": mask, "nan": nan, "axis": axis}
+    check_boundary(boundary, BETTI.boundaries)
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+    )
     if is_labelled(image):
-        options |= {"boundary": boundary, "min_persistence": least}
-        return call_unlabelled(betti_curves, image, thresholds, **options)
+        return call_unlabelled(
+            betti_curves, image, thresholds, min_persistence=least, **options.given()
+        )
     if is_lazy(image):
         from ecc_core._dask.whole import whole_betti_curves
 
-        check_boundary(boundary, "lazy betti")
-        return whole_betti_curves(image, thresholds, least, **options)
-    request = Request.of(image, thresholds, no_exact=None, boundary=boundary, **options)
+        check_boundary(boundary, BETTI.joins.boundaries)
+        return whole_betti_curves(image, thresholds, options, BettiOptions(least))
+    request = Request.of(image, thresholds, options, no_exact=None)
     origin, filtration = request.origin, request.filtration
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
@@ -291,32 +308,25 @@ def region_betti_curves(
     {1: [1, 1], 7: [1, 0]}
     """
     least = check_persistence(min_persistence)
+    options = ImageOptions(
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        axis=axis,
+        workers=workers,
+        boundary=boundary,
+    )
     if is_labelled(image):
         return call_unlabelled(
             region_betti_curves,
             image,
-            axis=axis,
             labels=labels,
             thresholds=thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            workers=workers,
             min_persistence=least,
-            boundary=boundary,
+            **options.given(),
         )
     check_eager(labels, "labels")
-    request = single_request(
-        image,
-        axis,
-        boundary,
-        thresholds=thresholds,
-        labels=labels,
-        range=range,
-        connectivity=connectivity,
-        superlevel=superlevel,
-        workers=workers,
-    )
+    request = single_request(image, options, thresholds, labels=labels)
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
     options: Any = {"workers": request.workers} | ({"least": least} if least > 0 else {})
@@ -422,30 +432,20 @@ def persistence_pairs(
     0
     """
     least = check_persistence(min_persistence)
-    if is_labelled(image):
-        return call_unlabelled(
-            persistence_pairs,
-            image,
-            dimension,
-            axis=axis,
-            min_persistence=least,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            workers=workers,
-            boundary=boundary,
-        )
-    request = single_request(
-        image,
-        axis,
-        boundary,
+    options = ImageOptions(
         connectivity=connectivity,
         superlevel=superlevel,
         mask=mask,
         nan=nan,
+        axis=axis,
         workers=workers,
+        boundary=boundary,
     )
+    if is_labelled(image):
+        return call_unlabelled(
+            persistence_pairs, image, dimension, min_persistence=least, **options.given()
+        )
+    request = single_request(image, options)
     origin, filtration = request.origin, request.filtration
     known = list(range(filtration.classes))
     if dimension is not None and (isinstance(dimension, bool) or dimension not in known):

@@ -12,7 +12,7 @@ from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled, with_facts
-from ecc_core._request.boundary import check_boundary
+from ecc_core._request.boundary import Domain, check_boundary
 from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+TRANSFORMS = Domain(reason="for transforms, whose heights are measured from the centre of an image")
+REGION_TRANSFORMS = Domain(reason="for regions, each of which stands alone")
 Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
@@ -162,7 +164,7 @@ def euler_transform(
     >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
-    check_boundary(boundary, "transforms")
+    check_boundary(boundary, TRANSFORMS)
     if is_labelled(image):
         return call_unlabelled(
             euler_transform,
@@ -341,7 +343,7 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
-    check_boundary(boundary, "region transforms")
+    check_boundary(boundary, REGION_TRANSFORMS)
     if is_labelled(labels):
         found = call_unlabelled(
             region_transforms,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
-from ecc_core._request.boundary import check_boundary, check_window
+from ecc_core._request.boundary import COMPLEXES, check_boundary, check_window
 from ecc_core._request.filtration import Filtration, direction_of, filtration_of
 from ecc_core._request.image import (
     Geometry,
@@ -23,10 +23,12 @@ from ecc_core._request.image import (
     looks_thin,
     split_masked,
 )
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 KEPT = 256  # plans
 KEPT_LEVELS = 4096  # most thresholds of a plan
+DEFAULTS = ImageOptions()
 
 
 def check_eager(array: Any, name: str = "image") -> None:
@@ -59,32 +61,31 @@ class Request(NamedTuple):
         cls,
         image: Any,
         thresholds: Any = 0,
+        options: ImageOptions = DEFAULTS,
         *,
         name: str = "image",
         like: Origin | None = None,
-        range: Any = None,
         no_exact: str | None = "",
-        mask: Any = None,
         labels: Any = None,
-        workers: Any = None,
-        **options: Any,
     ) -> Self:
-        """Check the arguments of a public function; `options` are those of `layout_of`.
+        """Check the arguments of a public function.
 
         The image must be on the device of the origin `like`, if there is one. The thresholds
         "exact" are refused by a message that ends with `no_exact`; with None only if there are
         batch axes.
         """
-        given, window = image, mask
-        image, mask = split_masked(image, mask)
+        given, window = image, options.mask
+        image, mask = split_masked(image, options.mask)
         origin = like or origin_of(image, name)
         array = origin.image(image, name)
-        geometry, filtration = layout_of(array.shape, name, **options)
+        geometry, filtration = layout_of(array.shape, options, name)
         if no_exact is None and geometry.batch:
             no_exact = " together with batch axes"
         which = "thresholds" if name == "image" else f"thresholds_{name}"
-        levels = parse_thresholds(given_on_host(thresholds), range, name=which, no_exact=no_exact)
-        threads = origin.workers(workers)
+        levels = parse_thresholds(
+            given_on_host(thresholds), options.range, name=which, no_exact=no_exact
+        )
+        threads = origin.workers(options.workers)
         if window is not None or labels is not None:
             check_window(filtration.boundary)
         is_window = filtration.boundary.is_window
@@ -102,8 +103,18 @@ class Request(NamedTuple):
         if mask is not None:
             mask = geometry.stack(kept_points(origin, mask, geometry))
         images = geometry.stack(array)
-        parts = name, origin, geometry, filtration, levels, images, mask, labels, threads, window
-        return cls(*parts)
+        return cls(
+            name=name,
+            origin=origin,
+            geometry=geometry,
+            filtration=filtration,
+            levels=levels,
+            images=images,
+            mask=mask,
+            labels=labels,
+            workers=threads,
+            window=window,
+        )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -166,30 +177,36 @@ class Request(NamedTuple):
 
 
 def layout_of(
-    shape: tuple[int, ...],
-    name: str = "image",
-    *,
-    connectivity: Any = None,
-    superlevel: Any = False,
-    nan: Any = "raise",
-    axis: Any = None,
-    direction: Any = None,
-    direction_scale: Any = None,
-    spacing: Any = None,
-    boundary: Any = "closed",
+    shape: tuple[int, ...], options: ImageOptions, name: str = "image"
 ) -> tuple[Geometry, Filtration]:
     """Return which axes of an image are spatial, and its filtration."""
-    geometry = geometry_by_axis(shape, axis, name)
-    added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
-    return geometry, filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+    geometry = geometry_by_axis(shape, options.axis, name)
+    added = direction_of(
+        given_on_host(options.direction),
+        options.direction_scale,
+        options.spacing,
+        geometry.spatial,
+    )
+    filtration = filtration_of(
+        geometry.ndim,
+        options.connectivity,
+        options.superlevel,
+        options.nan,
+        added,
+        options.boundary,
+    )
+    return geometry, filtration
 
 
-def single_request(image: Any, axis: Any, boundary: Any, **options: Any) -> Request:
+def single_request(
+    image: Any, options: ImageOptions, thresholds: Any = 0, *, labels: Any = None
+) -> Request:
     """Check the arguments of a function of one image in memory, closed or periodic."""
     check_eager(image)
-    check_boundary(boundary, "betti")
-    axis = all_axes(image) if axis is None else axis
-    request = Request.of(image, axis=axis, boundary=boundary, **options)
+    check_boundary(options.boundary, COMPLEXES)
+    if options.axis is None:
+        options = options._replace(axis=all_axes(image))
+    request = Request.of(image, thresholds, options, labels=labels)
     request.geometry.check_single()
     return request
 
@@ -234,17 +251,15 @@ def plan_of(
     kind: str,
     image: Any,
     thresholds: Any,
-    options: dict[str, Any],
+    options: ImageOptions,
     *,
     labels: Any = None,
-    mask: Any = None,
 ) -> Plan | None:
     """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
 
     None where a call must be made in full: for large arrays on the host, thresholds that are
     neither an int nor an array, options without a hash, and what a backend has no plan for.
-    `thresholds` are on the host. `options` are the keyword arguments of `Request.of` but for the
-    arrays.
+    `thresholds` are on the host.
     """
     few = type(thresholds) is int
     if isinstance(thresholds, np.ndarray):
@@ -255,16 +270,17 @@ def plan_of(
     layouts = [adapter_of(image).layout(image)]
     if labels is not None:
         layouts += "labels", adapter_of(labels).layout(labels)
+    mask = options.mask
     if mask is not None:
         layouts += "mask", adapter_of(mask).layout(mask)
+        options = options._replace(mask=None)
     if None in layouts:
         return None
     call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
-    values = tuple(options.values())
     try:
-        return _plan(kind, call, tuple(options), *values)
+        return _plan(kind, call, *options)
     except TypeError:
-        if _is_hashable(values):
+        if _is_hashable(options):
             raise
         return None
     finally:
@@ -280,13 +296,14 @@ def _is_hashable(values: tuple[Any, ...]) -> bool:
 
 
 @lru_cache(maxsize=KEPT, typed=True)
-def _plan(kind: str, call: _Arrays, names: tuple[str, ...], *values: Any) -> Plan | None:
-    image, options = call.image, dict(zip(names, values, strict=True))
+def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
+    """Return a plan; arguments are compared with their types, of which 1 and True differ."""
+    image, options = call.image, ImageOptions(*values)._replace(mask=call.mask)
     thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
-    axis_is_missing = options.get("axis") is None and looks_thin(image.shape)
+    axis_is_missing = options.axis is None and looks_thin(image.shape)
     if axis_is_missing:  # as every call, and not only this one, warns
-        options["axis"] = all_axes(image)
-    request = Request.of(image, thresholds, labels=call.labels, mask=call.mask, **options)
+        options = options._replace(axis=all_axes(image))
+    request = Request.of(image, thresholds, options, labels=call.labels)
     make = getattr(request.origin.backend(), "plan", None)
     if make is None:
         return None

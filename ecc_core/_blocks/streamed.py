@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
-from ecc_core._request.boundary import check_boundary
+from ecc_core._request.boundary import Domain, check_boundary
 from ecc_core._request.filtration import Filtration, filtration_of
 from ecc_core._request.image import check_image_dtype
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_devices, check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
-from ecc_core._types import AnyBoundary
 from ecc_core.errors import BackendError
-from ecc_core.results import EulerCurve, curve_facts
 
 TOGETHER = "together with `devices`"
 
@@ -26,19 +25,20 @@ def streamed_curve(
     image: Any,
     thresholds: Any,
     devices: Any,
-    *,
-    range: tuple[float, float] | None,
-    connectivity: int | None,
-    superlevel: bool,
-    nan: str,
-    boundary: AnyBoundary,
-    **unused: Any,
-) -> EulerCurve:
-    """Return the curve of an image. The arguments `unused` must be None."""
-    if isinstance(image, np.ma.MaskedArray):
-        unused["mask"] = image.mask
-    check_unused(TOGETHER, **unused)
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=f" {TOGETHER}")
+    options: ImageOptions,
+) -> tuple[Any, Any, Filtration]:
+    """Return thresholds, the curve of an image at them, and its filtration."""
+    masked = isinstance(image, np.ma.MaskedArray)
+    check_unused(
+        TOGETHER,
+        mask=image.mask if masked else options.mask,
+        axis=options.axis,
+        direction=options.direction,
+        direction_scale=options.direction_scale,
+        spacing=options.spacing,
+        workers=options.workers,
+    )
+    levels = parse_thresholds(given_on_host(thresholds), options.range, no_exact=f" {TOGETHER}")
     origin, volume = origin_of(image), image
     if not origin.on_host or origin.adapter.lazy:
         raise ValueError(
@@ -52,8 +52,14 @@ def streamed_curve(
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
-    filtration = filtration_of(len(shape), connectivity, superlevel, nan, None, boundary)
-    check_boundary(boundary, "devices")
+    filtration = filtration_of(
+        len(shape),
+        options.connectivity,
+        options.superlevel,
+        options.nan,
+        boundary=options.boundary,
+    )
+    check_boundary(options.boundary, Domain(reason=TOGETHER))
     stream, numbers = _streaming(devices)
     if levels.needs_range and volume.dtype.itemsize == 1:
         at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
@@ -62,7 +68,7 @@ def streamed_curve(
         at = levels.over(lambda: run(thresholds=None, ranged=True)[1], shape)
         values = run(thresholds=at)[0]
     at = origin.thresholds(thresholds, at)
-    return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
+    return at, origin.wrap(values), filtration
 
 
 def _of_all_bytes(

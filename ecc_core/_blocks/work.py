@@ -10,14 +10,12 @@ are in the order of labels; those of unsigned labels beyond int64 keep their bit
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.request import Request
-from ecc_core._blocks.open_windows import curves_of_regions, functionals_of_regions
+from ecc_core._blocks.boxes import BoxValues, add
 from ecc_core._blocks.planes import (
     Array,
     BlockSums,
@@ -28,14 +26,11 @@ from ecc_core._blocks.planes import (
     flattened,
     outermost,
 )
-from ecc_core._blocks.quantities import Functionals, Quantity, add
 from ecc_core._request.boundary import Border, check_boundary
 from ecc_core._request.image import check_label_values
-from ecc_core.errors import BackendError
 
 Index = tuple[int, ...]
 Values = NDArray[np.int64]
-RegionT = TypeVar("RegionT")
 
 
 class Group(NamedTuple):
@@ -74,16 +69,16 @@ class Work:
         self,
         read: Callable[[tuple[slice, ...]], tuple[Array, ...]] | None,
         chunks: tuple[tuple[int, ...], ...],
-        quantity: Any,
+        computed: Any,
         *,
         regions: bool = False,
     ) -> None:
         self.read: Any = read
-        self.quantity, self.regions = quantity, regions
-        self.lead = len(chunks) - quantity.filtration.ndim
+        self.computed, self.regions = computed, regions
+        self.lead = len(chunks) - computed.filtration.ndim
         self.shape = tuple(map(sum, chunks))
-        boundary = quantity.filtration.boundary
-        check_boundary(boundary.name, "blocks")
+        boundary = computed.filtration.boundary
+        check_boundary(boundary.name)
         sides = zip(self.shape[self.lead :], boundary.missing, strict=True)
         self.counts_nothing = any(missing and length <= missing for length, missing in sides)
         self.open = tuple(not (border.is_closed or self.counts_nothing) for border in boundary.axes)
@@ -136,17 +131,17 @@ class Work:
         batch: Index = ()
         if self.regions:
             points: Any = tuple(array.reshape(array.shape[self.lead :]) for array in arrays)
-            if self.quantity.windows:
+            if self.computed.windows:
                 check_label_values(points[1], points[1].dtype)
             else:
                 image, labels = points
-                points = without_missing(image, labels, self.quantity.filtration.nan)
+                points = without_missing(image, labels, self.computed.filtration.nan)
             box: Box = tuple(array[None] for array in points)
-            own = table_of(box, self.quantity)
+            own = table_of(box, self.computed)
         else:
             batch = arrays[0].shape[: self.lead]
             box = tuple(a.reshape((math.prod(batch), *a.shape[self.lead :])) for a in arrays)
-            own = self.quantity.of_box(*box)
+            own = self.computed.of_box(*box)
         return BlockSums(batch, own, outermost(box, slice(0, 1)), outermost(box, slice(-1, None)))
 
     def share(self, block: Index, emitted: Sequence[BlockSums]) -> Values:
@@ -154,7 +149,7 @@ class Work:
 
         `emitted` are the block and all its later neighbours, the last axis running fastest.
         """
-        own, place, parts = emitted[0], self.place(block), self.quantity.parts()
+        own, place, parts = emitted[0], self.place(block), self.computed.parts()
         stops = np.cumsum([self.regions, *(part.size for part in parts)]).tolist()
         shares: list[Values] = []
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
@@ -196,9 +191,9 @@ def _with_end(lengths: tuple[int, ...], border: Border) -> tuple[int, ...]:
     return tuple(filter(None, (*others, last - border.missing, 1)))
 
 
-def table_of(box: Box, quantity: Quantity) -> Values:
+def table_of(box: Box, computed: BoxValues) -> Values:
     """Return the table of an image and its labels, each (1, *spatial)."""
-    ids, values = quantity.of_regions(*(array[0] for array in box))
+    ids, values = computed.of_regions(*(array[0] for array in box))
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
@@ -212,11 +207,11 @@ def without_missing(image: Array, labels: Array, nan: str) -> Box:
     return image, labels
 
 
-def table_with_terms(own: Values, terms: Sequence[Term], quantity: Quantity) -> Values:
+def table_with_terms(own: Values, terms: Sequence[Term], computed: BoxValues) -> Values:
     """Return the sum of a block's table and the given terms."""
     tables = [own]
     for sign, box in terms:
-        table = table_of(flattened(box) if quantity.flat else box, quantity)
+        table = table_of(flattened(box) if computed.flat else box, computed)
         table[:, 1:] *= sign
         tables.append(table)
     return add_tables(tables)
@@ -249,50 +244,3 @@ def rows_of(table: Values, *, ids: Array) -> Values:
     wanted = np.asarray(ids.astype(np.int64), like=table)
     at = np.minimum(np.searchsorted(table[:, 0], wanted), len(table) - 1)
     return np.where((table[at, 0] == wanted)[:, None], table[at, 1:], 0)
-
-
-def region_result(
-    kind: Callable[..., RegionT],
-    computed: type[Quantity],
-    request: Request,
-    thresholds: Any,
-    estimator: str = "exact",
-    spacing: Any = None,
-    **facts: Any,
-) -> RegionT:
-    """Return the result of a quantity for the regions of an image in memory."""
-    origin, at = request.origin, request.thresholds()
-    quantity = computed.of(at, request.filtration, estimator, spacing, workers=request.workers)
-    if not request.filtration.boundary.is_window:
-        ids, sums = _values_of_regions(request.images[0], request.labels, quantity)
-        values = quantity.curves(sums)
-    elif isinstance(quantity, Functionals):
-        ids, values, sizes = functionals_of_regions(request, at, estimator, spacing)
-        facts["window"] = sizes
-    else:
-        ids, values = curves_of_regions(request, at)
-    request.warn_if_missed(at, values)
-    found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
-    return kind(*found, **quantity.facts, **facts)
-
-
-def _values_of_regions(image: Array, labels: Array, quantity: Quantity) -> tuple[Array, Values]:
-    """Return the ids of regions of an image in memory, increasing, and their values, (ids, size).
-
-    If the image is not closed, it is the only block, with neighbours as `Work` describes them.
-    """
-    boundary, origin = quantity.filtration.boundary, origin_of(image)
-    if boundary.is_closed:
-        return quantity.of_regions(image, labels)
-    if not origin.on_host:
-        raise BackendError(
-            f'`boundary` must be "closed" for regions on {origin.device}, got {boundary.name!r}: '
-            "copy the arrays to the host"
-        )
-    chunks = tuple((length,) for length in image.shape)
-    work = Work(lambda box: (image[box], labels[box]), chunks, quantity, regions=True)
-    dtype, block = labels.dtype.newbyteorder("="), (0,) * image.ndim
-    if 0 in work.owners:
-        return np.empty(0, dtype), np.zeros((0, quantity.size), np.int64)
-    table = work.share(block, [work.emit(near) for near in work.near(block)])
-    return labels_of(table, order=dtype), values_of(table, order=dtype)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core._blocks.betti import joining_bytes, piece_bytes
+from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import EULER, JOINED, Curves, has_lengths
+from ecc_core._cli.outputs import EULER, Curves, glued_of, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.results import describe_result
@@ -182,7 +182,7 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     point, shape = blocks.bytes_a_point, source.shape
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
-    joined = any(getattr(arguments, name) for name in JOINED)
+    joined = bool(glued_of(arguments))
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
     usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import astuple
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ecc_core
-from ecc_core._blocks.betti import Betti, BettiWork, Components, JoinedBoxes, LastingBetti
-from ecc_core._blocks.quantities import QUANTITIES
+from ecc_core._blocks.boxes import BoxValues
+from ecc_core._blocks.glued import BoxPieces, GluedWork, JoinedBoxes
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.outputs import JOINED, Curves, has_half_open, has_windows, quantities_of
+from ecc_core._cli.outputs import Curves, has_half_open, has_windows, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
@@ -30,7 +30,7 @@ from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stored import REQUESTS
 from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
-from ecc_core.results import STATISTICS
+from ecc_core.quantities import CurveQuantity
 
 Values = NDArray[np.int64]
 
@@ -47,8 +47,8 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     as a whole. Partial sums of blocks are kept in the folder, and taken from there.
     """
     found = [
-        _in_memory(stack, name) if at is None else _sums_of_blocks(stack, at, name, folder)
-        for name in quantities_of(stack.arguments)
+        _in_memory(stack, one) if at is None else _sums_of_blocks(stack, at, one, folder)
+        for one in quantities_of(stack.arguments)
     ]
     measures: dict[str, Any] = {}
     for name, values in ((name, values) for own in found for name, values in own.measures.items()):
@@ -63,9 +63,9 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     return curves.distinct() if isinstance(stack.arguments.thresholds, int) else curves
 
 
-def _in_memory(stack: Stack, quantity: str) -> Curves:
+def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     """Return the curves of all images along the batch axes, or of their labels."""
-    statistic, arguments = STATISTICS[quantity], stack.arguments
+    arguments = stack.arguments
     windows = has_windows(arguments)
     arrays: tuple[Any, ...] = stack.blocks.with_window() if windows else stack.blocks.whole()
     image, *kept = arrays
@@ -73,14 +73,11 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
         # The points of a mask would be a window: those that are missing never enter.
         image, kept = np.ma.array(image, mask=~kept[0]), []
     options: dict[str, Any] = {name: getattr(arguments, name) for name in COMMON}
-    if statistic.has_lengths:
-        options |= {"estimator": arguments.minkowski, "spacing": stack.spacing}
-    if quantity == "betti" and arguments.persistence is not None:
-        options["min_persistence"] = arguments.persistence
+    options |= quantity.own_of(arguments, stack.spacing)._asdict()
     if stack.blocks.labels:
         if options["range"] is None and isinstance(arguments.thresholds, int):
             options["range"] = range_of(stack)  # the same for all places
-        of_regions = getattr(ecc_core, statistic.of_regions)
+        of_regions = getattr(ecc_core, quantity.of_regions)
         parts = []
         for at in np.ndindex(*stack.batch):
             part, marks = image[at], kept[0][at]
@@ -94,16 +91,30 @@ def _in_memory(stack: Stack, quantity: str) -> Curves:
         return stack.curves(parts[0]._replace(values=values), [own.labels for own in parts])
     axes = tuple(range(image.ndim - stack.view.ndim, image.ndim))
     options |= {"nan": arguments.nan, "axis": axes}
-    of_image = getattr(ecc_core, statistic.of_image)
+    of_image = getattr(ecc_core, quantity.of_image)
     result = of_image(image, mask=kept[0] if kept else None, **options)
     if windows and arguments.density:
         result = result.densities()
     return stack.curves(result)
 
 
-def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None) -> Curves:
+def _sums_of_blocks(
+    stack: Stack, at: Array, quantity: CurveQuantity[Any], folder: Path | None
+) -> Curves:
     """Return the curves of an image, which is read once."""
-    work, total = _work_of(stack, at, quantity)
+    boxes = quantity.boxes(
+        at,
+        stack.filtration,
+        quantity.own_of(stack.arguments, stack.spacing),
+        dtype=stack.blocks.dtype,
+        masked=stack.blocks.is_masked,
+    )
+    total: _Total
+    if isinstance(boxes, BoxPieces):
+        total = _JoinedTotal(stack, quantity, boxes)
+    else:
+        total = _Total(stack, quantity, boxes)
+    work = total.work
     scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     if stack.means.piece:
@@ -112,7 +123,7 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
-        parts = Parts(folder, fingerprint(_job(stack, work, size, quantity)))
+        parts = Parts(folder, fingerprint(_job(stack, work, size)))
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
@@ -134,21 +145,6 @@ def _sums_of_blocks(stack: Stack, at: Array, quantity: str, folder: Path | None)
     return total.curves()
 
 
-def _work_of(stack: Stack, at: Array, quantity: str) -> tuple[Work, "_Total"]:
-    """What is to be added up, and to what."""
-    chunks, filtration = stack.blocks.image.chunks(stack.means.sizes), stack.filtration
-    if quantity in JOINED:
-        kind: Any = {"betti": Betti, "components": Components}[quantity]
-        if quantity == "betti" and stack.arguments.persistence:
-            kind = partial(LastingBetti, least=stack.arguments.persistence)
-        joined = kind(at, filtration, stack.blocks.dtype, stack.blocks.is_masked)
-        pieces = BettiWork(stack.blocks, chunks, joined)
-        return pieces, _JoinedTotal(stack, pieces)
-    computed = QUANTITIES[quantity].of(at, filtration, stack.arguments.minkowski, stack.spacing)
-    work = Work(stack.blocks, chunks, computed, regions=stack.blocks.labels is not None)
-    return work, _Total(stack, work)
-
-
 @contextmanager
 def _on_cluster(scheduler: str | None) -> Iterator[None]:
     """Raise errors of a dask cluster as one line, and silence its logs."""
@@ -167,20 +163,17 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(stack: Stack, work: Work, size: int, quantity: str) -> dict[str, Any]:
+def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
-    at, arguments = work.quantity.thresholds, stack.arguments
+    at, arguments = work.computed.thresholds, stack.arguments
     return {
         "version": version(),
         "views": stack.description(),
         "edges": work.edges,
         "groups": [size, stack.means.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
-        "filtration": astuple(work.quantity.filtration),
-        "kind": [
-            type(work.quantity).__name__,
-            arguments.minkowski if STATISTICS[quantity].has_lengths else arguments.persistence,
-        ],
+        "filtration": astuple(work.computed.filtration),
+        "kind": [type(work.computed).__name__, arguments.minkowski, arguments.persistence],
     }
 
 
@@ -225,9 +218,15 @@ class _KeptSums:
 class _Total:
     """The sum of groups for each index of the blocks along the batch axes."""
 
-    def __init__(self, stack: Stack, work: Work) -> None:
-        self.stack, self.work = stack, work
+    def __init__(self, stack: Stack, quantity: CurveQuantity[Any], boxes: BoxValues) -> None:
+        self.stack, self.quantity, self.boxes = stack, quantity, boxes
+        self.work = self._work()
         self.sums: dict[Index, Values] = {}
+
+    def _work(self) -> Work:
+        blocks = self.stack.blocks
+        chunks = blocks.image.chunks(self.stack.means.sizes)
+        return Work(blocks, chunks, self.boxes, regions=blocks.labels is not None)
 
     def add(self, group: Group, values: Values) -> None:
         if group.images in self.sums:
@@ -236,39 +235,45 @@ class _Total:
 
     def curves(self) -> Curves:
         """Return the curves, of all labels if there are any."""
-        stack, quantity = self.stack, self.work.quantity
+        stack, boxes = self.stack, self.boxes
         labels = None
         if stack.blocks.labels is None:
-            values = np.zeros((*stack.batch, quantity.size), np.int64)
+            values = np.zeros((*stack.batch, boxes.size), np.int64)
             for images, own in self.sums.items():
                 values[self.work.box(images)] = own
-            rows = values.reshape((-1, quantity.size))
+            rows = values.reshape((-1, boxes.size))
         else:
             dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
-            empty = np.zeros((0, 1 + quantity.size), np.int64)
+            empty = np.zeros((0, 1 + boxes.size), np.int64)
             tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
             rows = np.concatenate([values_of(table, order=dtype) for table in tables])
             labels = [labels_of(table, order=dtype) for table in tables]
-        result = quantity.result(quantity.thresholds, quantity.curves(rows))
+        result = self.quantity.result(boxes.thresholds, boxes.curves(rows))
         return stack.curves(result, labels)
 
 
 class _JoinedTotal(_Total):
     """The pieces of each place on the batch axes, joined as they come."""
 
-    def __init__(self, stack: Stack, work: BettiWork) -> None:
-        super().__init__(stack, work)
-        self.images = {place: JoinedBoxes(work) for place in np.ndindex(*stack.batch)}
+    boxes: BoxPieces
+    work: GluedWork
+
+    def __init__(self, stack: Stack, quantity: CurveQuantity[Any], boxes: BoxPieces) -> None:
+        super().__init__(stack, quantity, boxes)
+        self.images = {place: JoinedBoxes(self.work) for place in np.ndindex(*stack.batch)}
+
+    def _work(self) -> Work:
+        blocks = self.stack.blocks
+        return GluedWork(blocks, blocks.image.chunks(self.stack.means.sizes), self.boxes)
 
     def add(self, group: Group, values: Values) -> None:
         box = tuple((part.start, part.stop) for part in group.column)
         self.images[group.images].add_packed(box, values)
 
     def curves(self) -> Curves:
-        stack, quantity = self.stack, self.work.quantity
-        at = quantity.thresholds
-        found = np.zeros((len(self.images), quantity.rows, at.size), np.int64)
+        at = self.boxes.thresholds
+        found = np.zeros((len(self.images), self.boxes.rows, at.size), np.int64)
         for values, joined in zip(found, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
-                values[...] = quantity.numbers([piece])[0]
-        return stack.curves(quantity.result(at, found))
+                values[...] = self.boxes.numbers([piece])[0]
+        return self.stack.curves(self.quantity.result(at, found))

@@ -18,6 +18,7 @@ from ecc_core._cli.progress import progress_bar
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_table
+from ecc_core.quantities import CURVES
 
 DESCRIPTION = (
     "Compute the exact Euler characteristic curve of each image. The table has the columns input, "
@@ -128,9 +129,12 @@ def _read(path: str, lengths: Lengths, arguments: Namespace) -> Stack:
 def _curves(stack: Stack) -> outputs.Curves:
     """Return the curves of an image: by blocks, where these need less memory than the whole."""
     blocks, arguments = stack.blocks, stack.arguments
-    plain = outputs.quantities_of(arguments) == ["euler"] and len(blocks.views) == 1
-    plain = plain and not blocks.is_masked
-    plain = plain and not blocks.direction
+    plain = (
+        outputs.quantities_of(arguments) == [CURVES["euler"]]
+        and len(blocks.views) == 1
+        and not blocks.is_masked
+        and not blocks.direction
+    )
     small = math.prod(blocks.image.shape) * blocks.bytes_a_point < SMALL
     if (
         outputs.needs_memory(arguments)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.metadata import folders_of, join_columns, rows_where, some_of, texts_of
-from ecc_core._io.tables import kinds_of, table_of
+from ecc_core._io.tables import kinds_of, several_of, table_of
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 from ecc_core.features._replicates import IMAGE, images_as_units, unit_ids
@@ -133,8 +133,8 @@ def _kind_of(measure: str, columns: Set[str]) -> Any:
     names = {"euler": "euler"} if "euler" in held else {}
     for kind, own in held.items():
         names |= {name: kind for name in own if name != "euler_number"}
-    several = [kind for kind in ("betti", "minkowski") if kind in held]
-    every = several or [kind for kind in ("components", "euler") if kind in held][:1]
+    others = [kind for kind in held if kind != "euler"]
+    every = several_of(held) or others[:1] or [*held]
     kinds = every if measure == "all" else [names[measure]] if measure in names else []
     if len(kinds) == 1 or not held:
         return kinds[0] if kinds else None

@@ -5,7 +5,7 @@ from typing import Any
 
 from ecc_core._cli import values
 from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, TABLE_SUFFIXES
-from ecc_core.results import STATISTICS
+from ecc_core.quantities import CURVES, CurveQuantity
 
 INPUT = (
     "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
@@ -28,17 +28,23 @@ def _argument(help: str, **settings: Any) -> dict[str, Any]:
     return {"help": help, **settings}
 
 
+def _of_quantity(quantity: CurveQuantity[Any]) -> dict[str, Any]:
+    """Return the settings of the option that adds a quantity: a flag, or one of some values."""
+    option = quantity.option
+    if option is None:
+        return _argument(f"add {quantity.about}", action="store_true")
+    if not option.choices:
+        return _argument(option.help, action="store_true")
+    return _argument(option.help, nargs="?", const=True, choices=option.choices)
+
+
 TABLE = _argument(
     "table to write: .csv, or .parquet or .json, which include the settings",
     type=values.output(TABLE_SUFFIXES),
     metavar="FILE",
 )
 ARGUMENTS = {
-    **{  # of the statistics that need no words or values of their own below
-        f"--{name}": _argument(f"add {one.about}", action="store_true")
-        for name, one in STATISTICS.items()
-        if name != "euler"
-    },
+    **{f"--{name}": _of_quantity(one) for name, one in CURVES.items() if name != "euler"},
     "input": _argument(INPUT, metavar="INPUT"),
     "inputs": _argument(INPUT, metavar="INPUT", nargs="+"),
     "--out": TABLE,
@@ -166,30 +172,11 @@ ARGUMENTS = {
         + PAIRS.format("labels", "labels"),
         metavar="PATH",
     ),
-    "--betti": _argument(
-        "add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
-        action="store_true",
-    ),
-    "--components": _argument(
-        "add the points of the sets, of their largest components, and the numbers of components "
-        "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves",
-        action="store_true",
-    ),
     "--persistence": _argument(
         "count only components, holes and cavities whose values at birth and death differ by at "
         "least P, and those that never die, also in the Euler number",
         type=values.persistence,
         metavar="P",
-    ),
-    "--minkowski": _argument(
-        "add area and perimeter, or volume, surface and mean breadth. For natural objects, whose "
-        "surface is smooth, use crofton-4 (2-D) or crofton-13 (3-D), which estimate from 4 or 13 "
-        "directions; crofton-2 and crofton-3 use only those of the axes. exact, the default, "
-        "measures the pixels or voxels as they are: steps make the perimeter of a disk 4/pi and "
-        "the surface of a ball 3/2 times too large",
-        nargs="?",
-        const=True,
-        choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
     ),
     "--density": _argument(
         "with --minkowski: divide all measures by the length, area or volume of the image, or of "
@@ -262,7 +249,7 @@ def add_curves(parser: Any, usual_range: str, *, exact: bool = True) -> Any:
     add(curve, "--connectivity", "--superlevel", "--boundary", "--nan", "--betti")
     add(curve, "--persistence", before="with --betti: ")
     placed = ("euler", "betti", "components", "minkowski")
-    others = [f"--{name}" for name in STATISTICS if name not in placed]
+    others = [f"--{name}" for name in CURVES if name not in placed]
     add(curve, "--components", "--minkowski", *others, "--density")
     add(curve, "--direction", "--direction-scale")
     add(curve, "--spacing", "--unit", before="with --minkowski, --direction or --smooth: ")

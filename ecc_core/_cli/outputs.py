@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core import plotting
-from ecc_core._blocks.quantities import QUANTITIES
 from ecc_core._cli.inputs import pairs_of
 from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
@@ -17,37 +16,34 @@ from ecc_core._io.readers.zarr_images import PLACES
 from ecc_core._io.tables import result_of
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
-from ecc_core._request.boundary import boundary_names, shortest_name, words_of
+from ecc_core._request.boundary import shortest_name, words_of
 from ecc_core._request.levels import distinct_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.io import write_figure
-from ecc_core.results import STATISTICS, CurveResult
+from ecc_core.quantities import CURVES, CurveQuantity
+from ecc_core.quantities._base import EULER_NUMBER as EULER
+from ecc_core.results import CurveResult
 
 MOST_COLUMNS = 1 << 16
-EULER = "euler_number"
 NO_SETTINGS = (
     *("input", "inputs", "out", "plot", "table", "json", "quiet", "resume", "run"),
     *("workers", "max_memory", "scheduler", "device"),
 )
 """Arguments that have no effect on the numbers, or that the metadata list elsewhere."""
 NEEDED = {
-    "persistence": "betti",
-    "density": "minkowski",
+    **{option: name for name, one in CURVES.items() for option in one.own_options},
     "direction_scale": "direction",
     "mask_label": "mask",
 }
 """Options, and that without which each has no effect."""
 OF_THE_IMAGE = "it divides by the size of the whole image, unless --boundary is half-open"
-JOINED = [name for name in STATISTICS if name not in QUANTITIES]
-"""The `STATISTICS` whose values for blocks do not add up, so that pieces are joined."""
 APART = {
     ("density", "labels"): OF_THE_IMAGE,
     ("density", "mask"): OF_THE_IMAGE,
-    ("density", "betti"): "it divides measures, and Betti numbers are counts",
-    ("density", "components"): "it divides measures, and components are counted",
+    **{("density", name): one.no_density for name, one in CURVES.items() if one.no_density},
     **{
         (name, "labels"): f"regions have no {name} of their own here: --mask takes one"
-        for name, one in STATISTICS.items()
+        for name, one in CURVES.items()
         if not one.of_regions
     },
 }
@@ -71,19 +67,25 @@ def check_outputs(arguments: Namespace, images: Sequence[str], *, printed: bool 
 def has_lengths(arguments: Namespace) -> bool:
     """Whether the spacing of images has an effect."""
     in_units = arguments.smooth is not None and arguments.unit is not None
-    return bool(arguments.minkowski) or arguments.direction is not None or in_units
+    measured = any(one.has_lengths for one in quantities_of(arguments))
+    return measured or arguments.direction is not None or in_units
 
 
 def needs_memory(arguments: Namespace) -> str:
     """Return what would have to change for blocks to be enough; "" if they are."""
     if isinstance(arguments.thresholds, str):
         return "--thresholds must be a number or a list"
-    if arguments.betti and {*words_of(arguments.boundary)} != {"closed"}:
-        return "--boundary must be closed together with --betti"
+    wanted = quantities_of(arguments)
+    for one in wanted:
+        names = one.joins.boundaries.names
+        if not {*words_of(arguments.boundary)} <= {*names}:
+            return f"--boundary must be {' or '.join(names)} together with --{one.name}"
     if has_windows(arguments):
         return "--boundary must not be half-open together with --mask or --labels"
-    both = arguments.betti and arguments.labels
-    return "--betti must not be given together with --labels" if both else ""
+    for one in wanted:
+        if arguments.labels and not one.joins.regions:
+            return f"--{one.name} must not be given together with --labels"
+    return ""
 
 
 def has_windows(arguments: Namespace) -> bool:
@@ -97,21 +99,27 @@ def has_half_open(arguments: Namespace) -> bool:
     return "half-open" in words_of(arguments.boundary)
 
 
-def quantities_of(arguments: Namespace) -> list[str]:
-    """Return the names of the `STATISTICS` that are computed, the Euler characteristic first."""
-    found = [name for name in STATISTICS if getattr(arguments, name, False)]
-    return ["euler"] * (not any(STATISTICS[name].with_euler for name in found)) + found
+def quantities_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
+    """Return the quantities that are computed, the Euler characteristic first."""
+    found = [one for name, one in CURVES.items() if getattr(arguments, name, False)]
+    if any(one.with_euler for one in found):
+        return found
+    return [CURVES["euler"], *found]
+
+
+def glued_of(arguments: Namespace) -> list[CurveQuantity[Any]]:
+    """Return those of the quantities whose boxes are glued, which the host does."""
+    return [one for one in quantities_of(arguments) if one.joins.how == "glue"]
 
 
 def check_curves(arguments: Namespace, images: Sequence[str], *, printed: bool = False) -> None:
-    """Check inputs and outputs, and let --minkowski without a value be exact, and say so."""
+    """Check inputs and outputs; let options without a value have the usual one, and say so."""
     check_outputs(arguments, images, printed=printed)
-    if arguments.minkowski is True:
-        arguments.minkowski = "exact"
-        sys.stderr.write(
-            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
-            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
-        )
+    for one in quantities_of(arguments):
+        option = one.option
+        if option is not None and option.usual and getattr(arguments, one.name) is True:
+            setattr(arguments, one.name, option.usual)
+            sys.stderr.write(f"ecc: --{one.name} {option.usual}: {option.note}\n")
 
 
 def check_together(arguments: Namespace) -> None:
@@ -140,7 +148,8 @@ def check_together(arguments: Namespace) -> None:
 
 def _check_thresholds(arguments: Namespace) -> None:
     """Refuse thresholds that do not go with the other options."""
-    for name in ("labels", "minkowski", "components"):
+    inexact = [name for name, one in CURVES.items() if not one.exact]
+    for name in ("labels", *inexact):
         if isinstance(arguments.thresholds, str) and getattr(arguments, name):
             raise InputFileError(f"--thresholds must be a number or a list together with --{name}")
     if arguments.range is not None and not isinstance(arguments.thresholds, int):
@@ -150,11 +159,11 @@ def _check_thresholds(arguments: Namespace) -> None:
 def _check_boundary(arguments: Namespace) -> None:
     """Raise an error if something that is asked for is not defined for the boundary."""
     words = words_of(arguments.boundary)
-    for name in reversed(JOINED):
-        allowed = boundary_names(name)
-        if getattr(arguments, name) and not {*words} <= {*allowed}:
+    for one in reversed(quantities_of(arguments)):
+        allowed = one.boundaries.names
+        if not {*words} <= {*allowed}:
             raise InputFileError(
-                f"--boundary must be {' or '.join(allowed)} together with --{name}, "
+                f"--boundary must be {' or '.join(allowed)} together with --{one.name}, "
                 f"got {','.join(words)}"
             )
     for name in ("mask", "labels"):
@@ -167,8 +176,9 @@ def _check_boundary(arguments: Namespace) -> None:
 
 def _check_device(arguments: Namespace) -> None:
     """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
-    on_host = [f"--{name}" for name in JOINED if getattr(arguments, name)]
-    on_host += ["--thresholds exact"] * bool(needs_memory(arguments))
+    on_host = [f"--{one.name}" for one in glued_of(arguments)]
+    if needs_memory(arguments):
+        on_host.append("--thresholds exact")
     if on_host and arguments.device != "cpu":
         name = on_host[0]
         raise InputFileError(f"{name} must be given with --device cpu, got {arguments.device}")
@@ -345,7 +355,7 @@ def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> Non
     """Draw all curves, with names that tell them apart, if a figure is wanted."""
     if not arguments.plot:
         return
-    kinds: list[Any] = quantities_of(arguments)
+    kinds = [one.name for one in quantities_of(arguments)]
     facts = {name: getattr(arguments, name) for name in ("superlevel", "density")}
     facts["spacing_units"] = unit
     inputs = {curves.path for curves in found}

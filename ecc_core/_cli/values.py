@@ -127,7 +127,7 @@ def spacing(text: str) -> float | list[float]:
 @_must_be(f"{' or '.join(BORDERS)}, or one of them for each axis such as closed,periodic")
 def boundary(text: str) -> str | tuple[str, ...]:
     """Return a word, or one for each axis."""
-    words = check_boundary(text.split(","), "curves")
+    words = check_boundary(text.split(","))
     return words[0] if len(words) == 1 else words
 
 

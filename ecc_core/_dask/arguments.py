@@ -21,6 +21,7 @@ from ecc_core._request.image import (
     check_mask,
     check_same_shape,
 )
+from ecc_core._request.options import ImageOptions
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
@@ -47,24 +48,17 @@ def check_dask_image(image: Any, name: str = "image") -> Any:
 
 
 def lazy_request(
-    image: Any,
-    thresholds: Any = (),
-    *,
-    range: Any = None,
-    mask: Any = None,
-    labels: Any = None,
-    workers: Any = None,
-    **options: Any,
+    image: Any, thresholds: Any, options: ImageOptions, *, labels: Any = None
 ) -> Request:
     """Check the arguments of a public function for a dask array, as `Request.of` does for others.
 
     The image and its mask have the same chunks, keep all their batch axes, and contain the
     directional term.
     """
-    check_no_workers(workers)
-    image = check_dask_image(image)
-    geometry, filtration = layout_of(image.shape, **options)
-    levels = _levels(thresholds, range, "thresholds")
+    check_no_workers(options.workers)
+    image, mask = check_dask_image(image), options.mask
+    geometry, filtration = layout_of(image.shape, options)
+    levels = _levels(thresholds, options.range, "thresholds")
     origin = origin_of(image)
     if labels is not None:
         geometry.check_single()
@@ -91,8 +85,18 @@ def lazy_request(
         alone = (0,) * len(geometry.batch)
         image, labels = image[alone], labels.transpose(geometry.order)[alone]
         mask = None if mask is None else mask[alone]
-    parts = "image", origin, geometry, filtration, levels, image, mask, labels, None, window
-    return Request(*parts)
+    return Request(
+        name="image",
+        origin=origin,
+        geometry=geometry,
+        filtration=filtration,
+        levels=levels,
+        images=image,
+        mask=mask,
+        labels=labels,
+        workers=None,
+        window=window,
+    )
 
 
 def check_no_workers(workers: int | None) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array, BlockSums
-from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.window import PURPOSE
 from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
@@ -48,7 +48,7 @@ def _shares(work: Work, arrays: tuple[Any, ...]) -> tuple[Graph, dict[Index, lis
     """Return the tasks of the shares of blocks, their keys by image, and what they depend on."""
     if any(work.open):
         arrays = tuple(_with_end(array, work) for array in arrays)
-    token = dask.base.tokenize(*arrays, work.quantity, work.regions)
+    token = dask.base.tokenize(*arrays, work.computed, work.regions)
     shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
     emitted = da.map_blocks(
         _emit,
@@ -73,7 +73,7 @@ def _emit(*arrays: Array, work: Work) -> BlockSums:
 
 
 def sums_of_blocks(
-    quantity: Quantity,
+    computed: BoxValues,
     image: Any,
     *others: Any | None,
     regions: bool = False,
@@ -90,10 +90,10 @@ def sums_of_blocks(
     would keep the planes of many layers.
     """
     arrays = (image, *(array for array in others if array is not None))
-    work = Work(None, image.chunks, quantity, regions=regions)
-    batch, size, rows = image.shape[: work.lead], quantity.size + regions, regions or each_block
+    work = Work(None, image.chunks, computed, regions=regions)
+    batch, size, rows = image.shape[: work.lead], computed.size + regions, regions or each_block
     like = counts_like(image, work.lead + 1 + rows)
-    meta = np.empty(like.shape, np.int64) if quantity.lands_on_host else like
+    meta = np.empty(like.shape, np.int64) if computed.lands_on_host else like
     if image.size == 0 or 0 in work.owners:
         shape = (*batch, *[0] * rows, size)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
@@ -118,7 +118,7 @@ def sums_of_blocks(
 
 def _with_end(array: Any, work: Work) -> Any:
     """Return an array with the points behind its last blocks as blocks of their own."""
-    for axis, wraps in enumerate(work.quantity.filtration.boundary.wraps, work.lead):
+    for axis, wraps in enumerate(work.computed.filtration.boundary.wraps, work.lead):
         if wraps:
             first = array[(slice(None),) * axis + (slice(0, 1),)]
             array = da.concatenate([array, first], axis=axis)

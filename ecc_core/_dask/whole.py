@@ -1,30 +1,20 @@
 """What the public functions of arrays give for dask arrays."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
-from ecc_core._blocks.betti import Betti, Box, Components, LastingBetti, halves, open_sides
-from ecc_core._blocks.open_windows import (
-    WindowCurve,
-    WindowFunctionals,
-    closed_filtration,
-    omitting,
-    with_curves,
-)
-from ecc_core._blocks.quantities import Curve, Functionals, Quantity, Surface, coefficients_of
-from ecc_core._blocks.work import RegionT, labels_of, rows_of, values_of
+from ecc_core._blocks.boxes import BoxValues
+from ecc_core._blocks.glued import Box, BoxPieces, halves, open_sides
+from ecc_core._blocks.work import labels_of, rows_of, values_of
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
-    Axes,
     check_dask_image,
     check_no_workers,
     chunked_mask,
@@ -35,7 +25,20 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.graph import Graph, da, dask, graphs
 from ecc_core._request.filtration import check_spacing, filtrations_of
-from ecc_core._request.image import all_axes, check_ids, geometry_by_axis
+from ecc_core._request.image import check_ids, geometry_by_axis
+from ecc_core._request.options import ImageOptions
+from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT, glued
+from ecc_core.quantities.betti import BETTI, BettiOptions
+from ecc_core.quantities.components import COMPONENTS, ComponentOptions
+from ecc_core.quantities.euler import EULER, CurveValues, coefficients_of
+from ecc_core.quantities.minkowski import (
+    MINKOWSKI,
+    MinkowskiOptions,
+    WindowFunctionals,
+    with_curves,
+)
+from ecc_core.quantities.surface import SurfaceValues
+from ecc_core.quantities.windows import WindowCurve, closed_filtration, omitting
 from ecc_core.results import (
     BettiCurves,
     ComponentCurves,
@@ -47,14 +50,15 @@ from ecc_core.results import (
 )
 
 
-def whole_curve(image: Any, thresholds: ArrayLike, **options: Any) -> EulerCurve:
+def whole_curve(image: Any, thresholds: ArrayLike, options: ImageOptions) -> EulerCurve:
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
-    request = lazy_request(image, thresholds, **options)
+    request = lazy_request(image, thresholds, options)
     at = request.thresholds()
     facts = curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(at, _window_curves(request, at), **facts)
-    curve = Curve(at, replace(request.filtration, direction=None))  # the image has the term
+    undirected = replace(request.filtration, direction=None)  # the image has the term
+    curve = EULER.boxes(at, undirected, NoOptions())
     values = graph.sums_of_blocks(curve, request.images, request.mask)
     return EulerCurve(at, values, **facts)
 
@@ -64,51 +68,45 @@ def whole_surface(
     second: Any,
     thresholds: tuple[ArrayLike, ArrayLike],
     ranges: tuple[Any, Any],
-    *,
-    connectivity: int | None,
-    superlevel: Any,
-    mask: Any | None,
-    nan: str,
-    axis: Axes,
-    workers: int | None,
+    options: ImageOptions,
 ) -> EulerSurface:
     """Return the lazy result of :func:`ecc_core.euler_surface` if an image is a dask array."""
-    check_no_workers(workers)
+    check_no_workers(options.workers)
     first, second = paired(first, second)
-    geometry = geometry_by_axis(first.shape, axis, "first")
-    filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
+    geometry = geometry_by_axis(first.shape, options.axis, "first")
+    filtrations = filtrations_of(
+        geometry.ndim, options.connectivity, options.superlevel, options.nan
+    )
     names = ("thresholds_first", "thresholds_second")
     a, b = map(given_thresholds, thresholds, ranges, names)
-    first, mask = split_masked_chunks(first, mask, geometry)
+    first, mask = split_masked_chunks(first, options.mask, geometry)
     second, mask = split_masked_chunks(second, mask, geometry)
     arrays = (first, second) if mask is None else (first, second, mask)
     ordered = (array.transpose(geometry.order) for array in arrays)
-    values = graph.sums_of_blocks(Surface((a, b), *filtrations), *ordered)
+    values = graph.sums_of_blocks(SurfaceValues((a, b), *filtrations), *ordered)
     shape = (*geometry.batch, a.size, b.size)
     return EulerSurface(a, b, values.reshape(shape), **surface_facts(filtrations))
 
 
 def whole_regions(
-    kind: Callable[..., RegionT],
-    computed: type[Quantity],
+    quantity: CurveQuantity[OwnT],
     image: Any,
     labels: Any,
     thresholds: ArrayLike,
+    options: ImageOptions,
+    own: OwnT,
     *,
     ids: ArrayLike | None = None,
-    spacing: Any = None,
-    estimator: str = "exact",
-    **options: Any,
-) -> RegionT:
+) -> Any:
     """The lazy result of a quantity for the regions of dask arrays."""
-    request = lazy_request(image, thresholds, labels=labels, **options)
-    lengths = estimator, given_on_host(spacing)
-    quantity = computed.of(request.thresholds(), request.filtration, *lengths)
-    if request.filtration.boundary.is_window:
-        return _regions_as_windows(kind, quantity, request, lengths, ids)
+    request = lazy_request(image, thresholds, options, labels=labels)
+    at, filtration = request.thresholds(), request.filtration
+    boxes = quantity.boxes(at, filtration, own)
+    if filtration.boundary.is_window:
+        return _regions_as_windows(quantity, request, own, ids)
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    table = graph.sums_of_blocks(quantity, request.images, request.labels, regions=True)
+    table = graph.sums_of_blocks(boxes, request.images, request.labels, regions=True)
     meta, (length, (size,)) = graph.counts_like(table, 2), table.chunks
     if wanted is not None:
         found, chunks = wanted, ((wanted.size,), (size - 1,))
@@ -118,22 +116,23 @@ def whole_regions(
         order, chunks = {"order": dtype}, (length, (size - 1,))
         found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=one_axis)
         rows = table.map_blocks(values_of, **order, chunks=chunks, meta=meta)
-    return kind(found, quantity.thresholds, _curves(rows, quantity), **quantity.facts)
+    facts = quantity.facts(filtration, own)
+    return quantity.region_result(found, at, _curves(rows, boxes), **facts)
 
 
 def _regions_as_windows(
-    kind: Callable[..., RegionT], quantity: Quantity, request: Request, lengths: Any, ids: Any
-) -> RegionT:
+    quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ids: Any
+) -> Any:
     """The lazy result for regions each of which is a window of the image."""
-    at, filtration = quantity.thresholds, request.filtration
+    at, filtration = request.thresholds(), request.filtration
     curve = WindowCurve(at, closed_filtration(filtration))
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
     given = request.images, request.labels, _coefficients(request)
     table = graph.sums_of_blocks(curve, *given, regions=True)
-    facts, inside = quantity.facts, None
-    if isinstance(quantity, Functionals):
-        inside = WindowFunctionals.of(at, replace(filtration, nan="omit"), *lengths)
+    facts = quantity.facts(filtration, own)
+    inside = quantity.window_boxes(at, filtration, own)
+    if inside is not None:
         counted = request.images, request.labels, request.mask
         cells = graph.sums_of_blocks(inside, *counted, regions=True)
         chunks = (table.chunks[0], (1 + curve.size + inside.size,))
@@ -149,13 +148,13 @@ def _regions_as_windows(
         found = table.map_blocks(labels_of, **order, chunks=(length,), drop_axis=1, meta=none)
         rows = table.map_blocks(values_of, **order, chunks=(length, (size,)), dtype=np.int64)
     if inside is None:
-        return kind(found, at, rows, **facts)
+        return quantity.region_result(found, at, rows, **facts)
     shape = (length, (len(inside.estimator.weights),), (at.size,))
     values = rows.map_blocks(
-        _functionals, quantity=inside, chunks=shape, new_axis=2, dtype=np.float64
+        _functionals, computed=inside, chunks=shape, new_axis=2, dtype=np.float64
     )
     sizes = rows.map_blocks(inside.sizes, chunks=(length,), drop_axis=1, dtype=np.float64)
-    return kind(found, at, values, **facts, window=sizes)
+    return quantity.region_result(found, at, values, **facts, window=sizes)
 
 
 def _joined_tables(curves: Any, cells: Any) -> Any:
@@ -170,10 +169,10 @@ def _joined_tables(curves: Any, cells: Any) -> Any:
     return np.concatenate([curves, rows], axis=1)
 
 
-def _functionals(rows: Any, quantity: WindowFunctionals) -> Any:
+def _functionals(rows: Any, computed: WindowFunctionals) -> Any:
     """Return functionals (ids, k, n) of a joined table without its ids."""
-    n = quantity.thresholds.size
-    return with_curves(quantity.curves(rows[:, n:]), rows[:, :n])
+    n = computed.thresholds.size
+    return with_curves(computed.curves(rows[:, n:]), rows[:, :n])
 
 
 def _window_curves(request: Request, at: Any) -> Any:
@@ -207,9 +206,9 @@ def _coefficients_of_block(image: Any, *mask: Any, filtration: Any) -> Any:
     return found.reshape(image.shape)
 
 
-def whole_coefficients(image: Any, **options: Any) -> Any:
+def whole_coefficients(image: Any, options: ImageOptions) -> Any:
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
-    request = lazy_request(image, axis=all_axes(image), **options)
+    request = lazy_request(image, (), options)
     image, mask = request.images, request.mask
     if image.size == 0:
         return da.zeros_like(image, dtype=np.int8)
@@ -218,54 +217,56 @@ def whole_coefficients(image: Any, **options: Any) -> Any:
         *((image,) if mask is None else (image, mask)),
         depth=1,
         boundary="none",
-        quantity=dask.delayed(Curve(np.empty(0), request.filtration), traverse=False, pure=True),
+        computed=dask.delayed(
+            CurveValues(np.empty(0), request.filtration), traverse=False, pure=True
+        ),
         dtype=np.int8,
         meta=np.empty_like(image._meta, dtype=np.int8),
     )
 
 
 def whole_minkowski(
-    image: Any, thresholds: Any, *, spacing: Any, estimator: Any, **options: Any
+    image: Any, thresholds: Any, options: ImageOptions, own: MinkowskiOptions
 ) -> MinkowskiCurves:
     """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
-    request = lazy_request(image, thresholds, **options)
-    lengths = estimator, given_on_host(spacing)
+    request = lazy_request(image, thresholds, options)
+    at, filtration = request.thresholds(), request.filtration
+    facts = MINKOWSKI.facts(filtration, own)
     if request.window is not None:
-        omitted = replace(request.filtration, nan="omit")
-        inside = WindowFunctionals.of(request.thresholds(), omitted, *lengths)
+        inside = MINKOWSKI.window_boxes(at, filtration, own)
         sums = graph.sums_of_blocks(inside, request.images, request.window, request.mask)
-        sizes, at = _sizes(sums, inside), inside.thresholds
+        sizes = _sizes(sums, inside)
         euler = _window_curves(request, at)[..., None, :].astype(np.float64)
         values = da.concatenate([_curves(sums, inside)[..., :-1, :], euler], axis=-2)
-        return MinkowskiCurves(at, values.rechunk({-2: -1}), **inside.facts, window=sizes)
-    cells = Functionals.of(request.thresholds(), request.filtration, *lengths)
+        return MinkowskiCurves(at, values.rechunk({-2: -1}), **facts, window=sizes)
+    cells = MINKOWSKI.boxes(at, filtration, own)
     counts = graph.sums_of_blocks(cells, request.images, request.mask)
-    window = cells.estimator.size(request.geometry.spatial, request.filtration)
+    window = cells.estimator.size(request.geometry.spatial, filtration)
     return MinkowskiCurves(
-        cells.thresholds,
+        at,
         _curves(counts, cells),
-        **cells.facts,
+        **facts,
         window=None if request.mask is not None else window,
     )
 
 
-def _sizes(sums: Any, quantity: WindowFunctionals) -> Any:
+def _sizes(sums: Any, computed: WindowFunctionals) -> Any:
     """Return the sizes of windows (...) as a dask array from one of sums (..., size)."""
     return sums.map_blocks(
-        quantity.sizes,
+        computed.sizes,
         drop_axis=sums.ndim - 1,
         dtype=np.float64,
         meta=np.empty((0,) * (sums.ndim - 1)),
     )
 
 
-def _curves(sums: Any, quantity: Quantity) -> Any:
+def _curves(sums: Any, computed: BoxValues) -> Any:
     """Return values of results (..., k, n) or (..., n) from a dask array of sums (..., size)."""
-    like = quantity.curves(np.zeros((0,) * (sums.ndim - 1) + (quantity.size,), np.int64))
+    like = computed.curves(np.zeros((0,) * (sums.ndim - 1) + (computed.size,), np.int64))
     if like.ndim == sums.ndim:
         return sums
     return sums.map_blocks(
-        quantity.curves,
+        computed.curves,
         new_axis=sums.ndim,
         chunks=(*sums.chunks[:-1], *((n,) for n in like.shape[-2:])),
         meta=like[..., :0, :0],
@@ -273,51 +274,49 @@ def _curves(sums: Any, quantity: Quantity) -> Any:
 
 
 def whole_betti_curves(
-    image: Any, thresholds: ArrayLike, least: float, **options: Any
+    image: Any, thresholds: ArrayLike, options: ImageOptions, own: BettiOptions
 ) -> BettiCurves:
     """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
-    request = lazy_request(image, thresholds, **options)
-    at = request.thresholds()
-    kind = partial(LastingBetti, least=least) if least else Betti
-    return BettiCurves(at, _joined(request, at, kind), **curve_facts(request.filtration))
+    request = lazy_request(image, thresholds, options)
+    at, values = _joined(BETTI, request, own)
+    return BettiCurves(at, values, **curve_facts(request.filtration))
 
 
 def whole_component_curves(
     image: Any,
     thresholds: ArrayLike,
-    spacing: ArrayLike | None,
-    inlet: Any = None,
-    outlet: Any = None,
-    **options: Any,
+    options: ImageOptions,
+    own: ComponentOptions,
 ) -> ComponentCurves:
     """Return the result of :func:`ecc_core.component_curves` for a dask array."""
-    request = lazy_request(image, thresholds, **options)
-    at, geometry = request.thresholds(), request.geometry
+    request = lazy_request(image, thresholds, options)
+    geometry = request.geometry
     given = check_dask_image(image)
     ends = [
         None if end is None else chunked_mask(end, given, geometry, name).transpose(geometry.order)
-        for name, end in (("inlet", inlet), ("outlet", outlet))
+        for name, end in (("inlet", own.inlet), ("outlet", own.outlet))
     ]
-    one_pair = inlet is not None and outlet is not None
-    values = _joined(request, at, partial(Components, one_pair=one_pair), ends)
+    at, values = _joined(COMPONENTS, request, own, ends)
     ndim, facts = request.filtration.ndim, curve_facts(request.filtration)
-    steps = tuple(check_spacing(1.0 if spacing is None else spacing, ndim).tolist())
+    steps = tuple(check_spacing(own.spacing, ndim).tolist())
     return ComponentCurves(at, values, kept=request.kept(), spacing=steps, **facts)
 
 
 def _joined(
-    request: Request, at: NDArray[Any], kind: Callable[..., Betti], ends: Sequence[Any] = ()
-) -> Any:
-    """Return the numbers of a kind of curves as a dask array of shape batch + (rows, n)."""
-    image, mask = request.images, request.mask
+    quantity: CurveQuantity[OwnT], request: Request, own: OwnT, ends: Sequence[Any] = ()
+) -> tuple[NDArray[Any], Any]:
+    """Return thresholds, and the numbers as a dask array of shape batch + (rows, n)."""
+    image, mask, at = request.images, request.mask, request.thresholds()
     dtype = image.dtype.newbyteorder("=")
-    quantity = kind(at, request.filtration, dtype, mask is not None)
-    rows, lead = quantity.rows, len(request.geometry.batch)
-    getattr(origin_of(image._meta).betti_numbers(), quantity.name)  # raises for CuPy arrays
+    pieces = glued(
+        quantity.boxes(at, request.filtration, own, dtype=dtype, masked=mask is not None)
+    )
+    rows, lead = pieces.rows, len(request.geometry.batch)
+    pieces.of_backend(origin_of(image._meta).betti_numbers())  # raises for CuPy arrays
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
-        return da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
-    betti = dask.delayed(quantity, traverse=False, pure=True)
+        return at, da.zeros((*image.shape[:lead], rows, at.size), np.int64, chunks=-1)
+    betti = dask.delayed(pieces, traverse=False, pure=True)
     name = "ecc-betti-" + dask.base.tokenize(image, mask, *ends, betti.key)
     counts = image.numblocks[lead:]
     edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
@@ -328,20 +327,20 @@ def _joined(
         key = (f"{name}-box", *images, *itertools.chain(*box))
         if cut := halves(box, edges):
             axis, low, high = cut
-            tasks[key] = (Betti.joined, betti.key, join(images, low), join(images, high), axis)
+            tasks[key] = (BoxPieces.joined, betti.key, join(images, low), join(images, high), axis)
             return key
         place = tuple(first for first, _ in box)
         block, shown, *own = (
             None if array is None else (array.name, *images, *place)
             for array in (image, mask, *ends)
         )
-        tasks[key] = (Betti.pieces, betti.key, block, shown, open_sides(place, counts), *own)
+        tasks[key] = (BoxPieces.pieces, betti.key, block, shown, open_sides(place, counts), *own)
         return key
 
     for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
         lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
         whole = join(images, tuple((0, n) for n in counts))
-        tasks[name, *images, 0, 0] = (Betti.numbers, betti.key, whole, lengths)
+        tasks[name, *images, 0, 0] = (BoxPieces.numbers, betti.key, whole, lengths)
     inputs = [one for one in (image, mask, *ends, betti) if one is not None]
     layers = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
-    return da.Array(layers, name, (*batch, (rows,), (at.size,)), meta=meta)
+    return at, da.Array(layers, name, (*batch, (rows,), (at.size,)), meta=meta)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,24 +18,23 @@ from ecc_core._io.results import read_json, read_parquet, with_tuples
 from ecc_core._io.write import FORMULA, TABLE_SUFFIXES
 from ecc_core._optional import import_optional
 from ecc_core._request.boundary import shortest_name, words_of
-from ecc_core._request.estimator import MEASURES
-from ecc_core.results import STATISTICS, CurveResult
+from ecc_core.quantities import CURVES
+from ecc_core.quantities._base import EULER_NUMBER
+from ecc_core.results import CurveResult
 from ecc_core.results._base import known_by
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Measure = Literal["euler", "betti", "minkowski", "components"]
+Measure = str  # the name of a quantity
 
 FACTS = (
     *("connectivity", "superlevel", "boundary", "direction", "direction_scale"),
     *("estimator", "density", "unit"),
 )
 """Columns that tell how curves were computed."""
-FUNCTIONALS = [names[:-1] for names in MEASURES.values()]
-COLUMNS = "|".join(
-    itertools.chain(*(one.columns for name, one in STATISTICS.items() if name != "euler"))
-)
+OTHERS = {name: one for name, one in CURVES.items() if name != "euler"}
+COLUMNS = "|".join(itertools.chain(*(one.columns for one in OTHERS.values())))
 HEADER = re.compile(rf"(?:({COLUMNS}) )?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf)|True|False)")
 """A column of ``ecc batch``: a measure, or none for the Euler characteristic, and a threshold."""
 
@@ -273,7 +272,7 @@ def _only(frame: DataFrame, column: str) -> Any:
 
 def _from_rows(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFrame]:
     """Return thresholds, measures (k, n) and metadata of a table with a row for each threshold."""
-    pattern = re.compile(f"euler_number|{COLUMNS}")
+    pattern = re.compile(f"{EULER_NUMBER}|{COLUMNS}")
     names = [name for name in frame if pattern.fullmatch(str(name))]
     heads = frame.drop(columns=["threshold", *names])
     thresholds = frame["threshold"].to_numpy()
@@ -297,7 +296,7 @@ def _from_columns(frame: DataFrame) -> tuple[tuple[Any, dict[str, Any]], DataFra
     columns: dict[str, dict[str, str]] = {}
     for name in frame:
         if part := HEADER.fullmatch(str(name)):
-            columns.setdefault(part[1] or "euler_number", {})[name] = part[2]
+            columns.setdefault(part[1] or EULER_NUMBER, {})[name] = part[2]
     texts = [[*own.values()] for own in columns.values()]
     if any(text != texts[0] for text in texts):
         raise ValueError(
@@ -315,19 +314,22 @@ def _number(text: str) -> Any:
 
 
 def kinds_of(columns: Set[str]) -> dict[str, tuple[str, ...]]:
-    """Return the `STATISTICS` whose curves are all among some columns, and their columns."""
-    held = {}
-    for kind, one in STATISTICS.items():
-        own = tuple(name for name in one.columns if name in columns)
-        complete = own == one.columns[: len(own)]
-        if kind == "minkowski":
-            first = [names for names in FUNCTIONALS if names[0] in columns]
-            own = (*first[0], "euler_number") if first else ()
-            complete = columns >= {*own}
-        least = 3 if kind == "components" else 1  # points, the largest component, and one axis
-        if complete and len(own) >= least:
-            held[kind] = own
-    return held
+    """Return the quantities whose curves are all among some columns, and their columns."""
+    found = {kind: one.columns_among(columns) for kind, one in CURVES.items()}
+    return {kind: own for kind, own in found.items() if own}
+
+
+def several_of(held: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return those of some quantities that have several curves, the Euler characteristic among."""
+    return [kind for kind in held if kind in OTHERS and OTHERS[kind].with_euler]
+
+
+def quantity_of(column: str) -> str:
+    """Return the name of the quantity that has a curve of this name, or could have it."""
+    for kind, one in OTHERS.items():
+        if column in one.columns:
+            return kind
+    return "minkowski"
 
 
 def result_of(
@@ -335,7 +337,7 @@ def result_of(
 ) -> CurveResult[Any]:
     """Return the curves of one measure, from those of all by the names of their columns."""
     held = kinds_of(values.keys())
-    several: list[Any] = [kind for kind in ("betti", "minkowski") if kind in held]
+    several = several_of(held)
     if measure is None and len(several) < 2:
         measure = (*several, "euler")[0]
     if measure is None or measure not in held:
@@ -348,8 +350,8 @@ def result_of(
         raise ValueError(f"`measure` must be one of {one_of}, got {measure!r}")
     names = held[measure]
     parts = [values[name] for name in names]
-    kind, more = STATISTICS[measure].result, {"minkowski": 1, "components": 2}.get(measure, 0)
-    if measure != "euler":
-        facts = facts | {"ndim": len(names) - more}
-    array = parts[0] if measure == "euler" else np.stack(parts, axis=-2)
-    return kind(thresholds, array, **known_by(kind, facts))
+    quantity = CURVES[measure]
+    if (ndim := quantity.ndim_of(names)) is not None:
+        facts = facts | {"ndim": ndim}
+    array = np.stack(parts, axis=-2) if measure in OTHERS else parts[0]
+    return quantity.result(thresholds, array, **known_by(quantity.result, facts))

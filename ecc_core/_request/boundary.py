@@ -109,26 +109,26 @@ class Sides(NamedTuple):
     misses: Flags  # whether the last points have no cells of their own
 
 
-DEFINED = {
-    "curves": (CLOSED, PERIODIC, HALF_OPEN),
-    "functionals": (CLOSED, PERIODIC, HALF_OPEN),
-    "blocks": (CLOSED, PERIODIC, HALF_OPEN),
-    "expected curves": (CLOSED, PERIODIC, HALF_OPEN),
-    "expected maxima": (CLOSED, PERIODIC),
-    "betti": (CLOSED, PERIODIC),
-}
-"""The borders for which a quantity is defined. Others are errors; by default all but CLOSED."""
-REASONS = {
-    "betti": "for Betti numbers and persistence, since cells of a window are no complex",
-    "lazy betti": "for Betti numbers of a dask array that is not computed first",
-    "components": "for component curves, since components span its opposite sides",
-    "transforms": "for transforms, whose heights are measured from the centre of an image",
-    "region transforms": "for regions, each of which stands alone",
-    "direction": "together with `direction`, whose heights differ on opposite sides of the image",
-    "devices": "together with `devices`",
-    "mask": "with `mask`",
-}
-"""Why others are errors: how the message ends."""
+@dataclass(frozen=True)
+class Domain:
+    """The borders for which something is defined; others are errors."""
+
+    borders: tuple[Border, ...] = (CLOSED,)
+    reason: str = ""
+    """Why others are errors: how the message ends."""
+
+    @property
+    def names(self) -> list[str]:
+        """The words of the argument `boundary`."""
+        return [border.name for border in self.borders]
+
+
+COUNTS = Domain((CLOSED, PERIODIC, HALF_OPEN))
+"""Of everything that counts cells, such as curves and Minkowski functionals."""
+COMPLEXES = Domain(
+    (CLOSED, PERIODIC), "for Betti numbers and persistence, since cells of a window are no complex"
+)
+"""Of what needs the complex itself."""
 
 
 def words_of(boundary: str | Sequence[str]) -> tuple[str, ...]:
@@ -141,21 +141,16 @@ def shortest_name(words: Sequence[str]) -> str | tuple[str, ...]:
     return words[0] if len(set(words)) == 1 else tuple(words)
 
 
-def boundary_names(quantity: str) -> list[str]:
-    """Return the names of the borders for which a quantity is defined."""
-    return [border.name for border in DEFINED.get(quantity, (CLOSED,))]
-
-
-def check_boundary(boundary: Any, quantity: str) -> str | tuple[str, ...]:
-    """Return a word, or one for each axis, for which a quantity must be `DEFINED`."""
+def check_boundary(boundary: Any, domain: Domain = COUNTS) -> str | tuple[str, ...]:
+    """Return a word, or one for each axis, all of which must be of the domain."""
     words = boundary if isinstance(boundary, tuple | list) else (boundary,)
     unknown = [word for word in words if not isinstance(word, str) or word not in BORDERS]
-    allowed = boundary_names(quantity)
+    allowed = domain.names
     if not words or any(word not in allowed for word in words):
         *others, last = [f'"{name}"' for name in allowed]
         names = f"{', '.join(others)} or {last}" if others else last
         each = " (one word, or one for each spatial axis)" if others else ""
-        reason = "" if unknown or quantity not in REASONS else f" {REASONS[quantity]}"
+        reason = "" if unknown or not domain.reason else f" {domain.reason}"
         raise ValueError(f"`boundary` must be {names}{each}{reason}, got {boundary!r}")
     return boundary if isinstance(boundary, str) else tuple(words)
 
@@ -172,9 +167,9 @@ def check_window(boundary: Boundary) -> None:
         )
 
 
-def boundary_of(boundary: Any, ndim: int, quantity: str = "curves") -> Boundary:
+def boundary_of(boundary: Any, ndim: int, domain: Domain = COUNTS) -> Boundary:
     """Return the boundary of an image with `ndim` axes, described by one word or by `ndim`."""
-    words = check_boundary(boundary, quantity)
+    words = check_boundary(boundary, domain)
     if isinstance(words, str):
         return Boundary.alike(BORDERS[words], ndim)
     if len(words) != ndim:

@@ -81,7 +81,7 @@ class Estimator:
 
 def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
     ndim = filtration.ndim
-    check_boundary(filtration.boundary.name, "functionals")
+    check_boundary(filtration.boundary.name)
     steps = tuple(check_spacing(spacing, ndim).tolist())
     allowed = ["exact", *(f"crofton-{count}" for count in DIRECTIONS.get(ndim, ()))]
     if not isinstance(name, str) or name not in allowed:

@@ -10,11 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._request.boundary import CLOSED, Boundary, boundary_of, check_boundary
+from ecc_core._request.boundary import CLOSED, Boundary, Domain, boundary_of, check_boundary
 from ecc_core._request.resources import check_unused
 
 EVERYWHERE_CLOSED = Boundary(())
 """Stands for one closed border for each axis, however many there are."""
+DIRECTED = Domain(
+    reason="together with `direction`, whose heights differ on opposite sides of the image"
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def filtration_of(
         found = _filtration(ndim, connectivity, superlevel, nan, boundary)
     if direction is None:
         return found
-    check_boundary(boundary, "direction")
+    check_boundary(boundary, DIRECTED)
     return replace(found, direction=direction)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._optional import import_optional
-from ecc_core._request.boundary import Boundary, check_boundary
+from ecc_core._request.boundary import Boundary, Domain, check_boundary
 from ecc_core._request.filtration import as_numbers, check_spacing
 from ecc_core._request.image import as_booleans, check_mask
 from ecc_core._request.resources import check_unused
@@ -18,6 +18,7 @@ from ecc_core.features._steps import Floats
 Mask = NDArray[np.bool_]
 Counts = dict[tuple[int, ...], int]
 
+MASKED = Domain(reason="with `mask`")
 PRIMES = (2, 3, 5, 7, 11, 13, 17)
 POINTS, SHIFTS = 1 << 15, 8  # of the quasi-Monte Carlo rule
 BINS, REACH = 1 << 15, 9.0  # of differences in units of the standard deviation
@@ -148,7 +149,7 @@ def count_cells(
     kinds = product([0, 1], repeat=len(shape))
     if mask is not None:
         return {axes: (-1) ** sum(axes) * _cells_within(mask, axes) for axes in kinds}
-    check_boundary(boundary.name, "expected curves")
+    check_boundary(boundary.name)
     sign = -1 if cubes else 1
     one, two = [], []  # along each axis, cells with one point or cube, and with two
     for n, border in zip(shape, boundary.axes, strict=True):
@@ -194,7 +195,7 @@ def check_region(mask: Any, shape: tuple[int, ...], boundary: Boundary) -> Mask 
         return None
     array = np.asarray(mask)
     check_mask(array.shape, array.dtype, shape, shape)
-    check_boundary(boundary.name, "mask")
+    check_boundary(boundary.name, MASKED)
     return as_booleans(array)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._descriptors import height_weights
-from ecc_core._io.tables import CurveTable, curves_of_table
+from ecc_core._io.tables import CurveTable, curves_of_table, quantity_of
 from ecc_core.plotting._figures import EULER
 from ecc_core.results import (
     CurveResult,
@@ -175,7 +175,7 @@ def read_frame(curves: Any, functional: str | None = None, name: str = "curves")
         return curves
     measure: Any = None
     if functional is not None and functional not in ("euler", "all"):
-        measure = "betti" if functional[1:].isdigit() else "minkowski"
+        measure = quantity_of(functional)
     try:
         if functional == "euler":
             with suppress(ValueError):  # Betti numbers alone have one, too

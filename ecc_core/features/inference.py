@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._request.boundary import boundary_of
+from ecc_core._request.boundary import CLOSED, PERIODIC, Domain, boundary_of
 from ecc_core._request.filtration import as_numbers, check_spacing
 from ecc_core._request.resources import check_unused
 from ecc_core._types import ComplexBoundary
@@ -26,6 +26,7 @@ from ecc_core.features._steps import Floats
 from ecc_core.features.gaussian import Covariance, Seed, check_shape
 
 LEVELS = np.linspace(0, 9, 181)  # in standard deviations; log-linear in between
+EXPECTED_MAXIMA = Domain((CLOSED, PERIODIC))
 GROUPS = 10  # of maps, or slabs of one map, that the jackknife leaves out
 
 
@@ -136,7 +137,7 @@ def gaussian_threshold(
     4.1
     """
     sizes = check_shape(shape)
-    edge = boundary_of(boundary, len(sizes), "expected maxima")
+    edge = boundary_of(boundary, len(sizes), EXPECTED_MAXIMA)
     if not 0 < check_real(alpha, "alpha") < 0.5:
         raise ValueError(f"`alpha` must be between 0 and 0.5, got {alpha!r}")
     if sum(given is not None for given in (covariance, spectral_moments, residuals)) != 1:

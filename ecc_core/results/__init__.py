@@ -22,12 +22,10 @@ from ecc_core.results._curves import (
     surface_facts,
 )
 from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski, minkowski_facts
-from ecc_core.results._statistics import STATISTICS
 from ecc_core.results._topology import BettiCurves, BettiResult, PersistencePairs, RegionBettiCurves
 from ecc_core.results._transforms import EulerTransform, RegionTransforms, TransformResult
 
 __all__ = [
-    "STATISTICS",
     "BettiCurves",
     "BettiResult",
     "ComponentCurves",

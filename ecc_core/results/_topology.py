@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host, on_host
 from ecc_core._request.batch import BatchAxis
-from ecc_core._request.boundary import boundary_of
+from ecc_core._request.boundary import COMPLEXES, boundary_of
 from ecc_core._request.levels import count_entered, distinct_values, round_to_levels
 from ecc_core._request.persistence import check_persistence, lasting, persistences, real_number
 from ecc_core._request.thresholds import parse_thresholds
@@ -292,7 +292,7 @@ class PersistencePairs(DiagramResult[ArrayT]):
         host = self.to_numpy()
         rows = host._rows()
         ndim = self.ndim or 0
-        needed = ndim + all(boundary_of(self.boundary, ndim, "betti").wraps)
+        needed = ndim + all(boundary_of(self.boundary, ndim, COMPLEXES).wraps)
         if self.ndim is not None and len(rows) < needed:
             raise ValueError(
                 f"Betti curves need the pairs of all {needed} dimensions, got those of "

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import RegionCurves, RegionTransforms
-from ecc_core.results import STATISTICS
+from ecc_core.quantities import CURVES
 
 Floats = NDArray[np.float64]
 Basis = Literal["curves", "transforms"]
 PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 """How the columns of a table begin."""
-ALSO = {name: one for name, one in STATISTICS.items() if one.of_regions and name != "euler"}
+ALSO = {name: one for name, one in CURVES.items() if one.of_regions and name != "euler"}
 """What can be measured besides the curves."""
 
 

@@ -14,11 +14,11 @@ from dask.array.dispatch import concatenate_lookup, numel_lookup
 import ecc_core as ecc
 from ecc_core import _arrays, _backends
 from ecc_core._arrays.adapters import NumPy
-from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Work, add_tables
 from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
+from ecc_core.quantities.euler import CurveValues
 
 LEVELS = np.arange(-1, 7)
 
@@ -145,7 +145,7 @@ def test_stacks(image, labelled):
     def read(box: Any) -> tuple[np.ndarray, ...]:
         return tuple(array[box] for array in arrays[: 1 + labelled])
 
-    curve = Curve(LEVELS, Filtration(3, 3))
+    curve = CurveValues(LEVELS, Filtration(3, 3))
     work = Work(read, ((3, 4), (6,), (5, 3)), curve, regions=labelled)
     groups = work.groups(1, side=9)
     sums = [values for _, values in sums_of_groups(work, groups, range(len(groups)), workers=1)]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import ecc_core as ecc
 from ecc_core._blocks import window
-from ecc_core._blocks.quantities import Curve
 from ecc_core._blocks.window import sums_of_groups
 from ecc_core._blocks.work import Group, Work
-from ecc_core._request.boundary import boundary_names, boundary_of
+from ecc_core._request.boundary import COUNTS, boundary_of
 from ecc_core._request.filtration import Filtration
+from ecc_core.quantities.euler import CurveValues
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -46,10 +46,10 @@ def test_any_blocks_groups_and_windows(data):
     chunks = tuple(tuple(filter(None, lengths)) for lengths in drawn)
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
-    words = st.sampled_from(boundary_names("blocks"))
+    words = st.sampled_from(COUNTS.names)
     boundary = data.draw(words | st.tuples(*[words] * ndim))
     filtration = Filtration(ndim, connectivity, boundary=boundary_of(boundary, ndim))
-    curve = Curve(LEVELS, filtration)
+    curve = CurveValues(LEVELS, filtration)
     work = Work(lambda box: (image[box],), chunks, curve)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]
@@ -100,7 +100,7 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
             read.append(box)
             return (np.zeros((1, 1), np.uint8),)
 
-        curve = Curve(LEVELS, Filtration(2, 1))
+        curve = CurveValues(LEVELS, Filtration(2, 1))
         work = Work(points, ((1,) * length, (1,) * across), curve)
         groups = work.groups(4, side=6)
         most = 0

@@ -10,11 +10,11 @@ from oracles.components import component_numbers
 from stack_helpers import LEVELS, failing_after, noise
 
 import ecc_core as ecc
-from ecc_core._blocks.betti import BettiWork
+from ecc_core._blocks.glued import GluedWork
 from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
-from ecc_core.results import STATISTICS
+from ecc_core.quantities import CURVES
 
 SHAPE = (19, 20, 17)
 SMALL = " --max-memory 20K"  # so that there are many blocks
@@ -59,7 +59,7 @@ def test_percolation_of_a_sample_that_does_not_reach_the_faces(stack, tmp_path):
     table = stack(image, "--thresholds", LEVELS, *flags)
     known = [component_numbers(image <= t, 3, shown) for t in range(9)]
     assert all(np.max(known, axis=0)[2:] > 0)
-    for name, values in zip(STATISTICS["components"].columns, np.transpose(known), strict=True):
+    for name, values in zip(CURVES["components"].columns, np.transpose(known), strict=True):
         assert table[name] == values.tolist()
 
 
@@ -181,8 +181,8 @@ def test_memory_that_is_not_enough(tmp_path, refuse):
 @pytest.mark.parametrize(
     ("work", "method", "flags", "function", "blocks", "chunks"),
     [
-        (BettiWork, "emit", ["--betti"], ecc.betti_curves, 36, (8, 8, 8)),
-        (BettiWork, "emit", ["--betti"], ecc.betti_curves, 16, (2, 24, 24)),
+        (GluedWork, "emit", ["--betti"], ecc.betti_curves, 36, (8, 8, 8)),
+        (GluedWork, "emit", ["--betti"], ecc.betti_curves, 16, (2, 24, 24)),
         (Work, "share", ["--minkowski", "exact"], ecc.minkowski_curves, 36, (8, 8, 8)),
     ],
 )

@@ -10,8 +10,6 @@ those of the V-construction in :mod:`ecc_core._blocks.planes`, whatever the cons
 last points of an axis there is nothing that completes cells, so windows do not have these.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,17 +20,16 @@ from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request
 from ecc_core._backends.borders import closed
+from ecc_core._blocks.boxes import BoxValues, add
 from ecc_core._blocks.planes import Array, Face, Place, Term, faces_of
-from ecc_core._blocks.quantities import Functionals, Quantity, add
-from ecc_core._request.estimator import Cells, Estimator
+from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import changes
-from ecc_core.errors import BackendError
 
 Values = NDArray[np.int64]
 
 
-class _OfWindows(Quantity):
+class OfWindows(BoxValues):
     """What is computed of images and windows, masks or the regions of labels, of the same shape.
 
     Both may be followed by a mask of the points that may enter.
@@ -49,7 +46,7 @@ class _OfWindows(Quantity):
 
 
 @dataclass(frozen=True)
-class _Counts(_OfWindows):
+class WindowCounts(OfWindows):
     """Numbers of cells."""
 
     cells: Cells
@@ -80,7 +77,7 @@ class _Counts(_OfWindows):
 
 
 @dataclass(frozen=True)
-class _Points(_OfWindows):
+class WindowPoints(OfWindows):
     """Numbers of the points of windows."""
 
     lands_on_host = True
@@ -100,7 +97,7 @@ class _Points(_OfWindows):
 
 
 @dataclass(frozen=True)
-class WindowCurve(Quantity):
+class WindowCurve(BoxValues):
     """Euler characteristic curves of windows, whose boxes have coefficients behind the windows.
 
     The filtration is that of the image without the windows, which is closed.
@@ -120,36 +117,6 @@ class WindowCurve(Quantity):
         add_up = origin_of(image).cell_counts().region_window_sums
         ids, values = add_up(image, coefficients, labels, self.thresholds, self.filtration)
         return on_host(ids), values
-
-
-@dataclass(frozen=True)
-class WindowFunctionals(_OfWindows, Functionals):
-    """Numbers of the cells of an estimator, and the number of points of each window.
-
-    The last functional is not that of the coefficients: :func:`with_curves` puts it in its place.
-    """
-
-    def parts(self) -> Sequence[Quantity]:
-        given: Any = {"workers": self.workers}
-        counts = _Counts(self.thresholds, self.filtration, self.estimator.cells, **given)
-        return [counts, _Points(self.thresholds, self.filtration, **given)]
-
-    def of_regions(self, image: Array, labels: Array, *shown: Array) -> tuple[Array, Values]:
-        found = [part.of_regions(image, labels, *shown) for part in self.parts()]
-        return found[0][0], np.concatenate([values for _, values in found], axis=1)
-
-    def curves(self, sums: Array) -> Array:
-        cells = sums[..., :-1].reshape((*sums.shape[:-1], -1, self.thresholds.size))
-        return self.estimator.functionals(cells)
-
-    def sizes(self, sums: Array) -> Array:
-        """Return the lengths, areas or volumes of windows, (...), from sums (..., size)."""
-        return sums[..., -1] * math.prod(self.estimator.spacing)
-
-
-def with_curves(functionals: Array, curves: Array) -> Array:
-    """Return functionals (..., k, n) whose last one, the Euler characteristic, is that given."""
-    return np.concatenate([functionals[..., :-1, :], curves[..., None, :]], axis=-2)
 
 
 def own_points(windows: Any, filtration: Filtration) -> Any:
@@ -196,54 +163,8 @@ def window_curve(request: Request, given: Any) -> tuple[Any, Any]:
     return origin.wrap(at), origin.wrap(changed)
 
 
-def window_functionals(
-    request: Request, estimator: Estimator, given: Any
-) -> tuple[Any, Any, float | tuple[float, ...]]:
-    """Return thresholds, functionals as `window_curve` does, and sizes of the windows.
-
-    There is one size if windows have the same one, otherwise one for each image.
-    """
-    _check_host(request, "minkowski_curves")
-    at, workers = request.thresholds(), request.workers
-    _, curves = window_curve(request, given)
-    filtration = replace(request.filtration, nan="omit")
-    quantity = WindowFunctionals(at, filtration, estimator, workers=workers)
-    shown = () if request.mask is None else (request.mask,)
-    sums = quantity.of_box(request.images, own_points(request.window, filtration), *shown)
-    values = quantity.curves(sums)
-    found = with_curves(values, on_host(curves).reshape(len(values), -1))
-    sizes = quantity.sizes(sums).tolist()
-    window = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
-    spread = request.spread(found, *found.shape[1:])
-    return request.origin.thresholds(given, at), spread, window
-
-
 def curves_of_regions(request: Request, at: Array) -> tuple[Array, Values]:
     """Return the increasing ids of the regions of an image in memory, and their curves (ids, n)."""
     curve = WindowCurve(at, closed_filtration(request.filtration))
     coefficients = coefficients_of_images(request)[0]
     return curve.of_regions(request.images[0], request.labels, coefficients)
-
-
-def functionals_of_regions(
-    request: Request, at: Array, estimator: str, spacing: Any
-) -> tuple[Array, Array, Array]:
-    """Return ids, functionals (ids, k, n) and sizes of the regions of an image in memory."""
-    _check_host(request, "region_minkowski")
-    ids, curves = curves_of_regions(request, at)
-    filtration = replace(request.filtration, nan="omit")
-    quantity = WindowFunctionals.of(at, filtration, estimator, spacing, workers=request.workers)
-    shown = () if request.mask is None else (request.mask[0],)
-    inside = own_points(request.labels, filtration)
-    found, own = quantity.of_regions(request.images[0], inside, *shown)
-    sums = np.zeros((ids.size, quantity.size), np.int64)  # also of regions without a complete cell
-    sums[np.searchsorted(ids, found)] = own
-    return ids, with_curves(quantity.curves(sums), curves), quantity.sizes(sums)
-
-
-def _check_host(request: Request, name: str) -> None:
-    if not request.origin.on_host:
-        raise BackendError(
-            f'`boundary` must not be "half-open" with a mask or labels in `{name}` of an array on '
-            f"a device, got one on {request.origin.place} (copy the arrays to the host)"
-        )

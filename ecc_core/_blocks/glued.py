@@ -1,4 +1,4 @@
-"""What the tasks of Betti curves and of component curves compute: pieces of blocks and of boxes.
+"""Numbers of images whose boxes are glued: pieces of blocks and of boxes, and how they are joined.
 
 The blocks of an image are a box that is halved until single blocks are left, whose pieces are
 joined in the opposite order. The size of a piece is that of its open sides, so all pieces that
@@ -9,17 +9,16 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _backends
 from ecc_core._arrays.origin import origin_of
+from ecc_core._backends import BettiNumbers, Pieces, betti_numbers
+from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array
-from ecc_core._blocks.quantities import Quantity
 from ecc_core._blocks.work import Group, Index, Work
-from ecc_core.results import BettiCurves, ComponentCurves
 
 MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 SECTIONS = 14  # as measured for pages, of which all have the whole cross-section
@@ -32,40 +31,37 @@ Side = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Betti(Quantity):
-    """Betti numbers, from the pieces of blocks that are joined where these touch."""
+class BoxPieces(BoxValues):
+    """Numbers of an image, from the pieces of blocks that are joined where these touch."""
 
     dtype: np.dtype[Any]  # of the image
     masked: bool
 
-    result: ClassVar[Any] = BettiCurves
-    name: ClassVar[str] = "betti_pieces"
-
     @property
     def rows(self) -> int:
         """Number of curves of an image."""
-        return self.filtration.ndim
+        raise NotImplementedError
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of the backend's functions."""
         return {}
 
-    @property
-    def backend(self) -> _backends.Pieces:
-        """What joins pieces, which are in host memory."""
-        return getattr(_backends.betti_numbers("cpu"), self.name)
+    def of_backend(self, backend: BettiNumbers) -> Pieces:
+        """Return the functions of a backend that make, join and count pieces."""
+        raise NotImplementedError
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        given = (*arguments, self.dtype, self.thresholds, self.filtration)
-        return getattr(self.backend, name)(*given, masked=self.masked, **self.options)
+    @property
+    def backend(self) -> Pieces:
+        """What joins pieces, which are in host memory."""
+        return self.of_backend(betti_numbers("cpu"))
 
     def pieces(
         self, image: Array, mask: Array | None, sides: tuple[Side, ...], *ends: Array | None
     ) -> list[Any]:
         """Return the pieces of a block, one for each image along its batch axes."""
         ndim = self.filtration.ndim
-        piece_of = getattr(origin_of(image).betti_numbers(), self.name).piece_of
+        piece_of = self.of_backend(origin_of(image).betti_numbers()).piece_of
         images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
         alike = [
             [None] * len(images) if array is None else array.reshape(images.shape)
@@ -82,49 +78,34 @@ class Betti(Quantity):
 
     def joined(self, low: list[Any], high: list[Any], axis: int) -> list[Any]:
         """Return the pieces of two boxes that touch across a spatial axis."""
-        return [self._call("join_pieces", *both, axis) for both in zip(low, high, strict=True)]
+        return [
+            self.backend.join_pieces(
+                one,
+                other,
+                axis,
+                self.dtype,
+                self.thresholds,
+                self.filtration,
+                masked=self.masked,
+                **self.options,
+            )
+            for one, other in zip(low, high, strict=True)
+        ]
 
     def numbers(self, pieces: list[Any], batch: tuple[int, ...] = (1,)) -> Values:
-        """Return the curves of whole images, batch + (d + more, n)."""
-        found = [self._call("numbers_of", piece) for piece in pieces]
+        """Return the curves of whole images, batch + (rows, n)."""
+        found = [
+            self.backend.numbers_of(
+                piece,
+                self.dtype,
+                self.thresholds,
+                self.filtration,
+                masked=self.masked,
+                **self.options,
+            )
+            for piece in pieces
+        ]
         return np.reshape(found, (*batch, self.rows, self.thresholds.size))
-
-
-@dataclass(frozen=True)
-class LastingBetti(Betti):
-    """Betti numbers of what lasts for at least `least`, of images in 1-D or 2-D."""
-
-    least: float
-
-    def __post_init__(self) -> None:
-        if self.filtration.ndim > 2:
-            raise ValueError(
-                "tunnels that last are known for whole images only: leave out the persistence, or "
-                "compute the image in memory"
-            )
-        if self.masked and self.dtype.kind in "iu" and self.dtype.itemsize == 8:
-            raise ValueError(
-                f"classes that last are not counted by blocks for masked {self.dtype}: compute the "
-                "image in memory"
-            )
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"least": self.least}
-
-
-@dataclass(frozen=True)
-class Components(Betti):
-    """Sizes of components and percolation."""
-
-    one_pair: bool = False  # whether both an inlet and an outlet are given
-
-    result: ClassVar[Any] = ComponentCurves
-    name: ClassVar[str] = "size_pieces"
-
-    @property
-    def rows(self) -> int:
-        return 2 + (1 if self.one_pair else self.filtration.ndim)
 
 
 def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
@@ -159,11 +140,11 @@ def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | N
     return axis, parts[0], parts[1]
 
 
-class BettiWork(Work):
+class GluedWork(Work):
     """The pieces of an image that is read from the disk; each group is a box of blocks."""
 
-    def __init__(self, read: Any, chunks: Any, quantity: Betti) -> None:
-        super().__init__(read, chunks, quantity)
+    def __init__(self, read: Any, chunks: Any, computed: BoxPieces) -> None:
+        super().__init__(read, chunks, computed)
         self.spatial = self.edges[self.lead :]
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
         self.most = MOST_BLOCKS
@@ -177,7 +158,7 @@ class BettiWork(Work):
     def emit(self, block: Index) -> Any:
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         image, *mask = self.read(self.box(block))
-        (piece,) = self.quantity.pieces(image, mask[0] if mask else None, sides)
+        (piece,) = self.computed.pieces(image, mask[0] if mask else None, sides)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:
@@ -191,7 +172,7 @@ class BettiWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        return self.quantity.backend.pack_piece(piece)
+        return self.computed.backend.pack_piece(piece)
 
     def groups(self, size: int, side: int) -> list[Group]:
         """Return boxes of at most `size` blocks, in the order in which they are joined."""
@@ -231,13 +212,13 @@ class JoinedBoxes:
     open side, and no other piece waits. `size` blocks come at a time, those of a group by default.
     """
 
-    def __init__(self, work: BettiWork, whole: Box | None = None, size: int | None = None) -> None:
+    def __init__(self, work: GluedWork, whole: Box | None = None, size: int | None = None) -> None:
         self.work, self.whole, self.size = work, whole or work.whole, size
         self.pieces: dict[Box, Any] = {}
 
     def add_packed(self, box: Box, values: Values) -> None:
-        """Add the piece of a box as `BettiWork.sum` returns it."""
-        self.add(box, self.work.quantity.backend.unpack_piece(values))
+        """Add the piece of a box as `GluedWork.sum` returns it."""
+        self.add(box, self.work.computed.backend.unpack_piece(values))
 
     def add(self, box: Box, piece: Any) -> None:
         self.pieces[box] = piece
@@ -245,7 +226,7 @@ class JoinedBoxes:
             box, low, high = joined
             axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
             halved = [self.pieces.pop(low)], [self.pieces.pop(high)]
-            (self.pieces[box],) = self.work.quantity.joined(*halved, axis)
+            (self.pieces[box],) = self.work.computed.joined(*halved, axis)
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""

@@ -1,0 +1,82 @@
+"""Sizes of sets and of their largest components, and percolation."""
+
+from argparse import Namespace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._backends import BettiNumbers, Pieces
+from ecc_core._blocks.glued import BoxPieces
+from ecc_core._blocks.planes import Array
+from ecc_core._request.boundary import Domain
+from ecc_core._request.filtration import Filtration
+from ecc_core.quantities._base import CurveQuantity, Function, Joins, Option
+from ecc_core.results import ComponentCurves
+
+
+@dataclass(frozen=True)
+class SizePieces(BoxPieces):
+    """Sizes of components and percolation."""
+
+    one_pair: bool = False  # whether both an inlet and an outlet are given
+
+    @property
+    def rows(self) -> int:
+        return 2 + (1 if self.one_pair else self.filtration.ndim)
+
+    def of_backend(self, backend: BettiNumbers) -> Pieces:
+        return backend.size_pieces
+
+
+class ComponentOptions(NamedTuple):
+    """The options of component curves; arrays are those of the image's shape."""
+
+    spacing: Any = None
+    inlet: Any = None
+    outlet: Any = None
+
+
+class Components(CurveQuantity[ComponentOptions]):
+    name = "components"
+    title = "Component curves"
+    about = "points, those of the largest component, and components that span each axis"
+    columns = ("points", "largest", "spanning_0", "spanning_1", "spanning_2")
+    with_euler = False
+    boundaries = Domain(reason="for component curves, since components span its opposite sides")
+    joins = Joins("glue", boundaries=boundaries, regions=False)
+    functions = (Function("component_curves", lazy=True, device="no"),)
+    of_image, result = "component_curves", ComponentCurves
+    option = Option(
+        "add the points of the sets, of their largest components, and the numbers of components "
+        "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves"
+    )
+    no_density = "it divides measures, and components are counted"
+
+    def boxes(
+        self,
+        at: Array,
+        filtration: Filtration,
+        own: ComponentOptions,
+        *,
+        dtype: np.dtype[Any] | None = None,
+        masked: bool = False,
+        workers: int | None = 1,
+    ) -> SizePieces:
+        assert dtype is not None
+        one_pair = own.inlet is not None and own.outlet is not None
+        return SizePieces(at, filtration, dtype, masked, one_pair)
+
+    def own_of(self, arguments: Namespace, spacing: Any) -> ComponentOptions:
+        return ComponentOptions()
+
+    def columns_among(self, columns: Set[str]) -> tuple[str, ...]:
+        own = super().columns_among(columns)
+        return own if len(own) > 2 else ()  # points, the largest component, and one axis
+
+    def ndim_of(self, columns: Sequence[str]) -> int:
+        return len(columns) - 2
+
+
+COMPONENTS = Components()

@@ -1,0 +1,19 @@
+"""Persistence: births and deaths of classes, and the regions of components that last."""
+
+from ecc_core._request.boundary import COMPLEXES
+from ecc_core.quantities._base import Function, Joins, Quantity
+from ecc_core.results import PersistencePairs
+
+
+class Persistence(Quantity):
+    name = "persistence"
+    boundaries = COMPLEXES
+    joins = Joins("not", "a class may be born in one box and die in another")
+    result = PersistencePairs
+    functions = (
+        Function("persistence_pairs", device="yes, without the tunnels of volumes"),
+        Function("persistent_regions", device="no"),
+    )
+
+
+PERSISTENCE = Persistence()
