@@ -329,8 +329,10 @@ def region_betti_curves(
     request = single_request(image, options, thresholds, labels=labels)
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
     compute = _function(request, "region_betti_curves", lasting=least > 0)
-    options: Any = {"workers": request.workers} | ({"least": least} if least > 0 else {})
-    ids, values = compute(request.images[0], request.labels, at, filtration, **options)
+    given: dict[str, Any] = {"workers": request.workers}
+    if least > 0:
+        given["least"] = least
+    ids, values = compute(request.images[0], request.labels, at, filtration, **given)
     request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
     facts = curve_facts(filtration)

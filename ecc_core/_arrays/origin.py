@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import adapter_of
+from ecc_core._backends import protocols
 from ecc_core._request.image import (
     Geometry,
     as_booleans,
@@ -81,19 +82,19 @@ class Origin:
         limit = self.adapter.threads()
         return None if limit is None else AtMost(limit)
 
-    def backend(self) -> _backends.Backend:
+    def backend(self) -> protocols.Backend:
         return _backends.backend(self.device)
 
-    def betti_numbers(self) -> _backends.BettiNumbers:
+    def betti_numbers(self) -> protocols.LastingBettiNumbers:
         return _backends.betti_numbers(self.device)
 
-    def surfaces(self) -> _backends.Surfaces:
+    def surfaces(self) -> protocols.Surfaces:
         return _backends.surfaces(self.device)
 
-    def cell_counts(self) -> _backends.CellCounts:
+    def cell_counts(self) -> protocols.WindowCellCounts:
         return _backends.cell_counts(self.device)
 
-    def transforms(self) -> _backends.Transforms:
+    def transforms(self) -> protocols.Transforms:
         return _backends.transforms(self.device)
 
 

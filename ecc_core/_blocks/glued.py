@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
-from ecc_core._backends import BettiNumbers, Pieces, betti_numbers
+from ecc_core._backends import betti_numbers
+from ecc_core._backends.protocols import BettiPieces, LastingBettiNumbers, SizePieces
 from ecc_core._blocks.boxes import BoxValues
 from ecc_core._blocks.planes import Array
 from ecc_core._blocks.work import Group, Index, Work
@@ -47,12 +48,12 @@ class BoxPieces(BoxValues):
         """Keyword arguments of the backend's functions."""
         return {}
 
-    def of_backend(self, backend: BettiNumbers) -> Pieces:
+    def of_backend(self, backend: LastingBettiNumbers) -> BettiPieces | SizePieces:
         """Return the functions of a backend that make, join and count pieces."""
         raise NotImplementedError
 
     @property
-    def backend(self) -> Pieces:
+    def backend(self) -> BettiPieces | SizePieces:
         """What joins pieces, which are in host memory."""
         return self.of_backend(betti_numbers("cpu"))
 

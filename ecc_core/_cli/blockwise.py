@@ -14,7 +14,7 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import EULER, Curves, glued_of, has_lengths
+from ecc_core._cli.outputs import Curves, glued_of, has_lengths
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.results import describe_result
@@ -24,6 +24,7 @@ from ecc_core._request.filtration import Filtration, check_spacing, direction_of
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import InputFileError
+from ecc_core.quantities._base import EULER_NUMBER
 from ecc_core.results import CurveResult, EulerCurve, RegionCurves, curve_facts
 from ecc_core.results._base import known_by
 
@@ -127,7 +128,7 @@ class Stack(NamedTuple):
         facts["density"] = self.arguments.density
         if self.blocks.direction:
             facts["spacing_units"] = self.unit
-        at, values = curves.thresholds, curves.measures[EULER]
+        at, values = curves.thresholds, curves.measures[EULER_NUMBER]
         result: CurveResult[Any]
         if labels is None:
             result = EulerCurve(at, values.reshape((*self.batch, at.size)), **facts)

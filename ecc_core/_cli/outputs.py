@@ -21,7 +21,7 @@ from ecc_core._request.levels import distinct_values
 from ecc_core.errors import BackendError, InputFileError
 from ecc_core.io import write_figure
 from ecc_core.quantities import CURVES, CurveQuantity
-from ecc_core.quantities._base import EULER_NUMBER as EULER
+from ecc_core.quantities._base import EULER_NUMBER
 from ecc_core.results import CurveResult
 
 MOST_COLUMNS = 1 << 16
@@ -225,7 +225,7 @@ class Curves(NamedTuple):
 
     @property
     def rows(self) -> int:
-        return len(self.measures[EULER])
+        return len(self.measures[EULER_NUMBER])
 
     def distinct(self) -> "Curves":
         """Return them without repeated thresholds, which evenly spaced ones of one value are."""
@@ -264,7 +264,7 @@ def wide_columns_of(
     columns |= heads
     add_facts(columns, arguments, unit)
     for name, parts in _measures_of(found).items():
-        prefix = "" if name == EULER else f"{name} "
+        prefix = "" if name == EULER_NUMBER else f"{name} "
         headers = [f"{prefix}{threshold}" for threshold in found[0].thresholds.tolist()]
         columns |= dict(zip(headers, np.concatenate(parts).T, strict=True))
     return columns
@@ -291,7 +291,9 @@ def _measures_of(curves: Sequence[Curves]) -> dict[str, list[Array]]:
     for name, dtype in every.items():
         found[name] = []
         for own in curves:
-            missing = np.full(own.measures[EULER].shape, np.nan if dtype.kind == "f" else 0, dtype)
+            missing = np.full(
+                own.measures[EULER_NUMBER].shape, np.nan if dtype.kind == "f" else 0, dtype
+            )
             found[name].append(own.measures.get(name, missing))
     return found
 

@@ -31,14 +31,9 @@ from ecc_core.quantities._base import CurveQuantity, NoOptions, OwnT, glued
 from ecc_core.quantities.betti import BETTI, BettiOptions
 from ecc_core.quantities.components import COMPONENTS, ComponentOptions
 from ecc_core.quantities.euler import EULER, CurveValues, coefficients_of
-from ecc_core.quantities.minkowski import (
-    MINKOWSKI,
-    MinkowskiOptions,
-    WindowFunctionals,
-    with_curves,
-)
+from ecc_core.quantities.minkowski import MINKOWSKI, MinkowskiOptions
 from ecc_core.quantities.surface import SurfaceValues
-from ecc_core.quantities.windows import WindowCurve, closed_filtration, omitting
+from ecc_core.quantities.windows import WindowCurve, WindowMeasures, closed_filtration, omitting
 from ecc_core.results import (
     BettiCurves,
     ComponentCurves,
@@ -149,7 +144,7 @@ def _regions_as_windows(
         rows = table.map_blocks(values_of, **order, chunks=(length, (size,)), dtype=np.int64)
     if inside is None:
         return quantity.region_result(found, at, rows, **facts)
-    shape = (length, (len(inside.estimator.weights),), (at.size,))
+    shape = (length, (inside.rows,), (at.size,))
     values = rows.map_blocks(
         _functionals, computed=inside, chunks=shape, new_axis=2, dtype=np.float64
     )
@@ -169,10 +164,10 @@ def _joined_tables(curves: Any, cells: Any) -> Any:
     return np.concatenate([curves, rows], axis=1)
 
 
-def _functionals(rows: Any, computed: WindowFunctionals) -> Any:
+def _functionals(rows: Any, computed: WindowMeasures) -> Any:
     """Return functionals (ids, k, n) of a joined table without its ids."""
     n = computed.thresholds.size
-    return with_curves(computed.curves(rows[:, n:]), rows[:, :n])
+    return computed.with_euler(rows[:, n:], rows[:, :n])
 
 
 def _window_curves(request: Request, at: Any) -> Any:
@@ -250,7 +245,7 @@ def whole_minkowski(
     )
 
 
-def _sizes(sums: Any, computed: WindowFunctionals) -> Any:
+def _sizes(sums: Any, computed: WindowMeasures) -> Any:
     """Return the sizes of windows (...) as a dask array from one of sums (..., size)."""
     return sums.map_blocks(
         computed.sizes,

@@ -14,13 +14,13 @@ from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import COUNTS, Domain
 from ecc_core._request.filtration import Filtration
+from ecc_core.quantities.windows import WindowMeasures
 from ecc_core.results import curve_facts
 
 EULER_NUMBER = "euler_number"
 """The column of the Euler characteristic."""
 
 OwnT = TypeVar("OwnT")
-OnDevice = Literal["yes", "slowly", "no"]
 
 
 class Function(NamedTuple):
@@ -131,7 +131,7 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
         """Return what results say of how they were computed."""
         return curve_facts(filtration)
 
-    def window_boxes(self, at: Array, filtration: Filtration, own: OwnT) -> BoxValues | None:
+    def window_boxes(self, at: Array, filtration: Filtration, own: OwnT) -> WindowMeasures | None:
         """Return what is counted in windows of an image, besides the Euler characteristic."""
         return None
 

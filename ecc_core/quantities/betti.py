@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends import BettiNumbers, Pieces
+from ecc_core._backends import protocols
 from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import COMPLEXES, Domain
@@ -24,7 +24,7 @@ class BettiPieces(BoxPieces):
     def rows(self) -> int:
         return self.filtration.ndim
 
-    def of_backend(self, backend: BettiNumbers) -> Pieces:
+    def of_backend(self, backend: protocols.LastingBettiNumbers) -> protocols.BettiPieces:
         return backend.betti_pieces
 
 

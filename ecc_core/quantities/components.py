@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends import BettiNumbers, Pieces
+from ecc_core._backends import protocols
 from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
 from ecc_core._request.boundary import Domain
@@ -26,7 +26,7 @@ class SizePieces(BoxPieces):
     def rows(self) -> int:
         return 2 + (1 if self.one_pair else self.filtration.ndim)
 
-    def of_backend(self, backend: BettiNumbers) -> Pieces:
+    def of_backend(self, backend: protocols.LastingBettiNumbers) -> protocols.SizePieces:
         return backend.size_pieces
 
 

@@ -20,8 +20,8 @@ from ecc_core.errors import BackendError
 from ecc_core.quantities._base import EULER_NUMBER, CurveQuantity, Function, Joins, Option
 from ecc_core.quantities.euler import HostCurveValues
 from ecc_core.quantities.windows import (
-    OfWindows,
     WindowCounts,
+    WindowMeasures,
     WindowPoints,
     curves_of_regions,
     own_points,
@@ -126,10 +126,10 @@ class FunctionalValues(BoxValues):
 
 
 @dataclass(frozen=True)
-class WindowFunctionals(OfWindows, FunctionalValues):
+class WindowFunctionals(WindowMeasures, FunctionalValues):
     """Numbers of the cells of an estimator, and the number of points of each window.
 
-    The last functional is not that of the coefficients: :func:`with_curves` puts it in its place.
+    The last functional is not that of the coefficients: `with_euler` puts it in its place.
     """
 
     def parts(self) -> Sequence[BoxValues]:
@@ -145,14 +145,12 @@ class WindowFunctionals(OfWindows, FunctionalValues):
         cells = sums[..., :-1].reshape((*sums.shape[:-1], -1, self.thresholds.size))
         return self.estimator.functionals(cells)
 
+    @property
+    def rows(self) -> int:
+        return len(self.estimator.weights)
+
     def sizes(self, sums: Array) -> Array:
-        """Return the lengths, areas or volumes of windows, (...), from sums (..., size)."""
         return sums[..., -1] * math.prod(self.estimator.spacing)
-
-
-def with_curves(functionals: Array, curves: Array) -> Array:
-    """Return functionals (..., k, n) whose last one, the Euler characteristic, is that given."""
-    return np.concatenate([functionals[..., :-1, :], curves[..., None, :]], axis=-2)
 
 
 def window_functionals(
@@ -169,8 +167,7 @@ def window_functionals(
     quantity = WindowFunctionals(at, filtration, estimator, workers=workers)
     shown = () if request.mask is None else (request.mask,)
     sums = quantity.of_box(request.images, own_points(request.window, filtration), *shown)
-    values = quantity.curves(sums)
-    found = with_curves(values, on_host(curves).reshape(len(values), -1))
+    found = quantity.with_euler(sums, on_host(curves).reshape(len(sums), -1))
     sizes = quantity.sizes(sums).tolist()
     window = sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
     spread = request.spread(found, *found.shape[1:])
@@ -190,7 +187,7 @@ def functionals_of_regions(
     found, own = quantity.of_regions(request.images[0], inside, *shown)
     sums = np.zeros((ids.size, quantity.size), np.int64)  # also of regions without a complete cell
     sums[np.searchsorted(ids, found)] = own
-    return ids, with_curves(quantity.curves(sums), curves), quantity.sizes(sums)
+    return ids, quantity.with_euler(sums, curves), quantity.sizes(sums)
 
 
 def _check_host(request: Request, name: str) -> None:

@@ -45,6 +45,23 @@ class OfWindows(BoxValues):
         return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
 
 
+class WindowMeasures(OfWindows):
+    """What is measured of windows, the last of which is the Euler characteristic."""
+
+    @property
+    def rows(self) -> int:
+        """Number of measures."""
+        raise NotImplementedError
+
+    def sizes(self, sums: Array) -> Array:
+        """Return the lengths, areas or volumes of windows, (...), from sums (..., size)."""
+        raise NotImplementedError
+
+    def with_euler(self, sums: Array, euler: Array) -> Array:
+        """Return measures (..., rows, n) from sums and Euler characteristics (..., n)."""
+        return np.concatenate([self.curves(sums)[..., :-1, :], euler[..., None, :]], axis=-2)
+
+
 @dataclass(frozen=True)
 class WindowCounts(OfWindows):
     """Numbers of cells."""
