@@ -1,7 +1,7 @@
 """Blocks of images, with what is done to their points before anything is computed of them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -37,6 +37,20 @@ class Fitted(NamedTuple):
         return np.broadcast_to(values[index], shape)
 
 
+def smooth_gaussian(values: Array, sigma: Sequence[float], *, purpose: str) -> None:
+    """Smooth floats in place along their last axes, in points, as commands and transformers do.
+
+    `purpose` is the name of the option, for the error if SciPy is not installed.
+    """
+    ndimage = import_optional("scipy.ndimage", extra="io", purpose=purpose)
+    if not np.isfinite(values).all():
+        raise ValueError("`smooth` needs an image without NaN and infinity, which would spread")
+    spatial = range(values.ndim - len(sigma), values.ndim)
+    ndimage.gaussian_filter(
+        values, sigma, output=values, mode="reflect", truncate=TRUNCATE, axes=spatial
+    )
+
+
 class Smoothing(NamedTuple):
     """A Gaussian filter along the spatial axes.
 
@@ -62,7 +76,6 @@ class Smoothing(NamedTuple):
 
     def read(self, image: View, box: Box) -> Array:
         """Return the smoothed values in a box."""
-        ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
         spans = self._spans(image, box)
         shape = [stop - start for start, stop in spans]
         values = np.empty(shape, self.dtype(image.dtype))
@@ -70,12 +83,7 @@ class Smoothing(NamedTuple):
             values[place] = part = image.read(stored)
             if image.missing is not None and image.missing.where(part).any():
                 raise ValueError(f"`smooth` needs an image without {image.missing.name}")
-        if not np.isfinite(values).all():
-            raise ValueError("`smooth` needs an image without NaN and infinity, which would spread")
-        spatial = range(len(shape) - len(self.sigma), len(shape))
-        ndimage.gaussian_filter(
-            values, self.sigma, output=values, mode="reflect", truncate=TRUNCATE, axes=spatial
-        )
+        smooth_gaussian(values, self.sigma, purpose="--smooth")
         pairs = zip(box, (start for start, _ in spans), strict=True)
         inner = tuple(slice(part.start - start, part.stop - start) for part, start in pairs)
         return values[inner]

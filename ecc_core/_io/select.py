@@ -246,6 +246,23 @@ def choose(
     return view
 
 
+def with_channels(image: StoredImage) -> View:
+    """Return all of an image at its only time point, with its channels, if any, as the last axis.
+
+    ValueError: it has several time points, or places on axes other than Z, Y, X and channels.
+    """
+    view = _cut(image, None, None, None, required="")
+    for letter, count in view.lengths.items():
+        if letter not in "ZYXCS":
+            raise ValueError(f"has {count} places on its axis {letter}, of which none is chosen")
+    order = sorted(range(len(view.axes)), key=lambda i: view.axes[i] in "CS")
+    return view._replace(
+        order=tuple(view.order[i] for i in order),
+        start=tuple(view.start[i] for i in order),
+        shape=tuple(view.shape[i] for i in order),
+    )
+
+
 def _cut(
     image: StoredImage,
     channel: Part | str | None,

@@ -358,17 +358,31 @@ def grown_chunks(
 
 def luminance(channels: Array) -> Array:
     """Return the luminance, from 0 to 1, of red, green, blue and maybe alpha on the first axis."""
-    if channels.dtype.kind not in "uf":
-        raise ValueError(f"gray needs colours of type uint or float, got {channels.dtype}")
-    opaque = np.iinfo(channels.dtype).max if channels.dtype.kind == "u" else 1
-    if len(channels) == 4 and np.any(channels[3] != opaque):
-        raise ValueError("gray is not defined where colours are transparent")
+    channels = opaque_colours(channels, "gray")
+    opaque = _largest_colour(channels.dtype)
     precision = channels.dtype if channels.dtype.kind == "f" else np.dtype(np.float64)
     weights = np.array(LUMINANCE, precision) / precision.type(opaque)
     values = weights[0] * channels[0]
-    for weight, channel in zip(weights[1:], channels[1:3], strict=True):
+    for weight, channel in zip(weights[1:], channels[1:], strict=True):
         values += weight * channel  # a matrix product would round by the place in the block
     return np.asanyarray(values)
+
+
+def opaque_colours(channels: Array, purpose: str) -> Array:
+    """Return red, green and blue, of which `purpose` is computed; all points must be opaque.
+
+    The first axis are red, green, blue and maybe alpha.
+    """
+    if channels.dtype.kind not in "uf":
+        raise ValueError(f"{purpose} needs colours of type uint or float, got {channels.dtype}")
+    if len(channels) == 4 and np.any(channels[3] != _largest_colour(channels.dtype)):
+        raise ValueError(f"{purpose} is not defined where colours are transparent")
+    return channels[:3]
+
+
+def _largest_colour(dtype: np.dtype[Any]) -> int:
+    """Return the value of white, and of what is opaque."""
+    return np.iinfo(dtype).max if dtype.kind == "u" else 1
 
 
 def _span(indices: int | range) -> slice:

@@ -1,10 +1,9 @@
 """The base of transformers, and the images that they take: arrays, lists of them, and files."""
 
 import math
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,8 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ecc_core._io.open import open_image
-from ecc_core._io.select import choose
+from ecc_core._request.image import looks_thin
+from ecc_core.errors import warn_caller
+from ecc_core.features._preparation import Channel, Preparation, is_path
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,14 @@ class ImageList:
     """Arrays, or paths of files, which are read each time."""
 
     items: list[Any]
+    prepare: Callable[[Any], NDArray[Any]]  # reads and changes an item
     shape: tuple[int, ...] | None = None  # that of all images, if they must have one
     batched: bool = False  # whether each image is a batch of one
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         for i, item in enumerate(self.items):
-            with _image_noted(i):
-                array = choose(open_image(item)).read_all() if is_path(item) else np.asarray(item)
+            with image_noted(i, item):
+                array = self.prepare(item)
                 _check_shape(array.shape, self.shape)
             yield array[None] if self.batched else array
 
@@ -39,9 +40,14 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     A transformer says what it computes of an image, where, and which features these are.
     """
 
-    _prefix: ClassVar[str]  # how the names of features begin
+    _prefix: ClassVar[str]  # how the names of features of a transform begin
     _negative: ClassVar[bool] = True  # whether images can have negative values
     _passed: ClassVar[tuple[str, ...]]  # parameters that the function of an image takes as they are
+    _colours: ClassVar[str] = "choose one of its colours with `channel`"
+    """What to do if images are probably coloured, and taken for volumes."""
+    channel: Channel = None
+    channel_axis: int | None = None
+    smooth: float | Sequence[float] | None = None
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...] | None
     thresholds_: NDArray[Any]
@@ -73,7 +79,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, h), (n, h, w) or (n, h, w, d) array, or list
             Images, or rows of flattened images. In a list, images may have different shapes, or be
             paths of files, which are read one at a time by each method. A column of a data frame
-            may hold such paths.
+            may hold such paths. Arrays have one more axis for channels if `channel` chooses one.
         y : ignored
 
         Returns
@@ -94,7 +100,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (n, m) array
-            int64, or float64 for means over regions, and where missing regions are NaN.
+            int64, or float64 for Minkowski functionals, for means over regions, and where missing
+            regions are NaN.
         """
         check_is_fitted(self)
         found = self._results(self._images(X, reset=False), *self._at(), None)
@@ -103,13 +110,13 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _results(self, images: Iterable[Any], *at: Any) -> Iterator[Any]:
         """Yield the result of each image."""
         for i, image in enumerate(images):
-            with _image_noted(i):
+            with image_noted(i, item_of(images, i)):
                 found = self._result(image, *at)
             yield found
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
-        listed = _as_list(X)
-        if listed is not None:
+        items = _as_list(X)
+        if items is not None:
             if self.image_shape is not None:
                 raise ValueError(
                     f"`image_shape` must be None for a list of images, got {self.image_shape}"
@@ -118,7 +125,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self.image_shape_ = None
                 self.__dict__.pop("n_features_in_", None)  # of an earlier `fit`
                 self.__dict__.pop("feature_names_in_", None)
-            return replace(listed, shape=self.image_shape_)
+            return ImageList(items, self._reader(reset=reset), self.image_shape_)
         array: NDArray[Any] = validate_data(
             self,
             X,
@@ -127,6 +134,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             dtype="numeric",
             ensure_non_negative=not self._negative,
         )
+        if isinstance(X, np.ma.MaskedArray):
+            array = np.ma.masked_array(array, np.ma.getmaskarray(X))
         if self.image_shape is not None:
             shape = tuple(self.image_shape)
             if array.ndim != 2 or math.prod(shape) != array.shape[1]:
@@ -134,11 +143,50 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"`image_shape` must fit the rows of `X`, got {shape} for shape {array.shape}"
                 )
             array = array.reshape(-1, *shape)
+        array = self._prepared(array)
         if reset:
             self.image_shape_ = array.shape[1:]
+            self._warn_of_colours(self.image_shape_)
         else:
             _check_shape(array.shape[1:], self.image_shape_)
         return array
+
+    def _prepare(self, item: Any) -> NDArray[Any]:
+        """Return the image that an array or a file holds, as features are computed of it."""
+        return Preparation(self.channel, self.channel_axis, self.smooth).of(item)
+
+    def _prepared(self, images: NDArray[Any]) -> NDArray[Any]:
+        """Return a batch of images as features are computed of them."""
+        if self.channel is None and self.channel_axis is None and self.smooth is None:
+            return images
+        prepared = []
+        for i, image in enumerate(images):
+            with image_noted(i):
+                prepared.append(self._prepare(image))
+        stack = np.ma.stack if isinstance(images, np.ma.MaskedArray) else np.stack
+        return stack(prepared)
+
+    def _reader(self, *, reset: bool) -> Callable[[Any], NDArray[Any]]:
+        """Return what reads the images of a list; in `fit` it warns of the first coloured one."""
+        if not reset:
+            return self._prepare
+        warned = False
+
+        def read(item: Any) -> NDArray[Any]:
+            nonlocal warned
+            image = self._prepare(item)
+            if not warned:
+                warned = self._warn_of_colours(image.shape)
+            return image
+
+        return read
+
+    def _warn_of_colours(self, shape: tuple[int, ...]) -> bool:
+        """Warn of images that are probably coloured, as :func:`ecc_core.euler_curve` does."""
+        if not looks_thin(shape):
+            return False
+        warn_caller(f"an image of `X`, of shape {shape}, is taken for a volume: {self._colours}")
+        return True
 
     def _names(self) -> list[str]:
         return [f"{self._prefix}{i}" for i in range(math.prod(map(len, self._at())))]
@@ -153,8 +201,9 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (m,) array of str
-            Such as ``ecc0``, ``ecc1``, ... for curves, ``region7_ecc0``, ... for the curves of
-            regions, and ``ect0``, ``ect1``, ... for transforms.
+            Such as ``ecc0``, ``ecc1``, ... for curves, ``b0_0``, ``b0_1``, ..., ``b1_0``, ... for
+            those of another quantity, ``region7_ecc0``, ... for the curves of regions, and
+            ``ect0``, ``ect1``, ... for transforms.
         """
         check_is_fitted(self)
         return np.array(self._names(), dtype=object)
@@ -167,7 +216,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _as_list(X: Any) -> ImageList | None:
+def _as_list(X: Any) -> list[Any] | None:
     """Return images that are paths or have different shapes; None for anything else."""
     rows = X.to_numpy() if hasattr(X, "to_numpy") else X
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OU":
@@ -175,9 +224,11 @@ def _as_list(X: Any) -> ImageList | None:
     if not isinstance(rows, list | tuple) or not rows:
         return None
     if all(map(is_path, rows)):
-        return ImageList([*rows])
+        return [*rows]
     shapes = {getattr(row, "shape", None) for row in rows}
-    return ImageList([*rows]) if len(shapes) > 1 and None not in shapes else None
+    is_ragged = len(shapes) > 1 and None not in shapes
+    is_masked = any(isinstance(row, np.ma.MaskedArray) for row in rows)
+    return [*rows] if is_ragged or is_masked else None
 
 
 def _check_shape(shape: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
@@ -186,15 +237,17 @@ def _check_shape(shape: tuple[int, ...], expected: tuple[int, ...] | None) -> No
         raise ValueError(f"`X` must have images of shape {expected}, as in `fit`, got {shape}")
 
 
-def is_path(part: Any) -> bool:
-    return isinstance(part, str | os.PathLike)
+def item_of(images: Iterable[Any], i: int) -> Any:
+    """Return the array or path of one of the images, if they are those of a list."""
+    items: Any = getattr(images, "items", None)
+    return None if items is None else items[i]
 
 
 @contextmanager
-def _image_noted(i: int) -> Iterator[None]:
-    """Add a note to errors that says which image they are of."""
+def image_noted(i: int, item: Any = None) -> Iterator[None]:
+    """Add a note to errors that says which image they are of, and in which file it is."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        error.add_note(f"in image {i} of `X`")
+        error.add_note(f"in image {i} of `X`" + (f", {item}" if is_path(item) else ""))
         raise

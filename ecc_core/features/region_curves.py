@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +11,29 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from ecc_core._io.geometry import check_place, check_scale
-from ecc_core._io.open import open_image
-from ecc_core._io.select import choose
+from ecc_core._io.stored import StoredImage
 from ecc_core._request.image import check_ids
-from ecc_core.curves import region_curves
-from ecc_core.features._images import ImageTransformer, is_path
-from ecc_core.results import RegionCurves
+from ecc_core.features._images import ImageTransformer, image_noted
+from ecc_core.features._preparation import (
+    Channel,
+    Preparation,
+    file_named,
+    is_path,
+    labels_of,
+    open_single,
+)
+from ecc_core.features._quantities import (
+    QuantityName,
+    names_of_features,
+    options_of,
+    quantity_named,
+)
 
 
 class RegionCurvesTransformer(ImageTransformer):
     """Euler characteristic curves of the labelled regions of images as features.
+
+    Or curves of another `quantity`.
 
     Every region is treated as if it stood alone. The same regions are the same features of all
     images, whether an image has them or not.
@@ -38,6 +52,13 @@ class RegionCurvesTransformer(ImageTransformer):
     range : (low, high), optional
         Only if `thresholds` is an int. Default: the smallest and largest finite value of the
         labelled points in `fit`.
+    channel, channel_axis, smooth
+        As for :class:`EulerCurveTransformer`. Labels have no channels.
+    quantity : {"euler", "betti", "minkowski"}, default "euler"
+        Others have several numbers at each threshold, in the order of their names: those of
+        :func:`ecc_core.region_betti_curves` or :func:`ecc_core.region_minkowski`.
+    min_persistence, spacing, estimator
+        As for :class:`EulerCurveTransformer`.
     connectivity, superlevel, workers
         As for :func:`ecc_core.region_curves`.
 
@@ -47,6 +68,8 @@ class RegionCurvesTransformer(ImageTransformer):
         The labels of the regions.
     thresholds_ : (m,) array
         The thresholds.
+    functionals_ : tuple of str
+        As for :class:`EulerCurveTransformer`.
     image_shape_ : tuple of int or None
         Shape of one image; None for pairs of images and labels, whose shapes may differ.
     n_features_in_ : int
@@ -59,8 +82,8 @@ class RegionCurvesTransformer(ImageTransformer):
     TypeError, ValueError
         If `missing` is neither "nan" nor "zero", `ids` are not positive or contain duplicates, the
         header of a file says that labels lie elsewhere than their image, there are no labelled
-        points to find `range`, and as for :func:`ecc_core.region_curves`. A note to the error names
-        the pair.
+        points to find `range`, for channels that images do not have, for a parameter of another
+        quantity, and as for the functions of the quantity. A note to the error names the pair.
     ImportError, InputFileError
         If a file cannot be read, as for :func:`ecc_core.io.read_image`.
 
@@ -105,6 +128,13 @@ class RegionCurvesTransformer(ImageTransformer):
         ids: ArrayLike | None = None,
         missing: Literal["nan", "zero"] = "nan",
         range: tuple[float, float] | None = None,
+        channel: Channel = None,
+        channel_axis: int | None = None,
+        smooth: float | Sequence[float] | None = None,
+        quantity: QuantityName = "euler",
+        min_persistence: float = 0,
+        spacing: ArrayLike | None = None,
+        estimator: str = "exact",
         connectivity: int | None = None,
         superlevel: bool = False,
         workers: int | None = None,
@@ -113,6 +143,13 @@ class RegionCurvesTransformer(ImageTransformer):
         self.ids = ids
         self.missing = missing
         self.range = range
+        self.channel = channel
+        self.channel_axis = channel_axis
+        self.smooth = smooth
+        self.quantity = quantity
+        self.min_persistence = min_persistence
+        self.spacing = spacing
+        self.estimator = estimator
         self.connectivity = connectivity
         self.superlevel = superlevel
         self.workers = workers
@@ -120,41 +157,64 @@ class RegionCurvesTransformer(ImageTransformer):
     def _set(self, images: Iterable[Any]) -> None:
         if self.missing not in ("nan", "zero"):
             raise ValueError(f'`missing` must be "nan" or "zero", got {self.missing!r}')
+        compute = _of_regions(self.quantity)
         needs_range = self.range is None and np.ndim(self.thresholds) == 0
         ids: set[int] = set()
         ends: list[float] = []
+        axes = 2
         for found in self._results(images, 2 if needs_range else [], None):
             ids.update(found.labels.tolist())
             ends.extend(found.thresholds.tolist())
+            axes = found.ndim
         bounds = (min(ends), max(ends)) if ends else self.range
-        nowhere = np.zeros(1, np.uint8)
-        self.thresholds_ = region_curves(nowhere, nowhere, self.thresholds, range=bounds).thresholds
+        nowhere = np.zeros((1,) * axes, np.uint8)
+        checked = compute(nowhere, nowhere, self.thresholds, range=bounds)
+        self.thresholds_, self.functionals_ = checked.thresholds, checked._functionals
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
 
-    def _result(self, image: Any, *at: Any) -> RegionCurves:
-        image, labels = _read(image)
-        return region_curves(image, labels, at[0] if np.any(labels) else [], **self._options())
+    def _options(self) -> dict[str, Any]:
+        quantity = quantity_named(self.quantity, of_regions=True)
+        return {**super()._options(), **options_of(quantity, self)}
 
-    def _rows(self, found: RegionCurves) -> NDArray[Any]:
-        lacking = np.full(len(self.thresholds_), np.nan if self.missing == "nan" else 0)
+    def _result(self, image: Any, *at: Any) -> Any:
+        image, labels = image
+        thresholds = at[0] if np.any(labels) else []
+        return _of_regions(self.quantity)(image, labels, thresholds, **self._options())
+
+    def _rows(self, found: Any) -> NDArray[Any]:
+        if found._functionals != self.functionals_:
+            raise ValueError(
+                "`X` must have images of as many axes as those in `fit`, "
+                f"with the numbers {self.functionals_}, got {found._functionals}"
+            )
+        size = len(self.functionals_) * len(self.thresholds_)
+        dtype = np.dtype(np.float64) if self.missing == "nan" else found.values.dtype
+        lacking = np.full(size, np.nan if self.missing == "nan" else 0, dtype)
         curves = dict(zip(found.labels.tolist(), found.values, strict=True))
-        rows = [curves.get(label, lacking) for label in self.ids_.tolist()]
-        return np.array(rows, lacking.dtype).reshape(1, -1)
+        rows = [np.ravel(curves.get(label, lacking)) for label in self.ids_.tolist()]
+        return np.array(rows, dtype).reshape(1, -1)
 
     def _images(self, X: Any, *, reset: bool) -> Iterable[Any]:
-        """Return pairs of images and labels, or of their paths."""
+        """Return pairs of images and labels, read where they are paths."""
         rows = X.to_numpy() if hasattr(X, "to_numpy") else X
         if isinstance(rows, list | tuple | np.ndarray) and len(rows) and _is_pair(rows[0]):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self.image_shape_ = None
-            return rows
+            return _Pairs([*rows], Preparation(self.channel, self.channel_axis, self.smooth))
         images = super()._images(X, reset=reset)
         return ((image, np.ones(image.shape, np.uint8)) for image in images)
 
     def _names(self) -> list[str]:
-        places = np.arange(len(self.thresholds_))
-        return [f"region{label}_ecc{i}" for label in self.ids_ for i in places]
+        names = names_of_features(self.functionals_, len(self.thresholds_))
+        return [f"region{label}_{name}" for label in self.ids_ for name in names]
+
+
+def _of_regions(name: Any) -> Callable[..., Any]:
+    """Return the function that computes a quantity of regions."""
+    found = quantity_named(name, of_regions=True).of_regions
+    assert found is not None
+    return found
 
 
 def _is_pair(row: Any) -> bool:
@@ -166,19 +226,57 @@ def _is_pair(row: Any) -> bool:
     return is_path(row[0]) or (isinstance(row, tuple) and np.ndim(row[0]) > 0)
 
 
-def _read(pair: Sequence[Any]) -> list[Any]:
-    """Return an image and its labels, read where they are paths."""
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of an image and its labels, arrays or paths of files, which are read each time."""
+
+    pairs: list[Sequence[Any]]
+    preparation: Preparation
+
+    @property
+    def items(self) -> list[Any]:
+        """The images, by which errors name a pair."""
+        return [pair[0] for pair in self.pairs]
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for i, pair in enumerate(self.pairs):
+            with image_noted(i, pair[0]):
+                image, labels = _read(pair, self.preparation)
+            yield image, labels
+
+
+def _read(pair: Sequence[Any], preparation: Preparation) -> tuple[Any, Any]:
+    """Return a prepared image and its labels, read where they are paths."""
     if len(pair) != 2:
         raise ValueError(f"`X` must have pairs of an image and its labels, got {len(pair)} parts")
-    files = [open_image(part) if is_path(part) else None for part in pair]
-    parts = [
-        part if file is None else choose(file).read_all()
-        for part, file in zip(pair, files, strict=True)
-    ]
-    image, labels = files
-    if image and labels and image.shape == labels.shape:
-        lengths = dict(zip(image.axes, image.shape, strict=True))
+    opened = [open_single(part) if is_path(part) else None for part in pair]
+    image_file, labels_file = opened
+    if image_file and labels_file:
+        _check_places(image_file, labels_file)
+    if image_file:
+        with file_named(image_file.path):
+            image = preparation.of_file(image_file)
+    else:
+        image = preparation.of(pair[0])
+    labels = pair[1]
+    if labels_file:
+        with file_named(labels_file.path):
+            labels = labels_of(labels_file)
+    if np.shape(labels) == np.shape(image)[:-1]:
+        raise ValueError(
+            f"images must have the shape of their labels, {np.shape(labels)}, got "
+            f"{np.shape(image)}; if the last axis are colours, choose one with `channel`"
+        )
+    return image, labels
+
+
+def _check_places(image: StoredImage, labels: StoredImage) -> None:
+    """Refuse labels that lie elsewhere than their image, or are scaled differently."""
+    lengths, of_labels = (
+        {axis: n for axis, n in zip(file.axes, file.shape, strict=True) if axis in "ZYX"}
+        for file in (image, labels)
+    )
+    if lengths == of_labels:
         name = f"the labels {labels.path}"
         check_place(name, labels.affine, image.affine, lengths)
         check_scale(name, labels.distances, image.distances, lengths)
-    return parts

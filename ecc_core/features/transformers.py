@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,13 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ecc_core.curves import euler_curve
-from ecc_core.features._images import ImageList, ImageTransformer
-from ecc_core.results import EulerCurve
+from ecc_core.features._images import ImageList, ImageTransformer, image_noted, item_of
+from ecc_core.features._preparation import Channel, is_path, read_labels
+from ecc_core.features._quantities import (
+    QuantityName,
+    names_of_features,
+    options_of,
+    quantity_named,
+)
+from ecc_core.results import CurveResult
 from ecc_core.transforms import euler_transform, region_transforms
 
 
 class EulerCurveTransformer(ImageTransformer):
     """Euler characteristic curves of images as features, with thresholds set by `fit`.
+
+    Or curves of another `quantity`, such as Betti numbers.
 
     Parameters
     ----------
@@ -28,6 +37,30 @@ class EulerCurveTransformer(ImageTransformer):
     image_shape : tuple of int, optional
         Shape of the images if rows contain flattened images. Otherwise a row of a 2-D array is a
         1-D image (a signal).
+    channel : int, str or callable, optional
+        Which channel to take of images that have several. Of files also its name, if they name
+        channels, such as "DAPI". Of colours (red, green, blue and perhaps an opaque alpha): "r",
+        "g", "b"; "gray", their luminance as by `skimage.color.rgb2gray`; or "hematoxylin", "eosin"
+        or "dab", the densities of these stains as by `skimage.color.rgb2hed`. A function gets each
+        image with its channels, if any, as the last axis, and returns the image without them;
+        it can be pickled if it is defined in a module.
+    channel_axis : int, optional
+        The axis of the channels in each image of an array. Default: the last one. Files other than
+        NPY and NPZ know.
+    smooth : float or one for each axis, optional
+        Standard deviation in points of a Gaussian by which each image, or the channel, is first
+        smoothed, as by ``ecc curve --smooth``: `scipy.ndimage.gaussian_filter` in float32, or in
+        float64 if float32 cannot represent the values.
+    quantity : {"euler", "betti", "minkowski", "components"}, default "euler"
+        Other quantities have several numbers at each threshold, in the order of their names: those
+        of :func:`ecc_core.betti_curves` (``b0``, ``b1``, ...), of
+        :func:`ecc_core.minkowski_curves` (such as ``area``, ``perimeter`` and ``euler``) or of
+        :func:`ecc_core.component_curves` (``points``, ``largest``, ``spanning_0``, ...).
+    min_persistence : float, default 0
+        As for :func:`ecc_core.betti_curves`, with ``quantity="betti"``.
+    spacing, estimator
+        As for :func:`ecc_core.minkowski_curves`, with ``quantity="minkowski"``. The spacing of
+        files is not used.
     connectivity, superlevel, workers
         As for :func:`ecc_core.euler_curve`.
 
@@ -35,8 +68,11 @@ class EulerCurveTransformer(ImageTransformer):
     ----------
     thresholds_ : (m,) array
         The thresholds.
+    functionals_ : tuple of str
+        Names of the numbers at each threshold: ``("euler",)``, or those of another quantity.
     image_shape_ : tuple of int or None
-        Shape of one image; None for a list of images of different shapes or of paths.
+        Shape of one image, or of one channel of it; None for a list of images of different shapes
+        or of paths.
     n_features_in_ : int
         Length of the first axis of one image, or number of points of a flattened one. Not for such
         a list.
@@ -47,7 +83,15 @@ class EulerCurveTransformer(ImageTransformer):
     ------
     TypeError, ValueError
         For images that are not finite real numbers, images of another shape than in `fit`, a wrong
-        `image_shape`, and as for :func:`ecc_core.euler_curve`.
+        `image_shape`, channels that images do not have, a parameter of another quantity, and as for
+        the functions of the quantity. A note to the error names the image.
+    ImportError, InputFileError
+        If a file cannot be read, as for :func:`ecc_core.io.read_image`.
+
+    Warns
+    -----
+    UserWarning
+        If images look like colours but are taken for volumes, because `channel` is None.
 
     See Also
     --------
@@ -66,9 +110,19 @@ class EulerCurveTransformer(ImageTransformer):
     (3, 5)
     >>> transformer.get_feature_names_out()
     array(['ecc0', 'ecc1', 'ecc2', 'ecc3', 'ecc4'], dtype=object)
+
+    Holes and components of a stain in colour images, after smoothing:
+
+    >>> tiles = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), np.uint8)
+    >>> transformer = EulerCurveTransformer(
+    ...     2, range=(0, 0.1), channel="hematoxylin", smooth=1, quantity="betti"
+    ... )
+    >>> transformer.fit_transform(tiles).shape
+    (3, 4)
+    >>> transformer.get_feature_names_out().tolist()
+    ['b0_0', 'b0_1', 'b1_0', 'b1_1']
     """
 
-    _prefix = "ecc"
     _passed = "connectivity", "superlevel", "workers"
 
     def __init__(
@@ -77,6 +131,13 @@ class EulerCurveTransformer(ImageTransformer):
         *,
         range: tuple[float, float] | None = None,
         image_shape: tuple[int, ...] | None = None,
+        channel: Channel = None,
+        channel_axis: int | None = None,
+        smooth: float | Sequence[float] | None = None,
+        quantity: QuantityName = "euler",
+        min_persistence: float = 0,
+        spacing: ArrayLike | None = None,
+        estimator: str = "exact",
         connectivity: int | None = None,
         superlevel: bool = False,
         workers: int | None = None,
@@ -84,6 +145,13 @@ class EulerCurveTransformer(ImageTransformer):
         self.thresholds = thresholds
         self.range = range
         self.image_shape = image_shape
+        self.channel = channel
+        self.channel_axis = channel_axis
+        self.smooth = smooth
+        self.quantity = quantity
+        self.min_persistence = min_persistence
+        self.spacing = spacing
+        self.estimator = estimator
         self.connectivity = connectivity
         self.superlevel = superlevel
         self.workers = workers
@@ -94,22 +162,52 @@ class EulerCurveTransformer(ImageTransformer):
         return replace(images, batched=True) if isinstance(images, ImageList) else [images]
 
     def _set(self, images: Iterable[Any]) -> None:
+        quantity_named(self.quantity)
         bounds = self.range
         if np.ndim(self.thresholds) == 0 and bounds is None:
-            ends = [found.thresholds for found in self._results(images, 2, None)]
-            bounds = np.min(ends), np.max(ends)
+            bounds = self._range_of(images)
         first: Any = next(iter(images))
         # The curve of a single point checks the thresholds and options.
         point = first[(slice(1),) * first.ndim]
-        self.thresholds_ = self._result(point, self.thresholds, bounds).thresholds
+        found = self._result(point, self.thresholds, bounds)
+        self.thresholds_ = found.thresholds
+        self.functionals_ = found._functionals
 
-    def _result(self, image: Any, *at: Any) -> EulerCurve:
+    def _range_of(self, images: Iterable[Any]) -> tuple[float, float]:
+        """Return the smallest and the largest value of images, without what is left out."""
+        ends = []
+        for i, image in enumerate(images):
+            with image_noted(i, item_of(images, i)):
+                ends.append(euler_curve(image, 2, axis=_spatial(image)).thresholds)
+        return np.min(ends), np.max(ends)
+
+    def _options(self) -> dict[str, Any]:
+        quantity = quantity_named(self.quantity)
+        return {**super()._options(), **options_of(quantity, self)}
+
+    def _result(self, image: Any, *at: Any) -> CurveResult:
         thresholds, bounds = at
-        axes = tuple(range(1, image.ndim))
-        return euler_curve(image, thresholds, range=bounds, axis=axes, **self._options())
+        compute = quantity_named(self.quantity).of_image
+        found: CurveResult = compute(
+            image, thresholds, range=bounds, axis=_spatial(image), **self._options()
+        )
+        return found
 
-    def _rows(self, found: EulerCurve) -> NDArray[Any]:
-        return found.values
+    def _rows(self, found: CurveResult) -> NDArray[Any]:
+        if found._functionals != self.functionals_:
+            raise ValueError(
+                "`X` must have images of as many axes as the first one in `fit`, "
+                f"with the numbers {self.functionals_}, got {found._functionals}"
+            )
+        return found.values.reshape(-1, len(self._names()))
+
+    def _names(self) -> list[str]:
+        return names_of_features(self.functionals_, len(self.thresholds_))
+
+
+def _spatial(batch: Any) -> tuple[int, ...]:
+    """Return the axes of a batch of images that are spatial."""
+    return tuple(range(1, batch.ndim))
 
 
 class _TransformTransformer(ImageTransformer):
@@ -148,7 +246,7 @@ class EulerTransformTransformer(_TransformTransformer):
     range : (low, high), optional
         Only if `heights` is an int. Default: half the diagonal of the largest image, to either
         side.
-    image_shape : tuple of int, optional
+    image_shape, channel, channel_axis, smooth
         As for :class:`EulerCurveTransformer`.
     connectivity, spacing, workers
         As for :func:`ecc_core.euler_transform`.
@@ -186,6 +284,9 @@ class EulerTransformTransformer(_TransformTransformer):
         threshold: float = 0,
         range: tuple[float, float] | None = None,
         image_shape: tuple[int, ...] | None = None,
+        channel: Channel = None,
+        channel_axis: int | None = None,
+        smooth: float | Sequence[float] | None = None,
         connectivity: int | None = None,
         spacing: ArrayLike | None = None,
         workers: int | None = None,
@@ -195,6 +296,9 @@ class EulerTransformTransformer(_TransformTransformer):
         self.threshold = threshold
         self.range = range
         self.image_shape = image_shape
+        self.channel = channel
+        self.channel_axis = channel_axis
+        self.smooth = smooth
         self.connectivity = connectivity
         self.spacing = spacing
         self.workers = workers
@@ -244,6 +348,7 @@ class RegionTransformsTransformer(_TransformTransformer):
     """
 
     _negative = False
+    _colours = "pass label images without channels"
     _passed = "normalize", "connectivity", "spacing", "workers"
 
     def __init__(
@@ -266,6 +371,9 @@ class RegionTransformsTransformer(_TransformTransformer):
         self.connectivity = connectivity
         self.spacing = spacing
         self.workers = workers
+
+    def _prepare(self, item: Any) -> NDArray[Any]:
+        return read_labels(item) if is_path(item) else np.asarray(item)
 
     def _rows(self, found: Any) -> NDArray[Any]:
         mean: NDArray[Any] = found.values.sum(axis=0) / max(len(found.labels), 1)

@@ -122,7 +122,7 @@ def test_labels_that_lie_elsewhere(table, tmp_path):
     table.loc["sub-02", "labels"] = mirrored
     with pytest.raises(ValueError, match="must lie where the image does") as error:
         RegionCurvesTransformer(LEVELS).fit(table)
-    assert error.value.__notes__ == ["in image 1 of `X`"]
+    assert error.value.__notes__ == [f"in image 1 of `X`, {table.loc['sub-02', 'image']}"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,8 @@ def test_pairs_that_are_refused(pair, error, message):
     pairs = [(IMAGE, LABELS), pair]
     with pytest.raises(error, match=message) as caught:
         RegionCurvesTransformer(3).fit(pairs)
-    assert caught.value.__notes__ == ["in image 1 of `X`"]
+    noted = "in image 1 of `X`" + (f", {pair[0]}" if isinstance(pair[0], str) else "")
+    assert caught.value.__notes__ == [noted]
     transformer = RegionCurvesTransformer(3).fit(pairs[:1])
     with pytest.raises(error, match=message):
         transformer.transform(pairs)
