@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumPy, Torch
+from ecc_core._arrays.adapters import JAX, Adapter, ArrayLikes, CuPy, Dask, NumPy, Torch, widened
 
 __all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
 
-HOST_TYPES = (np.ndarray, int, float, str, list, tuple, type(None))
+HOST_TYPES = (int, float, str, list, tuple, type(None))
 _adapters: list[Adapter] = [NumPy(), Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 _by_type: dict[type, Adapter] = {}  # those found, except of array-likes
 
@@ -45,4 +45,6 @@ def given_on_host(given: Any) -> Any:
 
     What is returned must not be written to.
     """
+    if isinstance(given, np.ndarray):
+        return widened(given)
     return given if isinstance(given, HOST_TYPES) else adapter_of(given).read_once(given)

@@ -14,6 +14,19 @@ from ecc_core.errors import BackendError
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 CUDA = 2  # kDLCUDA
 MOST_BYTES = 1 << 20  # of arrays for which preparing a call pays
+BRAIN_FLOAT = "bfloat16"
+"""Name of a dtype that ml_dtypes adds to NumPy, and torch has; float32 holds its values."""
+
+
+def widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of NumPy's own types: bfloat16 becomes float32, exactly."""
+    return array.astype(np.float32) if is_brain_float(array) else array
+
+
+def is_brain_float(array: Any) -> bool:
+    """Whether a NumPy or dask array has a dtype of two bytes that only ml_dtypes knows."""
+    dtype: np.dtype[Any] = array.dtype
+    return dtype.itemsize == 2 and dtype.name == BRAIN_FLOAT
 
 
 class Adapter:
@@ -50,7 +63,7 @@ class Adapter:
 
     def on_host(self, array: Any) -> NDArray[Any]:
         """Return a small array as a NumPy array, copied from its device if necessary."""
-        return np.asarray(array)
+        return widened(np.asarray(array))
 
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
@@ -79,7 +92,7 @@ class NumPy(Adapter):
         return isinstance(array, np.ndarray | np.generic | list | tuple | bool | int | float)
 
     def layout(self, array: Any) -> Hashable | None:
-        if type(array) is not np.ndarray or array.nbytes > MOST_BYTES:
+        if type(array) is not np.ndarray or array.nbytes > MOST_BYTES or is_brain_float(array):
             return None
         return array.shape, array.strides, array.dtype
 
@@ -93,7 +106,7 @@ class NumPy(Adapter):
                 "them one by one, or stack them and name the spatial axes in `axis`"
             )
         try:
-            return np.asarray(array)
+            return widened(np.asarray(array))
         except ValueError:
             raise ValueError(f"`{name}` must be an array, got a ragged sequence") from None
 
@@ -180,7 +193,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
     """Return the NumPy dtype that holds the values of a torch dtype, or None."""
     name = str(dtype).removeprefix("torch.")
     try:
-        found = np.dtype("float32" if name == "bfloat16" else name)
+        found = np.dtype("float32" if name == BRAIN_FLOAT else name)
     except TypeError:
         return None
     return found if found.isbuiltin == 1 else None  # other packages register dtypes of their own

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host
+from ecc_core._arrays.adapters import is_brain_float
 from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.request import Request, layout_of
 from ecc_core._dask import graph
@@ -38,6 +39,8 @@ def check_dask_image(image: Any, name: str = "image") -> Any:
         raise TypeError(
             f"`{name}` must have chunks of NumPy or CuPy arrays, got those of {adapter.name}"
         )
+    if is_brain_float(image):
+        image = image.astype(np.float32)
     check_image_dtype(image.dtype, name)
     if any(math.isnan(n) for n in image.shape):
         raise ValueError(
