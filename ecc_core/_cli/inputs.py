@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ecc_core._cli.errors import blame
 from ecc_core._io.blocks import Blocks, Fitted, Smoothing
 from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
+from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
@@ -314,8 +315,8 @@ def _fitted(
         return None
     opened, axes = view.source, view.axes
     stored = _region(name, path, arguments)
-    if name == "labels" and stored.dtype.kind not in "biu":
-        raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
+    if name == "labels":
+        stored = _labels(path, stored)
     if "S" in stored.axes:
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {stored.shape}"
@@ -343,6 +344,19 @@ def _fitted(
     order = tuple(found[axes[i]] for i in at)
     first, shape = (tuple(of[i] for i in at) for of in (start, view.shape))
     return Fitted(View(stored, order, first, shape, fixed), at)
+
+
+def _labels(path: str, stored: StoredImage) -> StoredImage:
+    """Return labels as integers, and say on stderr if they are stored as floats."""
+    if stored.dtype.kind not in "biuf":
+        raise InputFileError(f"{path}: --labels must be integers, got {stored.dtype}")
+    if stored.dtype.kind == "f":
+        say_labels_of_floats(path, stored.dtype)
+    return as_labels(stored)
+
+
+def say_labels_of_floats(path: str, dtype: np.dtype[Any]) -> None:
+    sys.stderr.write(f"ecc: {path}: whole numbers of {dtype} are taken as labels\n")
 
 
 def _at_level(path: str, level: int) -> StoredImage:

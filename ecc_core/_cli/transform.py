@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
-from ecc_core._cli.inputs import Lengths, read_single, single_path
+from ecc_core._cli.inputs import Lengths, read_single, say_labels_of_floats, single_path
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import output, positive
+from ecc_core._io.labels import whole_numbers
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
@@ -69,6 +70,9 @@ def run(arguments: Namespace) -> None:
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
     view, image, mask, found = read_single(path, ONE, lengths, arguments)
+    if arguments.labels and image.dtype.kind == "f":
+        say_labels_of_floats(path, image.dtype)
+        image = whole_numbers(image, path)
     with blame(path):
         shape = _shape(image, mask, arguments)
         names = ("directions", "heights", "range", "connectivity")

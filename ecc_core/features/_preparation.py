@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._io.blocks import Smoothing, smooth_gaussian
+from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
 from ecc_core._io.open import open_image
 from ecc_core._io.select import ImageFile, choose, select_channel, with_channels
@@ -164,7 +165,10 @@ def read_labels(path: Any) -> Array:
 
 
 def labels_of(image: StoredImage) -> Array:
-    """Return the label image in an opened file; ValueErrors do not name the file."""
+    """Return the label image in an opened file; ValueErrors do not name the file.
+
+    Floats in files become integers, as by ``ecc curve --labels``.
+    """
     _check_single_time(image)
     for letter, count in zip(image.axes, image.shape, strict=True):
         if letter in "CS" and count > 1:
@@ -172,7 +176,7 @@ def labels_of(image: StoredImage) -> Array:
                 "a label image must have one channel, "
                 f"got {count}, axes {image.axes} of shape {image.shape}"
             )
-    return choose(image).read_all()
+    return choose(as_labels(image)).read_all()
 
 
 def open_single(path: Any) -> StoredImage:

@@ -14,6 +14,12 @@ from ecc_core.nn._segmentation import SegmentationLoss, masks_of_classes
 
 __all__ = ["BettiErrorMetric", "EulerCurveLoss", "PersistenceLoss"]
 
+INSTEAD = {
+    "from_logits": "use `sigmoid` or `softmax`",
+    "ignore_index": "pass `mask` to a call, False where points are left out",
+}
+"""What to do in place of options of the losses of :mod:`ecc_core.nn`."""
+
 
 class _MonaiLoss(SegmentationLoss):
     """The options that the losses of MONAI share."""
@@ -244,8 +250,10 @@ class BettiErrorMetric(CumulativeIterationMetric):
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    if taken := {"from_logits", "ignore_index"} & set(options):
-        raise TypeError(f"`{min(taken)}` is not an option here; use `sigmoid` or `softmax`")
+    """Refuse the options that losses of MONAI have in another form, which is said."""
+    for name, instead in INSTEAD.items():
+        if name in options:
+            raise TypeError(f"`{name}` is not an option here; {instead}")
 
 
 def _check_background(channels: Tensor, name: str) -> None:

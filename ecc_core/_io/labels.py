@@ -1,0 +1,58 @@
+"""Label images that are stored as floats: their whole numbers are the labels."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.lazy import Array, Box, Lazy
+from ecc_core._io.stored import Opened, StoredImage
+from ecc_core.errors import InputFileError
+
+LARGEST = 2.0**63
+"""The first float that is too large for int64."""
+
+
+def as_labels(image: StoredImage) -> StoredImage:
+    """Return a label image with integers, which an image of floats must have; others are unchanged.
+
+    Values are checked where they are read. Missing values have no label, which is 0.
+    """
+    if image.dtype.kind != "f":
+        return image
+    opened = Opened(
+        Lazy(image.shape, np.dtype(np.int64), partial(_read_integers, image)),
+        image.description,
+        chunks=image.chunks,
+        parts=image.parts,
+        series=image.series,
+        levels=image.levels,
+        described=image.described,
+        file_of=image.file_of,
+        stamp=image.stamp,
+    )
+    return StoredImage(image.path, image.request, opened, partial(_reopen, image))
+
+
+def _reopen(image: StoredImage, _: Any) -> StoredImage:
+    """Open a label image again, in another process."""
+    return as_labels(image)
+
+
+def _read_integers(image: StoredImage, box: Box) -> Array:
+    values = image.read_box(box)
+    if image.missing is not None:
+        values = np.where(image.missing.where(values), values.dtype.type(0), values)
+    return whole_numbers(values, image.path)
+
+
+def whole_numbers(values: Array, path: Any) -> NDArray[np.int64]:
+    """Return floats of a file as integers, which they must be to be labels."""
+    is_label = (np.abs(values) < LARGEST) & (values == np.trunc(values))
+    if not is_label.all():
+        wrong = values[~is_label][0]
+        raise InputFileError(
+            f"{path}: `labels` must be whole numbers, got {wrong} among {values.dtype} values"
+        )
+    return values.astype(np.int64)
