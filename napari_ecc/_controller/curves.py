@@ -20,7 +20,6 @@ from napari_ecc._controller.fields import BLOCK, Field, chunked
 from napari_ecc._controller.layers import (
     Part,
     ReadMask,
-    axis_name,
     is_lazy,
     levels_of,
     problem_with,
@@ -29,6 +28,7 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import as_completed, to_device
+from napari_ecc._controller.places import axis_name
 from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._workers import Step
@@ -91,6 +91,8 @@ def request_of(
     `napari_ecc.actions.layer_curve`; a ValueError says why a region does not fit.
     """
     selection = selection_of(layer, part)
+    if smoothing:
+        selection.check_lengths()
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
     dtype = levels[-1].dtype

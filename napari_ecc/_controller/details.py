@@ -29,6 +29,7 @@ from napari_ecc._controller.fields import (
 from napari_ecc._controller.layers import Selection, can_be_held, describe
 from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
+from napari_ecc._controller.places import data_position
 from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
@@ -247,7 +248,7 @@ class ObjectProbe:
         source, field = self._details.source, self._details.field
         if source is None or field is None or self._viewer.dims.ndisplay == 3:
             return None
-        found = np.asarray(source.layer.world_to_data(event.position), dtype=float)
+        found = data_position(source.layer, event.position, self._viewer.dims.units)
         point = tuple(np.round(found[list(source.selection.axes)]).astype(int).tolist())
         inside = all(0 <= at < n for at, n in zip(point, field.data.shape, strict=True))
         return point if inside else None

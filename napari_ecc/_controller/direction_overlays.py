@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection, placement, shown_axes
 from napari_ecc._controller.overlays import OUTLINE, Overlay
+from napari_ecc._controller.places import data_position, position_in_view
 from napari_ecc._model.directions import direction_from_ray
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class DirectionArrow(Overlay):
     def show(self, layer: Any, selection: Selection, direction: Floats) -> None:
         """Draw the arrow on a layer."""
         shape, axes = np.array(selection.full.shape), list(selection.axes)
-        centre = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
+        centre = np.round(position_in_view(self._viewer, layer))
         centre[axes] = (shape - 1) / 2
         sides = shape * selection.spacing
         length = LENGTH * sides[-2:].min()
@@ -99,7 +100,8 @@ class DirectionArrow(Overlay):
             return
         layer, selection, direction, centre, length = self._shown
         axes, spacing = list(selection.axes), selection.spacing
-        at = np.asarray(layer.world_to_data(event.position))
+        units = self._viewer.dims.units
+        at = data_position(layer, event.position, units)
         offset = (at - centre)[axes] * spacing
         if event.view_direction is None:
             flat = np.isin(axes, shown_axes(self._viewer, layer))
@@ -110,7 +112,7 @@ class DirectionArrow(Overlay):
             found[flat] = offset[flat] * ((np.linalg.norm(direction[flat]) or 1.0) / distance)
         else:
             ahead = np.asarray(event.position) + np.asarray(event.view_direction)
-            ray = (np.asarray(layer.world_to_data(ahead)) - at)[axes] * spacing
+            ray = (data_position(layer, ahead, units) - at)[axes] * spacing
             found = direction_from_ray(offset, ray, length)
         self._moved(found)
 
@@ -129,7 +131,7 @@ class HeightMarker(Overlay):
         across = np.linalg.svd(direction[None])[2][1:]
         signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
         world = height * direction + reach * np.array(signs) @ across
-        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
+        point = np.round(position_in_view(self._viewer, layer))
         corners = np.repeat(point[None], len(world), axis=0)
         corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         if len(corners) == 4:

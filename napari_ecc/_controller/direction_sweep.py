@@ -51,6 +51,7 @@ class Sweep(NamedTuple):
 def sweep_of(layer: Any, part: Part, version: int = 0, **options: Any) -> Sweep:
     """Return the sweep of a part of a layer in its current state, with `Sweep.options`."""
     selection = values_of(layer, selection_of(layer, part))
+    selection.check_lengths()
     return Sweep(version, selection, fitting_level(selection, layer.name), **options)
 
 

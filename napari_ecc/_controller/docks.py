@@ -14,14 +14,14 @@ from napari_ecc._controller.layers import (
     part_in_words,
     part_of,
     problem_with,
-    unit_of,
 )
+from napari_ecc._controller.places import unit_of
 from napari_ecc._controller.session import Links, session_of
 from napari_ecc._workers import Runner
 
 NO_IMAGE = "Open an image, or a sample."
 DATA_EVENTS = ("data", "paint", "labels_update")
-PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")
+PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine", "units")
 
 
 class LayerChoice:

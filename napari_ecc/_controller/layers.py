@@ -9,6 +9,14 @@ from dask import array as da
 from napari.layers import Labels, Shapes
 from numpy.typing import NDArray
 
+from napari_ecc._controller.places import (
+    axis_name,
+    check_place,
+    data_position,
+    distances,
+    position_in_view,
+)
+
 PLUGIN_KEY = "napari-ecc"
 """Key in the metadata of layers that the plugin made."""
 MOST_POINTS = 2**28
@@ -29,11 +37,17 @@ class Selection(NamedTuple):
     where: Part  # indexes the layer's data of full resolution
     spacing: Any  # distance of neighbouring points along `axes` in world units
     step: Any  # the same in points of the layer: 1 at full resolution
+    problem: str = ""  # why lengths across these axes are not known, or ""
 
     @property
     def full(self) -> Any:
         """Return the selected part at the finest resolution that it has."""
         return self.levels[-1]
+
+    def check_lengths(self) -> None:
+        """Raise ValueError that says why lengths are not known, if they are not."""
+        if self.problem:
+            raise ValueError(self.problem)
 
 
 def names_of(viewer: Any, *kinds: Any) -> list[str]:
@@ -77,11 +91,10 @@ def snapshot(array: Any) -> Any:
     return array if is_lazy(array) else array.copy()
 
 
-def nearest_point(layer: Any, world: Any) -> list[int]:
-    """Return the index of the point of a layer that is nearest to a place in the world."""
+def nearest_point(layer: Any, position: Any) -> list[int]:
+    """Return the index of the point of a layer that is nearest to a position in its data."""
     last = np.array(levels_of(layer)[0].shape) - 1
-    point = np.round(np.asarray(layer.world_to_data(world), dtype=float))
-    return np.clip(point, 0, last).astype(int).tolist()
+    return np.clip(np.round(position), 0, last).astype(int).tolist()
 
 
 def shown_axes(viewer: Any, layer: Any) -> list[int]:
@@ -103,7 +116,7 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
         axes = axes if len(axes) == 2 else (ndim - 2, ndim - 1)
     else:
         axes = tuple(range(max(0, ndim - 3), ndim))
-    where = nearest_point(layer, viewer.dims.point)
+    where = nearest_point(layer, position_in_view(viewer, layer))
     return tuple(slice(None) if axis in axes else where[axis] for axis in range(ndim))
 
 
@@ -133,8 +146,8 @@ def selection_of(layer: Any, part: Part) -> Selection:
         if not isinstance(level, np.ndarray | da.Array):  # it would be loaded when it is indexed
             level = da.from_array(level, chunks=getattr(level, "chunks", None) or "auto")
         parts.append(level[index])
-    spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
-    return Selection(tuple(parts), axes, part, spacing, np.ones(len(axes)))
+    found = distances(layer, axes)
+    return Selection(tuple(parts), axes, part, found.spacing, np.ones(len(axes)), found.problem)
 
 
 def can_be_held(array: Any) -> bool:
@@ -165,12 +178,6 @@ def describe(shape: tuple[int, ...]) -> str:
     return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
 
 
-def unit_of(layer: Any, part: Part) -> str:
-    """Return the unit of lengths along the axes of a part; those of several, if they differ."""
-    units = [str(unit) for unit, at in zip(layer.units, part, strict=True) if isinstance(at, slice)]
-    return ", ".join(dict.fromkeys(units))
-
-
 def values_of(layer: Any, selection: Selection) -> Selection:
     """Return the selected values of an image; for a Labels layer, whether there is a label."""
     if not isinstance(layer, Labels):
@@ -197,12 +204,6 @@ def part_in_words(layer: Any, part: Part) -> str:
     return f"slice {', '.join(places)}" if places else "whole image"
 
 
-def axis_name(layer: Any, axis: int) -> str:
-    """Return the name of an axis, or its number if it has no name."""
-    name = str(layer.axis_labels[axis])
-    return name if name[:1].isalpha() else f"axis {axis}"
-
-
 def placement(layer: Any) -> dict[str, Any]:
     """Return arguments of a new layer, such as its scale, that align it with `layer`."""
     return {
@@ -221,7 +222,7 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
 
     Shapes go through all planes of a volume. Returns a function that makes the mask of the shape of
     the selection, in any thread; what the user draws afterwards does not change it. A ValueError
-    says that a Labels layer has another shape than the image, or that there are no shapes.
+    says that a Labels layer has another shape or place than the image, or that there are no shapes.
     """
     shape = tuple(selection.full.shape)
     if isinstance(region, Shapes):
@@ -238,12 +239,14 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
             return np.broadcast_to(mask, shape)
 
         return filled
-    labels = corresponding(image, selection, region).full
+    found = corresponding(image, selection, region)
+    labels = found.full
     if tuple(labels.shape) != shape:
         raise ValueError(
             f"“{region.name}” must have the shape of “{image.name}” to restrict it, {shape}, "
             f"got {tuple(labels.shape)}."
         )
+    check_place(image, selection, region, found, levels_of(region)[0].shape)
     held = snapshot(labels)
     return lambda: np.asarray(held) > 0
 
@@ -251,9 +254,8 @@ def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
 def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
     """The part of another layer that lies where the selection of a layer does."""
     corner = [0 if isinstance(at, slice) else at for at in selection.where]
-    world = np.asarray(layer.data_to_world(corner), dtype=float)
-    missing = max(other.ndim - world.size, 0)
-    where = nearest_point(other, np.pad(world, (missing, 0))[-other.ndim :])
+    there = data_position(other, layer.data_to_world(corner), layer.units)
+    where = nearest_point(other, there)
     kept = [axis - layer.ndim for axis in selection.axes]
     part = tuple(
         slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
@@ -264,7 +266,7 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
 def matching_level(layer: Any, selection: Selection, level: Selection, other: Any) -> Selection:
     """The part of another layer that lies where the selection of a layer does, at its resolution.
 
-    A ValueError says that it has no curve, or another shape.
+    A ValueError says that it has no curve, another shape, or lies elsewhere.
     """
     if problem := problem_with(other):
         raise ValueError(problem)
@@ -275,6 +277,7 @@ def matching_level(layer: Any, selection: Selection, level: Selection, other: An
             f"“{layer.name}” must have the shape of “{other.name}”, "
             f"{describe(shapes[1])}, got {describe(shapes[0])}."
         )
+    check_place(layer, selection, other, found, levels_of(other)[0].shape)
     result = fitting_level(found, other.name)
     if result.full.shape != level.full.shape:
         raise ValueError(f"“{layer.name}” and “{other.name}” must have the same levels.")
@@ -292,9 +295,7 @@ def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.
             along, across = (outline[1] - outline[0]) / 2, (outline[3] - outline[0]) / 2
             angle = np.linspace(0, 2 * np.pi, CORNERS, endpoint=False)[:, None]
             outline = outline.mean(axis=0) + np.cos(angle) * along + np.sin(angle) * across
-        world = np.array([shapes.data_to_world(corner) for corner in outline])
-        missing = image.ndim - world.shape[1]
-        world = np.pad(world, ((0, 0), (max(0, missing), 0)))[:, -image.ndim :]
-        points = np.array([image.world_to_data(at) for at in world])
+        world = [shapes.data_to_world(corner) for corner in outline]
+        points = np.array([data_position(image, at, shapes.units) for at in world])
         result.append(points[:, list(selection.axes[-2:])])
     return result

@@ -92,6 +92,8 @@ def measure_job(
     value of the last step is a pair: a `Regions`, and `features` with those of its objects.
     """
     objects, *of_values = _levels(labels, image, part)
+    if any(also.get(kind) and one.has_lengths for kind, one in ALSO.items()):
+        objects.check_lengths()
     name = labels.name
 
     def compute() -> Iterator[Step]:
@@ -127,7 +129,7 @@ def measure_job(
         if curves is not None:
             components["curves"] = principal_components(curves.values)
         components["transforms"] = principal_components(transforms.values.reshape(count, -1))
-        regions = Regions(curves, more, transforms, components)
+        regions = Regions(curves, more, transforms, components, objects.problem)
         columns = feature_columns(regions)
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 

@@ -12,6 +12,7 @@ from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.fields import CriticalPoints
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, placement, shown_axes
+from napari_ecc._controller.places import converted, data_position, position_in_view
 from napari_ecc._controller.session import Links, read_settings
 from napari_ecc._workers import Job, Runner, Step
 
@@ -237,10 +238,11 @@ class LabelsOverlay(Overlay):
         if layer is None or not len(boxes):
             return
         dims, camera, own = viewer.dims, viewer.scene.camera, shown_axes(viewer, layer)
-        here = np.round(np.asarray(layer.world_to_data(dims.point), dtype=float))
+        here = np.round(position_in_view(viewer, layer))
         away = (here[list(axes)] < boxes[..., 0]) | (here[list(axes)] >= boxes[..., 1])
         here[list(axes)] = boxes[-1, :, 2]
-        middle = np.asarray(layer.data_to_world(here))
+        units = dims.units or layer.units
+        middle = converted(layer.data_to_world(here), layer.units, units)[-layer.ndim :]
         if dims.ndisplay == 3:
             camera.center = middle[own]
             return
@@ -252,7 +254,8 @@ class LabelsOverlay(Overlay):
         zoom, half = camera.zoom, np.divide(viewer.canvas.size, 2 * camera.zoom)
         ends = np.tile(np.asarray(viewer.dims.point, dtype=float), (2, 1))
         ends[:, shown] = camera.center[-2:] + np.stack([-half, half])
-        low, high = np.sort([layer.world_to_data(end) for end in ends], axis=0)[:, axes]
+        corners = [data_position(layer, end, dims.units) for end in ends]
+        low, high = np.sort(corners, axis=0)[:, axes]
         seen = (boxes[..., 0] <= high) & (boxes[..., 1] > low)
         if not seen[:, np.isin(axes, own)].all():
             viewer.fit_to_view(layers=[layer], margin=0.2)

@@ -11,7 +11,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from skimage.util import map_array
 
-from napari_ecc._controller.docks import DockController, LayerChoice, call
+from napari_ecc._controller.docks import PLACE_EVENTS, DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
 from napari_ecc._controller.layers import fitting_level, selection_of
 from napari_ecc._controller.loading import load, warm
@@ -223,7 +223,9 @@ class RegionController(DockController):
             return
         count = len(known[0].labels)
         self.show_part(labels, part, STALE if self._changed else "complete")
-        self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        words = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        problem = known[0].problem
+        self.model.status = f"{words}. Shapes may be distorted: {problem}" if problem else words
 
     def _on_dims(self, *_: Any) -> None:
         """Show the objects of another frame."""
@@ -268,9 +270,10 @@ class RegionController(DockController):
             return
         self._of_layers.add(self._on_selected_label, layer.events.selected_label)
         self._of_layers.add(self._read_classes, layer.events.features)
-        self._of_layers.add(self._on_stale, layer.events.data, layer.events.paint)
-        if self.images.layer is not None:
-            self._of_layers.add(self._on_stale, self.images.layer.events.data)
+        self._of_layers.add(self._on_stale, layer.events.paint)
+        for own in filter(None, (layer, self.images.layer)):
+            self._of_layers.add(self._on_stale, own.events.data)
+            self._of_layers.add(self._on_stale, *(own.events[name] for name in PLACE_EVENTS))
         self.show_nothing("Press Measure.")
 
     def _on_stale(self, *_: Any) -> None:

@@ -12,7 +12,6 @@ from napari_ecc._controller.curves import compute_curves, request_of
 from napari_ecc._controller.docks import DockController, call
 from napari_ecc._controller.layers import (
     Part,
-    axis_name,
     contrast_limits,
     describe,
     levels_of,
@@ -20,6 +19,7 @@ from napari_ecc._controller.layers import (
     problem_with,
 )
 from napari_ecc._controller.loading import device_name
+from napari_ecc._controller.places import axis_name, position_in_view
 from napari_ecc._model.series import Index, SeriesModel
 from napari_ecc._workers import Step
 
@@ -148,7 +148,8 @@ class SeriesController(DockController):
 
     def _index(self, layer: Any) -> Index:
         """Return the position of the viewer's sliders."""
-        return tuple(nearest_point(layer, self.viewer.dims.point)[: len(self.model.shape)])
+        position = position_in_view(self.viewer, layer)
+        return tuple(nearest_point(layer, position)[: len(self.model.shape)])
 
     def _on_dims(self, *_: Any) -> None:
         """Move the cursor, and update the frames if another axis has moved."""

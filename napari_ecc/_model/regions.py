@@ -39,6 +39,7 @@ class Regions(NamedTuple):
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
+    problem: str = ""  # why lengths are not known, so that transforms are of another shape, or ""
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -81,7 +82,7 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     ``ecc_core.sample_directions``. Without an image, ``b<dimension>_shape``, ``area_shape`` and the
     like are those of the objects themselves.
     """
-    curves, also, transforms, components = regions
+    curves, also, transforms, components, _ = regions
     columns: dict[str, NDArray[Any]] = {
         f"{PREFIXES[basis]}_pc{k + 1}": scores
         for basis, found in components.items()

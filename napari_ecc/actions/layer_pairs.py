@@ -1,5 +1,7 @@
 """Results of two layers together: surfaces, and the objects of a Labels layer in an image."""
 
+import warnings
+
 import pandas as pd
 from napari.layers import Image, Labels
 
@@ -42,7 +44,7 @@ def layer_surface(
     Raises
     ------
     ValueError
-        If a layer has no curve, or the layers differ in shape.
+        If a layer has no curve, or the layers differ in shape or lie apart.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def region_table(
     ----------
     labels : napari Labels layer
     image : napari Image layer or None, default None
-        Of the same shape, for the curves; None: the shapes only.
+        Of the same shape and at the same place, for the curves; None: the shapes only.
     part : tuple of (int or slice) or None, default None
         Of the labels; as in `layer_curve`.
     thresholds : int, default 32
@@ -150,7 +152,13 @@ def region_table(
     Raises
     ------
     ValueError
-        If the layers differ in shape, or there are no objects.
+        If the layers differ in shape or lie apart, there are no objects, or lengths are wanted of
+        axes that are sheared or have units of different kinds.
+
+    Warns
+    -----
+    UserWarning
+        If transforms are those of sheared axes, or of units of different kinds.
     """
     job = measure_job(
         labels,
@@ -165,5 +173,7 @@ def region_table(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    _, table = result(job())
+    regions, table = result(job())
+    if regions.problem:
+        warnings.warn(f"Shapes may be distorted: {regions.problem}", stacklevel=2)
     return table

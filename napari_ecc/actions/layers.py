@@ -21,7 +21,8 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.direction_sweep import Swept, curves_along, sweep_of
 from napari_ecc._controller.fields import count_all, find_classes
-from napari_ecc._controller.layers import Part, checked_part, contrast_limits, unit_of
+from napari_ecc._controller.layers import Part, checked_part, contrast_limits
+from napari_ecc._controller.places import unit_of
 from napari_ecc._model.directions import circle
 from napari_ecc._workers import result
 
