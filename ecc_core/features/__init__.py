@@ -22,6 +22,7 @@ from typing import Any
 
 from ecc_core._optional import import_optional
 from ecc_core.features._group_results import CurveBand, PermutationTest
+from ecc_core.features._replicates import MixedUnitsError
 from ecc_core.features.anndata import to_anndata
 from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
 from ecc_core.features.distances import (
@@ -41,6 +42,7 @@ __all__ = [
     "EulerTransformTransformer",
     "ExpectedCurve",
     "GaussianThreshold",
+    "MixedUnitsError",
     "PermutationTest",
     "RegionCurvesTransformer",
     "RegionTransformsTransformer",

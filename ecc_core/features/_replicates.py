@@ -51,7 +51,13 @@ class Mixed(NamedTuple):
 
 
 class MixedUnitsError(ValueError):
-    """Curves of a unit, or of a group, are not of the same kind."""
+    """Curves of a unit, or of a group, are no replicates, such as channels of an image.
+
+    Attributes
+    ----------
+    mixed
+        What differs: ``column``, ``values``, ``unit`` and ``choice``, a condition that selects one.
+    """
 
     def __init__(self, mixed: Mixed) -> None:
         self.mixed = mixed

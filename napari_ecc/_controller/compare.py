@@ -18,7 +18,7 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.docks import NO_IMAGE, DockController, call
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with
-from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
+from napari_ecc._model.compare import CompareModel, Curves, compared, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
 NOTHING = (
@@ -26,7 +26,7 @@ NOTHING = (
     "explorer's curve."
 )
 
-COMPARED = ("curves", "features", "by", "pattern", "unit")
+COMPARED = ("curves", "features", "by", "pattern", "unit", "where", "average")
 """Fields of the model that a comparison depends on."""
 Features = dict[str, dict[str, Any]]
 Compute = Callable[[Mapping[str, Any]], Iterator[Step]]
@@ -134,6 +134,19 @@ class CompareController(DockController):
         else:
             self._keep(*shown)
 
+    def choose(self) -> None:
+        """Compare the first of the values that are no replicates within a unit."""
+        comparison = self.model.comparison
+        if comparison is not None and comparison.mixed is not None:
+            more = [self.model.where, comparison.mixed.mixed.choice]
+            self.model.where = ", ".join(filter(None, more))
+
+    def average(self) -> None:
+        """Take values within a unit as replicates, and average over them."""
+        comparison = self.model.comparison
+        if comparison is not None and comparison.mixed is not None:
+            self.model.average = (*self.model.average, comparison.mixed.mixed.column)
+
     def clear(self) -> None:
         """Remove all curves."""
         self.show_nothing(NOTHING)
@@ -142,7 +155,8 @@ class CompareController(DockController):
         self._calls.clear()
         self._last, self._failure = None, ""
         self.model.curves = {}  # first: without curves nothing is compared by columns
-        self.model.by = self.model.unit = ""
+        self.model.by = self.model.unit = self.model.where = ""
+        self.model.average = ()
         self.model.features = {}
 
     def _start(self) -> None:
@@ -223,7 +237,7 @@ class CompareController(DockController):
         grouping = self.model.grouping
 
         def job() -> Iterator[Step]:
-            yield Step(compare_groups(curves, **grouping))
+            yield Step(compared(curves, **grouping))
 
         def on_step(step: Step) -> None:
             self.model.comparison = step.value

@@ -11,13 +11,23 @@ from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import EulerCurve
-from ecc_core.features import CurveBand, PermutationTest, align_curves, mean_band, permutation_test
+from ecc_core.features import (
+    CurveBand,
+    MixedUnitsError,
+    PermutationTest,
+    align_curves,
+    mean_band,
+    permutation_test,
+)
+from ecc_core.io import CurveTable
 from ecc_core.results import check_agreement
 
 Curves = dict[str, EulerCurve]
 View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
+KINDS = ("channel", "c", "t", "frame", "label")
+"""Columns that may say that curves are no replicates even if all their values differ."""
 MOST_NAMED = 8
 """Largest number of groups that are named one by one."""
 MOST_RANGES = 4
@@ -39,16 +49,29 @@ class Comparison(NamedTuple):
     """Whether they differ, if there are two or more groups of two or more units."""
     unit: str = ""  # the column that says which curves are averaged; "" if each is a unit
     sizes: tuple[int, ...] = ()  # the number of units of each group
+    mixed: MixedUnitsError | None = None
+    """What differs between the curves of a unit, or of a group, that are no replicates."""
 
     def size_in_words(self, number: int) -> str:
         """The number of units of a group, of which each may be the mean of several curves."""
         return f"{self.unit or 'n'} = {self.sizes[number]}"
+
+    @property
+    def problem(self) -> str:
+        """Why the groups have no means and are not compared, and what can be done; or ""."""
+        if self.mixed is None:
+            return ""
+        mixed = self.mixed.mixed
+        words = mixed.in_words(f"compare {mixed.choice} alone", f"choose Average {mixed.column}")
+        return f"{words[:1].upper()}{words[1:]}."
 
     def in_words(self) -> str:
         """The result of the test, with the sizes of the groups."""
         sizes = [f"{name} ({self.size_in_words(k)})" for k, name in enumerate(self.groups)]
         if len(sizes) > MOST_NAMED:
             sizes = [f"{len(sizes)} groups"]
+        if self.mixed is not None and len(self.groups) > 1:
+            return f"{', '.join(sizes)}. {self.problem}"
         if self.test is None:
             units = f"values of {self.unit}" if self.unit else "curves"
             return f"{', '.join(sizes)}. A test needs groups of 2 or more {units}."
@@ -79,6 +102,11 @@ def groups_of(
     >>> groups_of(["control 1", "drug 1", "drug 2"], "control|drug")
     {'control': ['control 1'], 'drug': ['drug 1', 'drug 2']}
     """
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        expected = "`pattern` must be a regular expression such as control|drug"
+        raise ValueError(f"{expected}, got {pattern!r}: {error}") from None
     result: dict[str, list[str]] = {}
     for name, text in zip(names, names if values is None else values, strict=True):
         found = re.search(pattern, text) if pattern else None
@@ -112,6 +140,8 @@ def compare_groups(
     features: Any = None,
     by: str = "",
     unit: str = "",
+    where: str | Sequence[str] = (),
+    average: str | Sequence[str] = (),
     n_permutations: int = 9999,
 ) -> Comparison:
     """Compare groups of curves by a permutation test of the distance of their means.
@@ -130,6 +160,11 @@ def compare_groups(
     unit : str, default ""
         The column of `features` that names the independent units, such as wells or animals, within
         which curves are averaged. "": each curve is a unit.
+    where : str or sequence of str, default ()
+        Conditions on columns of `features` that curves must fulfil, such as ``"channel=DAPI"``.
+    average : str or sequence of str, default ()
+        Columns of `features` whose values within a unit are replicates, although they are channels
+        or times, or recur in the other units.
     n_permutations : int, default 9999
 
     Returns
@@ -139,25 +174,76 @@ def compare_groups(
     Raises
     ------
     ValueError
-        If `by` or `unit` is not a column of `features`, a unit is in several groups, or curves
-        differ in what must agree; see :func:`ecc_core.features.curve_distance`.
+        If `by` or `unit` is not a column of `features`, no curve fulfils `where`, a unit is in
+        several groups, curves of a unit are no replicates, or curves differ in what must agree; see
+        :func:`ecc_core.features.permutation_test`.
     """
-    names = list(curves)
+    found = compared(
+        curves,
+        pattern,
+        features=features,
+        by=by,
+        unit=unit,
+        where=where,
+        average=average,
+        n_permutations=n_permutations,
+    )
+    if found.mixed is not None:
+        mixed = found.mixed.mixed
+        choice = f'choose one, such as `where="{mixed.choice}"`'
+        raise ValueError(mixed.in_words(choice, f'give `average="{mixed.column}"`'))
+    return found
+
+
+def compared(
+    curves: Mapping[str, EulerCurve],
+    pattern: str = "",
+    *,
+    features: Any = None,
+    by: str = "",
+    unit: str = "",
+    where: str | Sequence[str] = (),
+    average: str | Sequence[str] = (),
+    n_permutations: int = 9999,
+) -> Comparison:
+    """Compare groups as `compare_groups` does; those that cannot be compared have no means."""
     check_agreement(None, **curves)
+    table = _in_rows(curves, features)
+    if where:
+        table = table.where(*([where] if isinstance(where, str) else where))
+    names = table.metadata["name"].tolist()
     groups = groups_of(names, pattern, values_of(names, features, by) if by else None)
-    units = dict(zip(names, values_of(names, features, unit) if unit else names, strict=True))
-    parts = [[curves[at] for at in members] for members in groups.values()]
-    ids = [[units[at] for at in members] for members in groups.values()]
-    bands = dict(zip(groups, map(_band, parts, ids), strict=True))
-    difference = test = None
-    if len(groups) > 1 and min(len(set(own)) for own in ids) >= 2:
-        test = permutation_test(*parts, units=tuple(ids), n_permutations=n_permutations, rng=SEED)
-    if len(groups) == 2:
-        means: Any = [(band.thresholds, band.mean) for band in bands.values()]
-        both = align_curves(means, superlevel=parts[0][0].superlevel)
-        difference = both.thresholds, both.values[0] - both.values[1]
-    sizes = tuple(len(set(own)) for own in ids)
-    return Comparison(groups, bands, difference, test, unit, sizes)
+    ids = dict(zip(names, values_of(names, features, unit) if unit else names, strict=True))
+    parts = [table.select(np.isin(names, members)) for members in groups.values()]
+    units = [[ids[at] for at in members] for members in groups.values()]
+    sizes = tuple(len(set(own)) for own in units)
+    difference = test = mixed = None
+    bands: dict[str, CurveBand] = {}
+    try:
+        for name, part, own in zip(groups, parts, units, strict=True):
+            bands[name] = _band(part, own if unit else None, average)
+        if len(groups) > 1 and min(sizes) >= 2:
+            test = permutation_test(
+                *parts,
+                units=tuple(units) if unit else None,
+                average=average,
+                n_permutations=n_permutations,
+                rng=SEED,
+            )
+    except MixedUnitsError as error:
+        bands, mixed = {}, error
+    if len(bands) == 2:
+        first, second = (band.mean for band in bands.values())
+        difference = np.asarray(table.curves.thresholds), first - second
+    return Comparison(groups, bands, difference, test, unit, sizes, mixed)
+
+
+def _in_rows(curves: Mapping[str, EulerCurve], features: Any) -> CurveTable:
+    """Return a table with a row for each curve, at the thresholds of all of them."""
+    metadata = pd.DataFrame({"name": list(curves)})
+    if features is not None:
+        metadata = joined(metadata, features)
+    return CurveTable(align_curves(list(curves.values())), metadata)
 
 
 def values_of(names: list[str], features: Any, column: str) -> list[str]:
@@ -170,12 +256,17 @@ def values_of(names: list[str], features: Any, column: str) -> list[str]:
     return [text or "none" for text in texts]
 
 
-def _band(curves: list[EulerCurve], units: list[str]) -> CurveBand:
-    if len(set(units)) > 1:
-        return mean_band([*curves], units=units, rng=SEED)
-    aligned = align_curves([*curves])
-    mean = aligned.values.mean(axis=0)
-    return CurveBand(aligned.thresholds, mean, mean, mean)
+def _band(part: CurveTable, units: list[str] | None, average: str | Sequence[str]) -> CurveBand:
+    """Return the mean of a group and its band, which is the mean of a single unit."""
+    try:
+        return mean_band(part, units=units, average=average, rng=SEED)
+    except MixedUnitsError:
+        raise
+    except ValueError:  # a band needs two units
+        if len(set(units if units is not None else part.metadata["name"])) > 1:
+            raise
+    mean = part.curves.values.mean(axis=0)
+    return CurveBand(np.asarray(part.curves.thresholds), mean, mean, mean)
 
 
 @dataclass
@@ -188,6 +279,8 @@ class CompareModel:
     by: str = ""  # the column that groups are made by; "" for the names
     pattern: str = ""  # of the groups; see `groups_of`
     unit: str = ""  # the column whose values are the independent units; "" for the curves
+    where: str = ""  # conditions such as channel=DAPI, with commas between them
+    average: tuple[str, ...] = ()  # columns whose values within a unit are replicates
     view: View = "curves"
     comparison: Comparison | None = None
     status: str = ""  # one line for the user
@@ -203,10 +296,22 @@ class CompareModel:
     @property
     def grouping(self) -> dict[str, Any]:
         """Arguments of `compare_groups`."""
-        chosen = {"by": self.by, "unit": self.unit}
-        used = {field: column for field, column in chosen.items() if column}
-        if not used:
-            return {"pattern": self.pattern}
-        names = list(self.curves)
-        columns = {column: values_of(names, self.table, column) for column in used.values()}
-        return {"pattern": self.pattern, "features": {"name": names, **columns}, **used}
+        table = self.table
+        chosen: dict[str, Any] = {"by": self.by, "unit": self.unit, "average": self.average}
+        chosen["where"] = tuple(filter(None, map(str.strip, self.where.split(","))))
+        used = {name: value for name, value in chosen.items() if value}
+        conditions = [one.partition("=")[0].rstrip("! ") for one in chosen["where"]]
+        named = {self.by, self.unit, *conditions}
+        kept = [name for name in table if name in named or _may_differ(table[name])]
+        if len(kept):
+            names = list(self.curves)
+            columns = {name: values_of(names, table, name) for name in kept}
+            used = {"features": {"name": names, **columns}, **used}
+        return {"pattern": self.pattern, **used}
+
+
+def _may_differ(column: "pd.Series[Any]") -> bool:
+    """Whether a column may say that curves are no replicates: it has values that recur."""
+    if column.name == "name" or column.nunique() < 2:
+        return False
+    return column.name in KINDS or bool(column.duplicated().any())

@@ -36,6 +36,7 @@ CHOICES: form.Rows = {
         "curves are averaged",
         EACH,
     ),
+    "Only": form.text("where", "What curves must fulfil, such as channel=DAPI or frame!=0"),
     "Show": form.choice(
         "view",
         "All curves; the mean of each group with a 95 % band; the difference of two means",
@@ -84,6 +85,14 @@ class CurveComparison(Panel):
         others["clear"].changed.connect(lambda: self.work.resume.native.hide())
         self.sources, self.others = self.add(sources), self.add(others)
         self.form = self.add_form(CHOICES, self.model)
+        choose_tip = "Leave out the other values, which are no replicates"
+        average_tip = "Take the values of this column as replicates, and average over them"
+        self.choices = self.add(
+            form.buttons(
+                choose=("", choose_tip, controller.choose),
+                average=("", average_tip, controller.average),
+            )
+        )
         self.plot = self.add(CurvePlot("threshold t", "χ"), stretch=2)
         self.table = self.add(Table(), stretch=1)
         self.table.read_only = True
@@ -101,6 +110,7 @@ class CurveComparison(Panel):
         self.show(self._offer_columns, events.curves, events.features)
         self.show(self._show_curves, events.curves, events.comparison)
         self.show(self._show_lines, events.view)
+        self.show(self._show_choices, events.comparison)
         self.table.native.itemSelectionChanged.connect(self._show_lines)
         self.plot.chosen.connect(lambda name: native.selectRow(list(self.model.curves).index(name)))
 
@@ -110,9 +120,21 @@ class CurveComparison(Panel):
         self.form.offer("by", {"name": "", **known}, self.model.by)
         self.form.offer("unit", {**EACH, **known}, self.model.unit)
 
+    def _show_choices(self) -> None:
+        """Offer what can be done about curves that are no replicates."""
+        comparison = self.model.comparison
+        mixed = None if comparison is None or comparison.mixed is None else comparison.mixed.mixed
+        self.choices.visible = mixed is not None
+        if mixed is not None:
+            self.choices["choose"].text = f"Only {mixed.choice}"
+            self.choices["average"].text = f"Average {mixed.column}"
+
     @property
     def message(self) -> str:
         """What the plot shows while there is nothing to draw."""
+        comparison = self.model.comparison
+        if comparison is not None and comparison.problem and self.model.view != "curves":
+            return comparison.problem
         if self.model.curves and self.model.view == "difference":
             return "The difference is that of two groups: type a pattern such as control|drug."
         return super().message
@@ -124,23 +146,25 @@ class CurveComparison(Panel):
         elif comparison is not None:
             group = {name: title for title, names in comparison.groups.items() for name in names}
             table = descriptor_table(curves)[COLUMNS].map("{:.6g}".format)
-            table.insert(0, "group", table.index.map(group))
+            table.insert(0, "group", table.index.map(group).fillna(""))
             self.table.value = table
         self._show_lines()
 
     def _show_lines(self) -> None:
         """Draw the curves, those of the selected rows on top."""
+        if self.model.comparison is not None:
+            self.plot.set_lines(self._wanted_lines(self.model.comparison))
+        elif not self.model.curves:
+            self.plot.set_lines([])
         self.show_state()
-        if self.model.comparison is None:
-            if not self.model.curves:
-                self.plot.set_lines([])
-            return
+
+    def _wanted_lines(self, comparison: Comparison) -> list[Line]:
         rows = {index.row() for index in self.table.native.selectedIndexes()}
-        lines = self._lines(self.model.comparison)
+        lines = self._lines(comparison)
         if self.model.view != "difference":
             names = [name for row, name in enumerate(self.model.curves) if row in rows]
             lines += [self._line(name, colour="text", width=2.4, label=name) for name in names]
-        self.plot.set_lines(lines)
+        return lines
 
     def _line(self, name: str, **look: Any) -> Line:
         curve = self.model.curves[name]
@@ -159,6 +183,8 @@ class CurveComparison(Panel):
                 colours = self._colours_of(some, colour)
                 pairs = zip(some, colours, strict=True)
                 drawn = [self._line(at, colour=own, width=1.2) for at, own in pairs]
+            elif not comparison.bands:
+                continue
             else:
                 t, mean, low, high = comparison.bands[name]
                 look: dict[str, Any] = {"colour": colour, "width": 0.8, "dashed": True}

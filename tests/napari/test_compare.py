@@ -1,5 +1,7 @@
 """Comparing curves of layers, frames and groups, in a real window and without one."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,8 @@ from skimage.measure import euler_number
 from tifffile import imwrite
 
 import ecc_core as ecc
-from ecc_core.features import permutation_test
+from ecc_core.features import MixedUnitsError, align_curves, permutation_test
+from ecc_core.io import CurveTable
 from napari_ecc import actions
 from napari_ecc._model.compare import compare_groups
 from napari_ecc._qt.canvas import symlog
@@ -330,3 +333,78 @@ def test_the_smoothing_of_a_file_follows_its_spacing(tmp_path):
     smoothed = gaussian_filter(volume, (0.5, 1.0, 1.0))
     expected = [euler_number(smoothed >= t, 3) for t in curve.thresholds]
     assert_array_equal(curve.values, expected)
+
+
+def of_wells(*channels):
+    """A curve of each channel of eight wells, and what is known of them."""
+    places = [(well, channel) for well in [*"abcdefgh"] for channel in channels]
+    curves = {
+        f"{well} {at}": ecc.euler_curve(noise(k, 1.0), 16) for k, (well, at) in enumerate(places)
+    }
+    wells = [well for well, _ in places]
+    features = {"name": list(curves), "well": wells, "channel": [at for _, at in places]}
+    return curves, {**features, "drug": ["y" if well > "d" else "x" for well in wells]}
+
+
+@pytest.mark.parametrize("unit", ["well", ""])
+def test_channels_are_no_replicates(unit):
+    """The message is that of the library; one channel, or the average, is compared."""
+    curves, features = of_wells("DAPI", "GFP")
+    options = {"features": features, "by": "drug", "unit": unit, "n_permutations": 99}
+    tables = [
+        CurveTable(align_curves([curves[name] for name in rows["name"]]), rows)
+        for _, rows in pd.DataFrame(features).groupby("drug")
+    ]
+    units = tuple(table.metadata["well"].tolist() for table in tables) if unit else None
+    with pytest.raises(MixedUnitsError) as refused:
+        permutation_test(*tables, units=units)
+    start = str(refused.value).partition(": choose")[0]
+    with pytest.raises(ValueError, match=re.escape(start)) as error:
+        compare_groups(curves, **options)
+    assert 'choose one, such as `where="channel=DAPI"`, or give `average="channel"`' in str(
+        error.value
+    )
+
+    alone = {name: curve for name, curve in curves.items() if "DAPI" in name}
+    expected = compare_groups(alone, **options)
+    found = compare_groups(curves, where="channel=DAPI", **options)
+    assert found.sizes == expected.sizes == (4, 4)
+    assert found.test.pvalue == expected.test.pvalue
+    averaged = compare_groups(curves, average="channel", **options)
+    assert averaged.sizes == ((4, 4) if unit else (8, 8))
+    with pytest.raises(ValueError, match="no replicates"):  # bands of one group, too
+        compare_groups(curves, features=features, by="well", unit="well")
+
+
+def test_the_dock_offers_what_to_do_about_frames(open_panel, qtbot):
+    """Time points are shown but not compared, unless one is chosen or all are averaged."""
+    movie = np.stack([noise(k, 1.0) for k in range(4)])
+    viewer, panel = open_panel("Compare", movie, name="movie")
+    panel.sources["frames"].native.click()
+    settle(qtbot, panel)
+    assert "no replicates" not in panel.model.status  # nothing is compared
+    panel.form["pattern"].value = "0 (?=[01])"
+    settle(qtbot, panel)
+    text = "Curves of a group differ in frame (0, 1), which are no replicates"
+    assert text in panel.work.text.text()
+    assert not panel.plot.empty
+    panel.form["view"].value = "Means and bands"
+    assert text in panel.plot.state
+    offers = panel.choices["choose"], panel.choices["average"]
+    assert [button.text for button in offers] == ["Only frame=0", "Average frame"]
+    assert panel.plot.empty
+    offers[1].native.click()
+    settle(qtbot, panel)
+    assert panel.model.comparison.test.units == (2, 2)
+    assert not panel.choices.visible
+    panel.others["clear"].native.click()
+    panel.sources["frames"].native.click()
+    settle(qtbot, panel)
+    panel.form["pattern"].value = "0 (?=[01])"
+    settle(qtbot, panel)
+    offers[0].native.click()
+    settle(qtbot, panel)
+    assert panel.form["where"].value == "frame=0"
+    assert panel.model.comparison.groups == {"0 ": ["movie axis 0 0"]}
+    names = run_copied(viewer, panel)
+    assert names["comparison"].groups == panel.model.comparison.groups
