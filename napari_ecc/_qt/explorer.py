@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -77,7 +77,10 @@ class EulerExplorer(Panel):
 
     dock = ExplorerController
     title = "Threshold"
-    more_settings = ("threshold", "min_persistence")
+    more_settings: ClassVar = {
+        "threshold": form.checked_number,
+        "min_persistence": form.checked_least,
+    }
     about = "Components and holes at every threshold."
 
     def _fill(self) -> None:

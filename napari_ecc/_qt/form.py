@@ -23,6 +23,55 @@ class Field(NamedTuple):
     """Of a combo box: what the user reads, and the value that it stands for."""
     numbers: bool = False  # whether the text stands for a tuple of integers
 
+    def checked(self, value: Any) -> Any:
+        """Return a value of a file as one of the model; a ValueError says what it must be."""
+        low, high = self.options.get("min"), self.options.get("max")
+        if self.choices is not None:
+            known = [at for at in self.choices.values() if type(at) is type(value) and at == value]
+            names = ", ".join(map(repr, self.choices.values()))
+            return _checked(self.name, value, bool(known), f"one of {names}")
+        if issubclass(self.widget, widgets.CheckBox | widgets.PushButton):
+            return _checked(self.name, value, isinstance(value, bool), "true or false")
+        if self.numbers:
+            listed = isinstance(value, list) and all(type(at) is int for at in value)
+            return tuple(_checked(self.name, value, listed, "a list of whole numbers"))
+        if issubclass(self.widget, widgets.LineEdit):
+            return _checked(self.name, value, isinstance(value, str), "a text")
+        if issubclass(self.widget, widgets.FloatSlider):  # its bounds follow the image
+            return checked_number(self.name, value)
+        whole = issubclass(self.widget, widgets.SpinBox)
+        within = is_number(value) and low <= value <= high and (not whole or type(value) is int)
+        kind = "a whole number" if whole else "a number"
+        return _checked(self.name, value, within, f"{kind} from {low} to {high}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a file is a finite number."""
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def checked_number(name: str, value: Any) -> Any:
+    """Return a finite number, or NaN, which stands for what is not known yet."""
+    unknown = type(value) is float and math.isnan(value)
+    return _checked(name, value, unknown or is_number(value), "a number")
+
+
+def checked_range(name: str, value: Any) -> Any:
+    """Return a pair of increasing numbers."""
+    pair = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    return tuple(_checked(name, value, pair and value[0] < value[1], "two increasing numbers"))
+
+
+def checked_least(name: str, value: Any) -> Any:
+    """Return a number of at least 0."""
+    return _checked(name, value, is_number(value) and value >= 0, "a number of at least 0")
+
+
+def _checked(name: str, value: Any, valid: bool, wanted: str) -> Any:
+    if not valid:
+        raise ValueError(f"`{name}` must be {wanted}, got {value!r}")
+    return value
+
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
     """A combo box with labels and values, which `Form.offer` changes."""
@@ -134,6 +183,10 @@ class Form(QtWidgets.QWidget):
             native.setMaxLength(2**31 - 1)
         self._fields[field.name], self._widgets[field.name] = field, widget
         return native
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return a value of a file as one of the model; a ValueError says what it must be."""
+        return self._fields[name].checked(value)
 
     def set_visible(self, name: str, visible: bool) -> None:
         """Show or hide the row of a widget."""

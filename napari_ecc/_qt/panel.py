@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from napari.utils.notifications import show_info
 from qtpy import QtWidgets
@@ -39,8 +39,8 @@ class Panel(QtWidgets.QWidget):
     about: str
     actions: Any  # a row of buttons
     title: str  # its heading in the guide
-    more_settings: tuple[str, ...] = ()
-    """Fields of the model that are saved as settings beside those of the forms."""
+    more_settings: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
+    """Fields of the model that are saved beside those of the forms, and how values are checked."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()

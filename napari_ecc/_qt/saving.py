@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.utils.notifications import show_error, show_info
@@ -92,28 +92,41 @@ def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:
         stream.detach()
 
 
-def _settings(panel: Any) -> dict[str, Any]:
-    """The model of each setting: what the forms show, but for layers and what is in them."""
-    models = dict.fromkeys(panel.more_settings, panel.model)
+class Setting(NamedTuple):
+    """Where the value of a setting belongs."""
+
+    model: Any
+    check: Callable[[str, Any], Any]
+    """Returns a value of a file as one of the model, or raises a ValueError."""
+
+
+def _settings(panel: Any) -> dict[str, Setting]:
+    """The settings by name: what the forms show, but for layers and what is in them."""
+    found = {name: Setting(panel.model, check) for name, check in panel.more_settings.items()}
     for form in panel.findChildren(Form):
-        models |= {k: model for k, model in form.models.items() if k not in form.offered}
-    return models
+        own = {k: model for k, model in form.models.items() if k not in form.offered}
+        found |= {name: Setting(model, form.checked) for name, model in own.items()}
+    return found
 
 
 def save_settings(panel: Any, path: str) -> None:
     """Write the settings of a dock as JSON."""
-    values = {name: getattr(model, name) for name, model in _settings(panel).items()}
+    values = {name: getattr(one.model, name) for name, one in _settings(panel).items()}
     text = json.dumps({"dock": panel.title, **values}, indent=1)
     Path(path).write_text(text, encoding="utf-8")
 
 
 def load_settings(panel: Any, path: str) -> None:
-    """Read settings of a dock; a ValueError says that they are not."""
-    models, values = _settings(panel), json.loads(Path(path).read_text(encoding="utf-8"))
+    """Read settings of a dock; a ValueError says what is wrong with them, and none is set."""
+    known, values = _settings(panel), json.loads(Path(path).read_text(encoding="utf-8"))
     if not isinstance(values, dict) or values.pop("dock", None) != panel.title:
         raise ValueError(f"{path}: these are not settings of the dock {panel.title}")
-    unknown = sorted(set(values) - set(models))
+    unknown = sorted(set(values) - set(known))
     if unknown:
         raise ValueError(f"{path}: the dock {panel.title} has no settings {unknown}")
-    for name, value in values.items():
-        setattr(models[name], name, tuple(value) if isinstance(value, list) else value)
+    try:
+        checked = {name: known[name].check(name, value) for name, value in values.items()}
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    for name, value in checked.items():
+        setattr(known[name].model, name, value)

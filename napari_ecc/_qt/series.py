@@ -1,6 +1,6 @@
 """The dock "Series"."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class SeriesExplorer(Panel):
 
     dock = SeriesController
     title = "Series"
-    more_settings = ("range",)
+    more_settings: ClassVar = {"range": form.checked_range}
     about = "The curve of every frame."
 
     def _fill(self) -> None:

@@ -1,5 +1,8 @@
 """What all docks have in common, in a real window: room, words, keys and the wheel."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 from napari_helpers import DOCKS, TIMEOUT, pixels_of, settle, smooth, turn_wheel
@@ -20,6 +23,7 @@ from scipy.ndimage import label
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.canvas import Plot, colours_of
+from napari_ecc._qt.saving import errors_shown, load_settings
 
 
 def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, qtbot):
@@ -164,6 +168,40 @@ def test_settings_are_saved_and_loaded(explorer, open_panel, tmp_path, messages,
     (tmp_path / "settings.json").write_text(text)
     series.heading.linkActivated.emit("load")
     assert "has no settings ['colour']" in messages[-1]
+
+
+def test_values_of_settings_are_checked(open_panel, tmp_path, messages):
+    """A file with a wrong value changes nothing, and the message says what it must be."""
+    path = tmp_path / "settings.json"
+    wrong = {
+        "Threshold": [
+            ("bins", "many", "a whole number from 2 to 65536, got 'many'"),
+            ("bins", -5, "a whole number from 2 to 65536, got -5"),
+            ("bins", 9.5, "a whole number from 2 to 65536, got 9.5"),
+            ("threshold", "x", "a number, got 'x'"),
+            ("threshold", math.inf, "a number, got inf"),
+            ("min_persistence", -7, "a number of at least 0, got -7"),
+            ("window", [1, 2], "a number from 0.1 to 50, got [1, 2]"),
+            ("scope", "cube", "one of 'slice', 'volume', got 'cube'"),
+            ("connectivity", True, "one of None, 1, got True"),
+            ("sigma", math.nan, "a number from 0 to 50, got nan"),
+            ("show_betti", 1, "true or false, got 1"),
+        ],
+        "Series": [("range", [2, 1], "two increasing numbers, got [2, 1]")],
+        "Compare": [("pattern", 3, "a text, got 3")],
+        "Objects": [("selected", [1, 2.5], "a list of whole numbers, got [1, 2.5]")],
+    }
+    viewer = None
+    for dock, cases in wrong.items():
+        opened, panel = open_panel(dock, viewer=viewer)
+        viewer = opened
+        for name, value, words in cases:
+            before = {one: getattr(panel.model, one) for one in ("status", name)}
+            path.write_text(json.dumps({"dock": dock, name: value}))
+            with errors_shown():
+                load_settings(panel, str(path))
+            assert messages[-1] == f"{path}: `{name}` must be {words}"
+            assert repr(before[name]) == repr(getattr(panel.model, name))
 
 
 @pytest.mark.parametrize("dock", DOCKS)
