@@ -18,14 +18,15 @@ from napari_ecc._controller.fields import (
     CriticalPoints,
     Field,
     Objects,
-    can_be_paired,
     compute_histogram,
     count_all,
     find_classes,
     find_critical_points,
     find_objects,
     surroundings,
+    why_unpaired,
 )
+from napari_ecc._controller.lasting import Lasting, LastingSets, find_lasting
 from napari_ecc._controller.layers import Selection, can_be_held, describe
 from napari_ecc._controller.loading import device_name, prepared
 from napari_ecc._controller.overlays import LabelsOverlay, PointsOverlay
@@ -85,7 +86,12 @@ class Details:
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
         self._drawing, self.finding = Runner("Histogram"), Runner("Objects")
-        self.runners = self._counting, self._locating, self._drawing, self.finding
+        self._filtering = Runner("What lasts")
+        self.runners = (
+            *(self._counting, self._locating, self._drawing),
+            *(self.finding, self._filtering),
+        )
+        self.lasting: Lasting | None = None  # None before it is needed
         self.objects: Objects | None = None
         self.source: Source | None = None  # None before there is a curve
         self.field: Field | None = None  # None before it is complete
@@ -97,7 +103,8 @@ class Details:
         self.cancel()
         self.forget_objects()
         self.source, self.field = source, field
-        self._model.betti = self._model.classes = None
+        self._model.betti = self._model.classes = self.lasting = None
+        self._model.unpaired = "" if field is None else why_unpaired(field)
         if field is None:
             self.points.remove_soon()
             self._model.histogram = None
@@ -122,7 +129,7 @@ class Details:
             return
         if not can_be_held(field.data):
             return
-        of_curve, paired = model.curve.thresholds, can_be_paired(field)
+        of_curve, paired = model.curve.thresholds, not model.unpaired
         levels = self._counted = np.union1d(of_curve, model.threshold)
 
         def find() -> Iterator[Step]:
@@ -184,8 +191,33 @@ class Details:
         if self.objects is not None:
             use(self.objects)
         elif field is not None:
-            job = partial(find_objects, field, model.threshold, model.min_persistence, **model.sets)
+            job = partial(find_objects, field, model.threshold, model.least, **model.sets)
             self.finding.submit(job, on_step)
+
+    def find_lasting(self, use: Callable[[LastingSets | None], None]) -> None:
+        """Call a function with the sets of what lasts, once they are known; None if all counts."""
+        field, model, known = self.field, self._model, self.lasting
+        if field is None or model.classes is None or not model.least:
+            self._filtering.cancel()
+            if field is not None and not model.least:
+                use(None)
+            return
+        least, sets = model.least, model.sets
+
+        def job() -> Iterator[Step]:
+            lasting = known
+            if lasting is None:
+                for step in find_lasting(field, **sets):
+                    lasting = step.value
+                    yield Step(None)
+            yield Step((lasting, lasting.sets(least)))
+
+        def on_step(step: Step) -> None:
+            if step.value is not None:
+                self.lasting, found = step.value
+                use(found)
+
+        self._filtering.submit(job, on_step)
 
     def show_histogram(self, *_: Any, go_to_otsu: bool = False) -> None:
         """Find the histogram of the values, if it is shown.
@@ -316,7 +348,7 @@ class ObjectProbe:
         if not chosen.size:
             self._outline.clear()
             return
-        least = min(self._model.min_persistence, float(classes.persistence[chosen].min()))
+        least = min(self._model.least, float(classes.persistence[chosen].min()))
         points = classes.birth_points[chosen]
         sets = self._model.sets
 

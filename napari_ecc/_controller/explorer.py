@@ -14,6 +14,7 @@ from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.details import Details, ObjectProbe, Source
 from napari_ecc._controller.docks import DockController, LayerChoice
 from napari_ecc._controller.fields import Objects
+from napari_ecc._controller.lasting import LastingSets
 from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.loading import warm
 from napari_ecc._controller.measuring import placed
@@ -55,6 +56,7 @@ class ExplorerController(DockController):
         self._links.add(self.details.locate, events.window, events.show_changes)
         self._links.add(self.details.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
+        self._links.add(self._on_lasting, events.min_persistence, events.classes)
         self._links.add(lambda on: self._set.draw(outline=on), events.contour)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
         self._links.add(self._keep, *(getattr(events, name) for name in KEPT))
@@ -158,11 +160,21 @@ class ExplorerController(DockController):
         self.details.look()
 
     def _on_show_set(self) -> None:
-        shown, field = self.details.source, self.details.field
         if not self.model.show_set:
             self._set.remove()
-        elif shown is not None and field is not None:
-            self._set.show(shown.layer, shown.selection, field, self.model)
+        elif self.details.lasting is None or not self.model.least:
+            self._show_set(None)
+        self._on_lasting()
+
+    def _on_lasting(self, *_: Any) -> None:
+        """Show what lasts of the set as soon as it is known."""
+        if self.model.show_set:
+            self.details.find_lasting(self._show_set)
+
+    def _show_set(self, lasting: LastingSets | None) -> None:
+        shown, field = self.details.source, self.details.field
+        if shown is not None and field is not None and self.model.show_set:
+            self._set.show(shown.layer, shown.selection, field, self.model, lasting)
 
     def snap(self, threshold: float, count: int = 0) -> None:
         """Move the threshold to the nearest one of the curve, or some further."""
@@ -177,9 +189,9 @@ class ExplorerController(DockController):
         """Move the threshold to the next "birth" or "merge" above (`step` 1) or below (-1)."""
         model = self.model
         if model.classes is None:
-            show_info("Births and merges are not known yet.")
+            show_info(model.unpaired or "Births and merges are being found.")
             return
-        place = model.classes.following(kind, model.threshold, step, model.min_persistence)
+        place = model.classes.following(kind, model.threshold, step, model.least)
         if place is None:
             show_info(f"There is no {kind} {'above' if step > 0 else 'below'} the threshold.")
         else:
@@ -216,7 +228,7 @@ class ExplorerController(DockController):
             return []
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
         calls = [shown.code("t, chi", "layer_curve", range=bounds)]
-        least = self.model.min_persistence or None
+        least = self.model.least or None
         if self.model.show_betti or least:
             options = {"range": bounds, "min_persistence": least}
             calls.append(shown.code("t, betti", "layer_betti_curves", **options))
@@ -225,7 +237,7 @@ class ExplorerController(DockController):
     @property
     def facts(self) -> dict[str, str]:
         """How the curves were computed."""
-        least = self.model.min_persistence
+        least = self.model.least
         return {**super().facts, **({"least persistence": formatted(least)} if least else {})}
 
     def shown_curves(self) -> tuple[Curves, dict[str, Any], str] | None:
@@ -246,7 +258,7 @@ class ExplorerController(DockController):
             "euler_number": curve.values,
         }
         for name, betti in (("b", self.model.betti), ("lasting_b", self.model.lasting_betti)):
-            if betti is not None and (name == "b" or self.model.min_persistence):
+            if betti is not None and (name == "b" or self.model.least):
                 places = np.searchsorted(betti.thresholds, curve.thresholds)
                 columns |= {f"{name}{k}": at[places] for k, at in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)

@@ -27,7 +27,7 @@ COUNTED = 1 << 23
 """Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
 WIDTH = 1 / 200
 """Of the line around an object, as a share of the longest side of the image."""
-PAIRED = 1 << 22
+PAIRED = {2: 1 << 23, 3: 1 << 22}
 """Largest number of points whose births and deaths are computed, which takes some seconds."""
 BINS = 128
 MOST_SAMPLES = 1 << 22
@@ -226,11 +226,23 @@ class Objects(NamedTuple):
         return Objects(number[self.labels], table)
 
 
-def can_be_paired(field: Field) -> bool:
-    """Whether `find_classes` is quick enough, and exact: in float64 for all but large integers."""
-    data = field.data
-    large = data.dtype.kind in "iu" and data.dtype.itemsize == 8
-    return isinstance(data, np.ndarray) and data.size <= PAIRED and not large
+def why_unpaired(field: Field) -> str:
+    """Return why `find_classes` is not for a field, and what can be done; "" if it is.
+
+    It takes too long for large fields, and is exact in float64, which large integers are not.
+    """
+    data, most = field.data, PAIRED[field.data.ndim]
+    if is_lazy(data):
+        return "Births are found of data in memory only: load the data, or crop them."
+    if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
+        return f"Births are not found of {data.dtype}: convert the data to 32 bits or to float64."
+    if data.size > most:
+        slices = ", or choose Slice" if data.ndim == 3 else ""
+        return (
+            f"The {'volume' if data.ndim == 3 else 'image'} has {data.size / 1e6:.1f} million "
+            f"points; births are found up to {most / 1e6:.1f}: crop or bin it{slices}."
+        )
+    return ""
 
 
 def find_classes(field: Field, levels: NDArray[np.float64], **sets: Any) -> Iterator[Step]:
@@ -250,7 +262,7 @@ def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> I
     if is_lazy(field.data):
         yield Step(Objects(field.inside(threshold, sets["superlevel"]).astype(np.uint8), None))
         return
-    if not can_be_paired(field):
+    if why_unpaired(field):
         inside = field.inside(threshold, sets["superlevel"])
         structure = generate_binary_structure(inside.ndim, sets["connectivity"] or inside.ndim)
         yield Step(Objects(label(inside, structure)[0], None))

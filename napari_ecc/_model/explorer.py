@@ -241,7 +241,9 @@ class ExplorerModel:
     curve: Curve | None = None
     betti: BettiCurves | None = None
     """Of all classes, at the thresholds of the curve; None while they are counted."""
-    classes: Classes | None = None  # None while they are found, and for large images
+    classes: Classes | None = None  # None while they are found, and where they are not
+    unpaired: str = ""
+    """Why births and deaths are not found, and what can be done; "" if they are, or will be."""
     histogram: Histogram | None = None  # None unless it is wanted and known
     pointed: str = ""  # what is known of the object under the mouse
     changes: tuple[int, int] = (0, 0)
@@ -261,11 +263,16 @@ class ExplorerModel:
         return {"thresholds": self.bins, **self.sets, "smoothing": self.sigma}
 
     @property
+    def least(self) -> float:
+        """The persistence from which on classes count; 0 where births and deaths are not found."""
+        return 0.0 if self.unpaired else self.min_persistence
+
+    @property
     def counts(self) -> Counts | None:
         """The Betti numbers at the threshold; None if unknown."""
         if self.classes is not None:
-            return Counts(self.classes.numbers(self.threshold, self.min_persistence))
-        if self.betti is None or self.min_persistence:
+            return Counts(self.classes.numbers(self.threshold, self.least))
+        if self.betti is None or self.least:
             return None
         (known,) = np.nonzero(self.betti.thresholds == self.threshold)
         if not known.size:
@@ -275,6 +282,6 @@ class ExplorerModel:
     @property
     def lasting_betti(self) -> BettiCurves | None:
         """The Betti curves of the classes that last; None if unknown."""
-        if not self.min_persistence:
+        if not self.least:
             return self.betti
-        return None if self.classes is None else self.classes.betti_curves(self.min_persistence)
+        return None if self.classes is None else self.classes.betti_curves(self.least)

@@ -197,7 +197,7 @@ class EulerExplorer(Panel):
         if curve is None:
             self.plot.set_lines([])
             return
-        lasting = betti if self.model.min_persistence else None
+        lasting = betti if self.model.least else None
         values = curve.values if lasting is None else lasting.euler
         lines = [Line(curve.thresholds, values, curve.superlevel, dashed=not curve.complete)]
         if betti is not None and self.model.show_betti:
@@ -242,7 +242,7 @@ class EulerExplorer(Panel):
 
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
-        classes, least = self.model.classes, self.model.min_persistence
+        classes, least = self.model.classes, self.model.least
         for widget in (self.least, self.least_value):
             widget.enabled = classes is not None
         with self.least.changed.blocked(), self.least_value.changed.blocked():
@@ -256,9 +256,9 @@ class EulerExplorer(Panel):
     def _show_offer(self) -> None:
         """Say how many components last, or would do so."""
         classes, model = self.model.classes, self.model
-        offered = None if classes is None else model.min_persistence or classes.offer()
+        offered = None if classes is None else model.least or classes.offer()
         button = self.offer_least["accept"]
-        button.native.setEnabled(offered is not None and not model.min_persistence)
+        button.native.setEnabled(offered is not None and not model.least)
         if classes is None or offered is None or math.isnan(model.threshold):
             button.text = "Births and merges are not known"
             return

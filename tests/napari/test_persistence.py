@@ -86,7 +86,7 @@ def test_objects_are_the_components_that_last(superlevel, connectivity):
 def test_small_objects_are_left_out(monkeypatch, pairable):
     """Labels and the table are those of the others, in the same order."""
     if not pairable:
-        monkeypatch.setattr(fields, "PAIRED", 0)
+        monkeypatch.setattr(fields, "PAIRED", {2: 0})
     image = np.zeros((9, 9), np.uint8)
     image[1:3, 1:3], image[1, 3] = 9, 5  # one object, in which another one could end
     image[5:8, 5:8], image[8, 0] = 7, 8
@@ -262,7 +262,7 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
 
 def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
     """What needs them cannot be used, and labels are those of all components, if large enough."""
-    monkeypatch.setattr("napari_ecc._controller.fields.PAIRED", 1000)
+    monkeypatch.setattr("napari_ecc._controller.fields.PAIRED", {2: 1000})
     image = smooth(40, 50)
     viewer, panel = explorer(image)
     assert panel.model.classes is None

@@ -1,0 +1,97 @@
+"""What is counted is what is shown: outlines of components and holes that last, and no others."""
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, colourful, overlays, settle
+from qtpy.QtWidgets import QApplication
+from scipy.ndimage import gaussian_filter, generate_binary_structure, label
+
+from napari_ecc._controller.fields import Field, find_classes
+from napari_ecc._controller.lasting import find_lasting
+from napari_ecc._workers import result
+
+
+@pytest.mark.parametrize("superlevel", [True, False])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
+@pytest.mark.parametrize("shape", [(18, 22), (7, 8, 9)])
+def test_sets_have_the_classes_that_last(shape, dtype, superlevel):
+    """Components of sets and of their complements are counted as births and deaths count them."""
+    rng, ndim = np.random.default_rng(len(shape)), len(shape)
+    noise = gaussian_filter(rng.standard_normal(shape), 1) + 0.3 * rng.standard_normal(shape)
+    image = ((noise - noise.min()) / np.ptp(noise) * 60).astype(dtype)
+    mask = rng.random(shape) < 0.9 if dtype == np.int16 else None
+    connectivity = 1 if dtype == np.float32 else ndim
+    own = generate_binary_structure(ndim, connectivity)
+    other = generate_binary_structure(ndim, 1 if connectivity > 1 else ndim)
+    field, sets = Field(image, mask), {"superlevel": superlevel, "connectivity": connectivity}
+    lasting = result(find_lasting(field, **sets))
+    classes = result(find_classes(field, np.arange(61.0), **sets))
+    for least in (0, 5, 12, 25):
+        inside, outside = lasting.sets(least)
+        for t in range(0, 61, 6):
+            among = Field(inside, mask).inside(t, superlevel)
+            beyond = outside < t if superlevel else outside > t
+            whole = field.inside(t, superlevel)
+            assert not (among & ~whole).any()
+            assert not (beyond & whole).any()
+            framed = np.pad(beyond, 1, constant_values=True)
+            found = label(among, own)[1], label(framed, other)[1] - 1
+            numbers = classes.numbers(t, least)
+            assert found == (numbers[0], numbers[-1])
+
+
+def disc_with_noise():
+    """A disc with a hole and a shallow hole, and a speck, (64, 64)."""
+    y, x = np.mgrid[:64, :64]
+    image = np.where((y - 28) ** 2 + (x - 28) ** 2 < 20**2, 200, 10)
+    image[(y - 22) ** 2 + (x - 22) ** 2 < 5**2] = 10
+    image[32:38, 32:38] = 160
+    image[54:60, 54:60] = 190
+    return image.astype(np.uint8)
+
+
+def outlines(viewer, panel, qtbot):
+    """How many lines, or bodies, there are on the canvas."""
+    settle(qtbot, panel)
+    viewer.scene.camera.zoom = 4
+    QApplication.processEvents()
+    return label(colourful(viewer), np.ones((3, 3)))[1]
+
+
+def test_lines_are_those_of_what_is_counted(explorer, qtbot):
+    """Pixels of the window: at any threshold, and while the least persistence is changed."""
+    image = disc_with_noise()
+    viewer, panel = explorer(image, show=True)
+    model = panel.model
+    qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
+    lines = {}
+    for least in (0.0, 35.0, 60.0, 185.0):
+        model.min_persistence = least
+        for threshold in (180.0, 120.0):
+            model.threshold = threshold
+            lines[least, threshold] = outlines(viewer, panel, qtbot)
+            assert lines[least, threshold] == sum(model.counts.numbers)
+    assert list(lines.values()) == [4, 3, 4, 3, 3, 3, 2, 2]
+    assert len(overlays(viewer)) == 1
+
+
+def test_volumes_show_what_is_counted(explorer, qtbot):
+    """In three dimensions, and in a slice in two, also of another orientation."""
+    plane = disc_with_noise()
+    volume = np.pad(np.stack([plane] * 8), ((4, 4), (0, 0), (0, 0)), constant_values=10)
+    viewer, panel = explorer(volume, show=True)
+    model = panel.model
+    model.scope = "volume"
+    qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
+    model.threshold = 120.0
+    viewer.dims.set_current_step(0, 8)
+    assert outlines(viewer, panel, qtbot) == 3
+    model.min_persistence = 185.0
+    assert outlines(viewer, panel, qtbot) == 2
+    viewer.dims.order = (0, 2, 1)
+    assert outlines(viewer, panel, qtbot) == 2
+    viewer.dims.order = (0, 1, 2)
+    for least, bodies in ((0.0, 2), (185.0, 1)):
+        model.min_persistence = least
+        viewer.dims.ndisplay = 3
+        assert outlines(viewer, panel, qtbot) == bodies
