@@ -167,6 +167,7 @@ def persistent_regions(
     min_persistence: float,
     *,
     threshold: float | None = None,
+    rel_height: float | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: ArrayLike | None = None,
@@ -194,6 +195,11 @@ def persistent_regions(
         Label only points of the set ``image <= threshold`` (``image >= threshold`` if `superlevel`
         is True). Persistence is that of the whole image; components that are part of a lasting one
         only beyond the threshold have label 0.
+    rel_height : float, optional
+        From 0 to 1: cut each region at this share of the way from its birth to its death, as
+        ``scipy.signal.peak_widths`` does with a peak and its prominence. 0.5 is half of its
+        height, 1 is where it meets an older one. By default regions cover the background too,
+        unless there is a threshold. See Notes.
     connectivity, superlevel, mask, nan
         As for :func:`betti_curves`.
     workers : int, optional
@@ -213,10 +219,11 @@ def persistent_regions(
     Raises
     ------
     TypeError
-        If `min_persistence` or `threshold` is not a real number, or as for :func:`betti_curves`.
+        If `min_persistence`, `threshold` or `rel_height` is not a real number, or as for
+        :func:`betti_curves`.
     ValueError
-        If `min_persistence` is negative or NaN, `threshold` is NaN, the image has 2**31 - 1 points
-        or more, or as for :func:`betti_curves`.
+        If `min_persistence` is negative or NaN, `threshold` is NaN, `rel_height` is not from 0 to
+        1, the image has 2**31 - 1 points or more, or as for :func:`betti_curves`.
     BackendError
         If the image is on a device; only the CPU computes regions.
 
@@ -230,6 +237,15 @@ def persistent_regions(
     components that are born at one value the one whose point comes first in C order is older, so
     that one of them has a label where h-maxima keep all of them or none.
 
+    With `rel_height` h, a region keeps the points of the component of its extreme point in the set
+    ``region & (image <= birth + h * (death - birth))``; for superlevel sets, those with
+    ``image >= birth - h * (birth - death)``. These are the points that it has once the threshold is
+    at this level, so it is connected. A component that never dies is cut as if it died at the last
+    value of the connected part of the image that it belongs to, without masked and omitted points:
+    the largest value, or for superlevel sets the smallest. Levels of integers are exact, those of
+    floats are rounded to float64; an infinite birth or death counts as the nearest finite value of
+    the image. With a threshold, too, a region ends at whichever comes first.
+
     Examples
     --------
     >>> import numpy as np, ecc_core as ecc
@@ -239,6 +255,12 @@ def persistent_regions(
     array([1, 1, 2, 2, 2, 2], dtype=int32)
     >>> found.births, found.deaths, found.merged_into
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
+
+    Two peaks of different height on a background, each as wide as at half of its height:
+
+    >>> peaks = np.array([1, 1, 4, 9, 5, 1, 1, 2, 3, 2, 1])
+    >>> ecc.persistent_regions(peaks, 1, superlevel=True, rel_height=0.5).labels
+    array([0, 0, 0, 1, 1, 0, 0, 2, 2, 2, 0], dtype=int32)
     """
     least = check_persistence(min_persistence)
     options = ImageOptions(
@@ -251,12 +273,14 @@ def persistent_regions(
         boundary=boundary,
     )
     if is_labelled(image):
-        return call_unlabelled(
-            persistent_regions, image, least, threshold=threshold, **options.given()
-        )
+        own = {"threshold": threshold, "rel_height": rel_height}
+        return call_unlabelled(persistent_regions, image, least, **own, **options.given())
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
+    height = None if rel_height is None else real_number(rel_height, "rel_height")
+    if height is not None and not 0 <= height <= 1:
+        raise ValueError(f"`rel_height` must be from 0 to 1, got {rel_height!r}")
     request = single_request(image, options)
     origin, filtration, array = request.origin, request.filtration, request.images[0]
     backend = origin.betti_numbers()
@@ -270,7 +294,7 @@ def persistent_regions(
             raise ValueError(NAN_MESSAGE)
         shown = shown & ~missing
     regions, born, died, merged = backend.persistent_regions(
-        array, shown, least, level, filtration, workers=request.workers
+        array, shown, least, level, filtration, rel_height=height, workers=request.workers
     )
     flat, dtype = array.reshape(-1), array.dtype.newbyteorder("=")
     deaths = flat[died].astype(dtype)
@@ -278,5 +302,5 @@ def persistent_regions(
     points = np.stack(np.unravel_index(born, array.shape), axis=1)
     labels = request.geometry.unstack(regions)
     found = labels, flat[born].astype(dtype), deaths, points, merged
-    facts = {"min_persistence": least, **curve_facts(filtration)}
+    facts = {"min_persistence": least, "rel_height": height, **curve_facts(filtration)}
     return PersistentRegions(*map(origin.wrap, found), **facts)

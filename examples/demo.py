@@ -91,8 +91,11 @@ def table_of(curves: Curves) -> dict[str, Array]:
 
 
 def draw_objects(image: Array) -> tuple[Figure, int]:
-    """Draw the bright objects that last, beside the persistence of all; return how many last."""
-    found = ecc.persistent_regions(image, PROMINENCE, superlevel=True)
+    """Draw the bright objects that last, up to half of their heights, beside all persistences.
+
+    Returns how many last.
+    """
+    found = ecc.persistent_regions(image, PROMINENCE, superlevel=True, rel_height=0.5)
     figure = Figure(figsize=(2 * COLUMN, 2.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.imshow(image, cmap="gray")

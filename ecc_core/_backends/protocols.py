@@ -262,11 +262,12 @@ class LastingBettiNumbers(BettiNumbers, Protocol):
         filtration: Filtration,
         /,
         *,
+        rel_height: float | None = None,
         workers: int | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         """Return labels of the components that last, and births, deaths and elders of each.
 
-        The image has no batch axis.
+        The image has no batch axis. Labels end at this share of the way from birth to death.
         """
 
 

@@ -10,7 +10,7 @@ from ecc_core._cli import options
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Calibration, Lengths, read_single, single_path
 from ecc_core._cli.outputs import check_outputs, metadata_of, settings_of
-from ecc_core._cli.values import INPUT, image_output
+from ecc_core._cli.values import INPUT, height, image_output
 from ecc_core._io.geometry import Affine, converted
 from ecc_core._io.lazy import Array
 from ecc_core._io.stored import View
@@ -62,6 +62,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "--plot", help="persistence diagram to write: .png, .pdf or .svg")
     up_to = "label only points up to this value, or with --superlevel from it on (default: all)"
     options.add(parser, "--threshold", help=up_to)
+    parts = (
+        "label only the points of each object up to this part of the way from the value at which "
+        "it is born to that at which it dies (an object that never dies: to the last value of what "
+        "it is connected with), and connected there: half, or a number from 0 to 1"
+    )
+    parser.add_argument("--cut", type=height, metavar="half", help=parts)
     options.add(parser, "--connectivity", "--superlevel", "--nan")
     beyond = (
         "the image ends at its border (closed, the default), or opposite sides touch (periodic); "
@@ -88,9 +94,12 @@ def run(arguments: Namespace) -> None:
         names = ("connectivity", "superlevel", "nan", "boundary")
         given = {name: getattr(arguments, name) for name in names}
         given["threshold"] = None if arguments.threshold is None else arguments.threshold[0]
+        given["rel_height"] = arguments.cut
         found = persistent_regions(image, arguments.persistence, mask=mask, **given)
-    if arguments.threshold is None:
-        sys.stderr.write(f"ecc: {path}: labels cover the background, too: --threshold ends them\n")
+    if arguments.threshold is None and arguments.cut is None:
+        sys.stderr.write(
+            f"ecc: {path}: labels cover the background, too: --cut half or --threshold ends them\n"
+        )
     if arguments.out:
         _write_labels(found.labels, view, arguments)
     affine = view.source.affine if arguments.spacing is None else None

@@ -117,6 +117,15 @@ def persistence(text: str) -> int | float:
     return value
 
 
+@_must_be("half or a number from 0 to 1")
+def height(text: str) -> float:
+    """Return the part of the height of an object at which it is cut."""
+    found = 0.5 if text == "half" else float(text)
+    if not 0 <= found <= 1:
+        raise ValueError
+    return found
+
+
 @_must_be("numbers")
 def spacing(text: str) -> float | list[float]:
     """Return one distance, or one for each axis."""

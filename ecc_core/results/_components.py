@@ -151,6 +151,8 @@ class PersistentRegions(DiagramResult[ArrayT]):
         The label of the older component that each one joins when it dies; 0 if it never dies.
     min_persistence : float or int
         Least difference of birth and death.
+    rel_height : float or int, optional
+        The share of its way from birth to death at which each label is cut; None: it is not.
     connectivity, superlevel, ndim, units, boundary
         As in :class:`ecc_core.BettiCurves`, with the unit of births and deaths.
     """
@@ -161,6 +163,7 @@ class PersistentRegions(DiagramResult[ArrayT]):
     birth_points: ArrayT
     merged_into: ArrayT
     min_persistence: float = 0
+    rel_height: float | None = None
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None

@@ -47,6 +47,18 @@ def test_labels_and_table(tmp_path, say, image, least, superlevel):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("cut", "rel_height"), [("half", 0.5), ("0.25", 0.25)])
+def test_objects_that_are_cut(tmp_path, say, cut, rel_height):
+    """The labels are those of the function; the table counts their points."""
+    flags = ["--superlevel", "--persistence", 40, "--cut", cut]
+    say("objects", IMAGE[0], *flags, "--out", tmp_path / "l.tif", "--table", tmp_path / "t.csv")
+    found = ecc.persistent_regions(IMAGE[0], 40, superlevel=True, rel_height=rel_height)
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "l.tif"), found.labels)
+    sizes = np.bincount(found.labels.ravel())
+    assert columns(tmp_path / "t.csv")["points"] == sizes[1:].tolist()
+    assert sizes[0] > IMAGE[0].size / 2
+
+
 def test_part_threshold_mask_and_printed_table(tmp_path, say):
     part = VOLUME[1:3, 4:20]
     shown, table = part > 45, tmp_path / "t.json"
@@ -172,7 +184,7 @@ def test_background(tmp_path, capsys):
     """It is said once that labels have no end, unless there is a threshold."""
     np.save(tmp_path / "i.npy", IMAGE)
     command = ["objects", str(tmp_path / "i.npy"), "--persistence", "50"]
-    for flags, times in (([], 1), (["--threshold", "50"], 0)):
+    for flags, times in (([], 1), (["--threshold", "50"], 0), (["--cut", "half"], 0)):
         assert main([*command, *flags]) == 0
         assert capsys.readouterr().err.count("labels cover the background") == times
 

@@ -133,6 +133,7 @@ OTHERS = [
     ("objects {plane} --persistence 2 --density", "--density: ecc curve computes this"),
     ("objects {plane} --persistence -2", "must be a number that is not negative"),
     ("objects {plane} --persistence nan", "must be a number that is not negative"),
+    ("objects {plane} --persistence 2 --cut 50", "--cut: must be half or a number from 0 to 1"),
     ("objects {plane} --persistence 2 --out {plane}", "overwrite the input"),
     ("objects {plane} --persistence 2 --out l.png", ".tif, .tiff, .npy"),
     ("objects {plane} --persistence 2 --mask {volume}", "--mask must have"),

@@ -73,6 +73,7 @@ CHANGES = {
     "ids": ({"ids": [2, 1, 5]}, {}),
     "dimension": ({"dimension": 1}, {}),
     "threshold": ({"threshold": 4}, {}),
+    "rel_height": ({"rel_height": 0.5}, {}),
     "min_persistence": ({"min_persistence": 5}, {}),
     "inlet": ({"inlet": IMAGE > 4}, {}),
     "outlet": ({"outlet": IMAGE > 4}, {}),

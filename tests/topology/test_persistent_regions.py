@@ -1,6 +1,7 @@
 """Regions of components that last: a flooding by the definition, GUDHI, and h-maxima."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,6 +21,18 @@ def as_number(value):
     return int(value) if np.asarray(value).dtype.kind in "biu" else float(value)
 
 
+def neighbours_of(shape, connectivity, wraps):
+    """A function that gives the neighbours of a point, also beyond sides that do not touch."""
+    steps = [s for s in itertools.product((-1, 0, 1), repeat=len(shape)) if any(s)]
+    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
+
+    def beside(point):
+        near = [np.add(point, s) for s in steps]
+        return [tuple(np.where(wraps, np.mod(q, shape), q).tolist()) for q in near]
+
+    return beside
+
+
 def flood(image, least, connectivity, superlevel, wraps, shown):
     """Labels, deaths and what the regions merge into, with sets of points.
 
@@ -27,14 +40,11 @@ def flood(image, least, connectivity, superlevel, wraps, shown):
     """
     sign = -1 if superlevel else 1
     value = {p: sign * as_number(image[p]) for p in zip(*np.nonzero(shown), strict=True)}
-    steps = [s for s in itertools.product((-1, 0, 1), repeat=image.ndim) if any(s)]
-    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
+    beside = neighbours_of(image.shape, connectivity, wraps)
     basins, component, deaths, merged = {}, {}, {}, {}  # by the point of birth, oldest first
     owner = {}
     for point in sorted(value, key=lambda p: (value[p], p)):
-        beside = [np.add(point, s) for s in steps]
-        beside = [np.where(wraps, np.mod(q, image.shape), q) for q in beside]
-        near = {owner[q] for q in map(tuple, beside) if q in owner}
+        near = {owner[q] for q in beside(point) if q in owner}
         age = list(basins)
         home = min(near, key=age.index, default=point)
         if home == point:
@@ -58,8 +68,45 @@ def flood(image, least, connectivity, superlevel, wraps, shown):
     return labels, born, [deaths.get(b) for b in born], into
 
 
+def connected(start, points, beside):
+    """The points of a set that steps within it lead to."""
+    found, new = set(), {start}
+    while new:
+        found |= new
+        new = {q for p in new for q in beside(p)} & points - found
+    return found
+
+
+def cut(image, labels, born, died, superlevel, shown, beside, height):
+    """Labels of the points that are connected to the extreme point of their region at its level."""
+    sign = -1 if superlevel else 1
+    points = set(zip(*(axis.tolist() for axis in np.nonzero(shown)), strict=True))
+    value = {p: sign * as_number(image[p]) for p in points}
+    finite = [v for v in value.values() if abs(v) < np.inf]
+
+    def level_of(birth, death):
+        if image.dtype.kind != "f":
+            return birth + Fraction(height) * (death - birth)
+        if not finite:
+            return birth
+        birth, death = np.clip([birth, death], min(finite), max(finite)).tolist()
+        return min(max(birth, (1 - height) * birth + height * death), death)
+
+    result = np.zeros_like(labels)
+    for number, (birth, death) in enumerate(zip(born, died, strict=True), 1):
+        if death is None:
+            end = max(value[p] for p in connected(birth, points, beside))
+        else:
+            end = value[death]
+        level = max(value[birth], level_of(value[birth], end))
+        inside = {p for p in points if labels[p] == number and value[p] <= level}
+        result[tuple(np.transpose(list(connected(birth, inside, beside))))] = number
+    return result
+
+
 @given(st.data())
 def test_equal_the_flooding_by_definition(data):
+    """Also where regions are cut at a part of their height."""
     ndim = data.draw(st.integers(1, 3))
     shapes = st.tuples(*[st.integers(1, 7)] * ndim)
     image = data.draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=shapes, nan=True))
@@ -87,6 +134,12 @@ def test_equal_the_flooding_by_definition(data):
     wide = [tuple(map(as_number, pair)) for pair in ended]
     counted = sum(abs(d - b) >= least for b, d in wide if b != d)
     assert len(born) == counted + len(lasting)
+    height = data.draw(st.sampled_from([0, 0.25, 0.5, 1]))
+    some = ecc.persistent_regions(image, least, boundary=boundary, rel_height=height, **options)
+    beside = neighbours_of(image.shape, facts[0], wraps)
+    assert_array_equal(some.labels, cut(image, labels, born, died, facts[1], shown, beside, height))
+    for name in ("births", "deaths", "birth_points", "merged_into"):
+        assert_array_equal(getattr(some, name), getattr(found, name))
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -188,6 +241,40 @@ def test_both_ends_of_integers():
         gap = int(info.max) - int(info.min)
         assert len(ecc.persistent_regions(image, gap).births) == 3
         assert len(ecc.persistent_regions(image, gap, superlevel=True).births) == 2
+
+
+RANGES = {name: (np.iinfo(name).min, np.iinfo(name).max) for name in ("int8", "uint8", "int64")}
+RANGES |= {"uint64": (0, 2**64 - 1), "bool": (0, 1)}
+HALVES = {name: (*ends, sum(ends) // 2, sum(ends) // 2 + 1) for name, ends in RANGES.items()}
+HALVES |= {"float32": (-3e38, 3e38, -1, 1), "float64": (-1.7e308, 1.7e308, -1, 1)}
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("dtype", HALVES)
+def test_levels_of_a_cut_do_not_wrap(dtype, superlevel):
+    """Over the whole range of a dtype; float64 cannot tell two int64 around its middle apart."""
+    low, high, below, above = HALVES[dtype]
+    image = np.array([high, above, below, low, below, above, high], dtype)
+    if superlevel:
+        image = np.array([low, below, above, high, above, below, low], dtype)
+    found = ecc.persistent_regions(image, 1, rel_height=0.5, superlevel=superlevel)
+    assert_array_equal(found.labels, [0, 0, 1, 1, 1, 0, 0])
+
+
+def test_cut_and_threshold_end_at_whichever_comes_first():
+    heights = np.array([0, 2, 4, 5, 6, 9, 4, 3, 4, 8])
+    options = {"min_persistence": 1, "rel_height": 0.5}
+    assert_array_equal(
+        ecc.persistent_regions(heights, **options).labels, [1, 1, 1, 0, 0, 0, 2, 2, 2, 0]
+    )
+    found = ecc.persistent_regions(heights, threshold=3, **options)
+    assert_array_equal(found.labels, [1, 1, 0, 0, 0, 0, 0, 2, 0, 0])
+
+
+def test_parts_of_a_masked_image_end_at_their_own_last_values():
+    heights = np.array([0, 2, 4, 6, 99, 0, 20, 40])
+    found = ecc.persistent_regions(heights, 1, mask=heights != 99, rel_height=0.5)
+    assert_array_equal(found.labels, [1, 1, 0, 0, 0, 2, 2, 0])
 
 
 def test_tables_files_and_plots(tmp_path):

@@ -34,6 +34,8 @@ LABELS = np.ones(ZEROS.shape, int)
         (lambda: ecc.persistence_pairs(ZEROS, 1).betti_curves(3), "all 2 dimensions"),
         (lambda: ecc.persistent_regions(ZEROS, 1, boundary="half-open"), "`boundary`"),
         (lambda: ecc.persistent_regions(ZEROS, 1, threshold=np.nan), "must not be NaN"),
+        (lambda: ecc.persistent_regions(ZEROS, 1, rel_height=50), "`rel_height` must be from 0 to"),
+        (lambda: ecc.persistent_regions(ZEROS, 1, rel_height=np.nan), "from 0 to 1, got nan"),
         (lambda: ecc.region_betti_curves(ZEROS, LABELS, boundary="half-open"), "`boundary`"),
         (lambda: ecc.region_betti_curves(np.nan * ZEROS, LABELS, 8, range=(0, 1)), "NaN"),
     ],

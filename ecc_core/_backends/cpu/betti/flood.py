@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.cut import points_within
 from ecc_core._backends.cpu.betti.gradient import at_home
 from ecc_core._backends.cpu.betti.launch import persistence_pairs
 from ecc_core._backends.cpu.betti.reduction import home_of, wrap_halo
@@ -56,12 +57,14 @@ def persistent_regions(
     threshold: Any,
     filtration: Filtration,
     *,
+    rel_height: float | None = None,
     workers: int | None = None,
 ) -> Flooding:
     """Return the components of an image without a batch axis that last for at least `least`.
 
     `shown`, of the image's shape, is False at points that never enter. Points that enter after the
-    threshold, if there is one, have no label. The filtration has no direction.
+    threshold, if there is one, have no label, nor, with `rel_height`, those that enter after that
+    share of the persistence of their component. The filtration has no direction.
     """
     births, deaths, weak = _components(image, shown, least, filtration, workers)
     values = entry_values(image, filtration.superlevel)
@@ -83,14 +86,23 @@ def persistent_regions(
     parents = merged.copy()
     _merge(places, keys.reshape(-1), labels.reshape(-1), near.steps, near.home, parents, merged)
     merged[merged == np.arange(merged.size)] = 0
-    if threshold is not None:  # the components that are born before it come first
-        shown = shown & _reaches(image, threshold, filtration.superlevel)
+    if rel_height is not None or threshold is not None:
+        if rel_height is not None:
+            whole = np.where(shown, _inner(labels), 0)
+            shown = points_within(values, shown, whole, births, deaths, merged[1:], rel_height)
+        if threshold is not None:  # the components that are born before it come first
+            shown = shown & _reaches(image, threshold, filtration.superlevel)
         born = shown.reshape(-1)[births]
         births, deaths = births[born], deaths[born]
         merged = merged[: births.size + 1]
         labels = _flood(later, shown, births, weak, near)
-    inner = labels[(slice(1, -1),) * image.ndim]
+    inner = _inner(labels)
     return Flooding(np.where(shown & (inner > 0), inner, 0), births, deaths, merged[1:])
+
+
+def _inner(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the labels of an image without the border."""
+    return labels[(slice(1, -1),) * labels.ndim]
 
 
 def _components(

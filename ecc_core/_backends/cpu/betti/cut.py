@@ -1,0 +1,103 @@
+"""Regions that end at a share of the persistence of each, before they reach the background.
+
+All values here grow in the order in which points enter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+SLAB = 1 << 20  # points that are looked at together, so that levels of points take little memory
+
+
+def points_within(
+    values: Array,
+    shown: NDArray[np.bool_],
+    labels: NDArray[np.int32],
+    births: Array,
+    deaths: Array,
+    merged_into: NDArray[np.int32],
+    rel_height: float,
+) -> NDArray[np.bool_]:
+    """Whether points enter up to the level at which the region of their label is cut.
+
+    `labels` are 1 to k, or 0 where `shown` is False. `births` and `deaths` are numbers of points,
+    -1 for components that never die; these have `merged_into` 0, the others the label of an older
+    component, which is smaller.
+    """
+    values = values.view(np.uint8) if values.dtype.kind == "b" else values
+    flat = values.reshape(-1)
+    last = _last_values(values, shown, labels, births.size)
+    for label in range(births.size, 0, -1):  # the parts of the image that are connected
+        elder = merged_into[label - 1]
+        if elder:
+            last[elder] = max(last[elder], last[label])
+    ends = np.where(deaths < 0, last[1:], flat[deaths])
+    levels = cut_levels(flat[births], ends, rel_height, _finite_range(values, shown))
+    of_labels = np.concatenate([levels[:1], levels])  # points without a label are not shown
+    if not births.size:
+        return np.zeros_like(shown)
+    inside = shown.copy()
+    for slab in _slabs(values.shape):
+        inside[slab] &= values[slab] <= of_labels[labels[slab]]
+    return inside
+
+
+def cut_levels(
+    births: Array, ends: Array, rel_height: float, finite: tuple[float, float] | None
+) -> Array:
+    """Return the levels at a share of the way from births to ends, which are not before them.
+
+    Those of integers are the last ones up to the exact level, in their dtype; those of floats are
+    rounded to float64. Infinite floats are taken for the ends of the `finite` values, if there are
+    some, but a level is never before the birth.
+    """
+    if births.dtype.kind != "f":
+        numerator, denominator = float(rel_height).as_integer_ratio()
+        first, gaps = births.astype(object), ends.astype(object) - births.astype(object)
+        return (first + gaps * numerator // denominator).astype(births.dtype)
+    first, last = births.astype(np.float64), ends.astype(np.float64)
+    if finite is None:
+        return first
+    low, high = np.clip(first, *finite), np.clip(last, *finite)
+    # A difference of the two could overflow.
+    levels = (1 - rel_height) * low + rel_height * high
+    return np.maximum(np.clip(levels, low, high), first)
+
+
+def _last_values(
+    values: Array, shown: NDArray[np.bool_], labels: NDArray[np.int32], count: int
+) -> Array:
+    """Return the last value of each label, (count + 1,)."""
+    lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
+    last = np.full(count + 1, lowest, values.dtype)
+    for slab in _slabs(values.shape):
+        own = shown[slab]  # other points may be NaN
+        np.maximum.at(last, labels[slab][own], values[slab][own])
+    return last
+
+
+def _finite_range(values: Array, shown: NDArray[np.bool_]) -> tuple[float, float] | None:
+    """Return the least and the largest finite float of the points shown, or None."""
+    if values.dtype.kind != "f":
+        return None
+    low, high = np.inf, -np.inf
+    for slab in _slabs(values.shape):
+        known = shown[slab] & np.isfinite(values[slab])
+        low = min(low, float(values[slab].min(where=known, initial=np.inf)))
+        high = max(high, float(values[slab].max(where=known, initial=-np.inf)))
+    return (low, high) if low <= high else None
+
+
+def _slabs(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Give slices along the first axis, of a bounded number of points if one slice has fewer."""
+    step = max(1, SLAB // max(1, math.prod(shape[1:])))
+    for start in range(0, shape[0], step):
+        yield slice(start, start + step)
