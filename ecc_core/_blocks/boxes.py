@@ -33,8 +33,6 @@ class BoxValues:
     """Whether the axes across which a box has a single point may be left out."""
     windows: ClassVar[bool] = False
     """Whether masks and regions are windows of the image, not all that there is of it."""
-    crosses: ClassVar[bool] = True
-    """Whether something counts that lies in several boxes; else those of boxes simply add up."""
     lands_on_host: ClassVar[bool] = False
     """Whether values are in host memory, wherever the image is."""
 

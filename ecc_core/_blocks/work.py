@@ -154,7 +154,7 @@ class Work:
         shares: list[Values] = []
         for part, (start, stop) in zip(parts, itertools.pairwise(stops), strict=True):
             terms = []
-            if part.crosses and not self.counts_nothing:
+            if not self.counts_nothing:
                 terms = crossing_terms(emitted, place.after, part.faces(place))
             if self.regions:
                 table = table_with_terms(own.own[:, [0, *range(start, stop)]], terms, part)

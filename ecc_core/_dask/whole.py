@@ -33,7 +33,12 @@ from ecc_core.quantities.components import COMPONENTS, ComponentOptions
 from ecc_core.quantities.euler import EULER, CurveValues, coefficients_of
 from ecc_core.quantities.minkowski import MINKOWSKI, MinkowskiOptions
 from ecc_core.quantities.surface import SurfaceValues
-from ecc_core.quantities.windows import WindowCurve, WindowMeasures, closed_filtration, omitting
+from ecc_core.quantities.windows import (
+    WindowCurve,
+    WindowMeasures,
+    closed_filtration,
+    joined_tables,
+)
 from ecc_core.results import (
     BettiCurves,
     ComponentCurves,
@@ -123,15 +128,14 @@ def _regions_as_windows(
     curve = WindowCurve(at, closed_filtration(filtration))
     dtype = request.labels.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    given = request.images, request.labels, _coefficients(request)
+    given = request.images, request.labels, request.mask
     table = graph.sums_of_blocks(curve, *given, regions=True)
     facts = quantity.facts(filtration, own)
     inside = quantity.window_boxes(at, filtration, own)
     if inside is not None:
-        counted = request.images, request.labels, request.mask
-        cells = graph.sums_of_blocks(inside, *counted, regions=True)
+        cells = graph.sums_of_blocks(inside, *given, regions=True)
         chunks = (table.chunks[0], (1 + curve.size + inside.size,))
-        table = da.map_blocks(_joined_tables, table, cells, dtype=np.int64, chunks=chunks)
+        table = da.map_blocks(joined_tables, table, cells, dtype=np.int64, chunks=chunks)
     size = table.shape[1] - 1
     if wanted is not None:
         found, length = wanted, (wanted.size,)
@@ -152,18 +156,6 @@ def _regions_as_windows(
     return quantity.region_result(found, at, values, **facts, window=sizes)
 
 
-def _joined_tables(curves: Any, cells: Any) -> Any:
-    """Return a table of regions with the values of another one, which may lack some of them."""
-    ids = cells[:, 0]
-    order = np.argsort(ids)
-    rows = np.zeros((len(curves), cells.shape[1] - 1), np.int64)
-    at = np.searchsorted(ids[order], curves[:, 0])
-    near = np.minimum(at, max(len(ids) - 1, 0))
-    known = np.zeros(len(curves), bool) if not len(ids) else ids[order][near] == curves[:, 0]
-    rows[known] = cells[order][near[known], 1:]
-    return np.concatenate([curves, rows], axis=1)
-
-
 def _functionals(rows: Any, computed: WindowMeasures) -> Any:
     """Return functionals (ids, k, n) of a joined table without its ids."""
     n = computed.thresholds.size
@@ -173,32 +165,7 @@ def _functionals(rows: Any, computed: WindowMeasures) -> Any:
 def _window_curves(request: Request, at: Any) -> Any:
     """Return the curves of the windows of dask arrays, (*batch, n)."""
     curve = WindowCurve(at, closed_filtration(request.filtration))
-    return graph.sums_of_blocks(curve, request.images, request.window, _coefficients(request))
-
-
-def _coefficients(request: Request) -> Any:
-    """Return the coefficients of images (*batch, *spatial) without their windows."""
-    images, mask = request.images, request.mask
-    if images.size == 0:
-        return da.zeros_like(images, dtype=np.int8)
-    lead = images.ndim - request.filtration.ndim
-    return da.map_overlap(
-        _coefficients_of_block,
-        *((images,) if mask is None else (images, mask)),
-        depth={axis: int(axis >= lead) for axis in range(images.ndim)},
-        boundary="none",
-        filtration=omitting(request.filtration),
-        dtype=np.int8,
-        meta=np.empty_like(images._meta, dtype=np.int8),
-    )
-
-
-def _coefficients_of_block(image: Any, *mask: Any, filtration: Any) -> Any:
-    spatial = image.shape[image.ndim - filtration.ndim :]
-    images, *shown = (array.reshape(-1, *spatial) for array in (image, *mask))
-    compute = origin_of(images).backend().coefficients
-    found = compute(images, filtration, mask=shown[0] if shown else None, workers=1)
-    return found.reshape(image.shape)
+    return graph.sums_of_blocks(curve, request.images, request.window, request.mask)
 
 
 def whole_coefficients(image: Any, options: ImageOptions) -> Any:

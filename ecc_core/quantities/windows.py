@@ -1,7 +1,8 @@
 """Windows of any shape: a mask, or each region, of an image whose boundary is "half-open".
 
 The curve of a window is the sum of the coefficients of its points, which are those of the image
-without the mask. Each point has its own, so that blocks simply add up.
+without the mask: that of the cells that belong to its points. To which of its points a cell belongs
+does not depend on other cells, so boxes are glued as those of whole images.
 
 Lengths, areas and volumes are those of the cells whose lowest corner is a point of the window. They
 are counted in the image without the mask, since points outside a window complete its cells. So the
@@ -35,17 +36,21 @@ class OfWindows(BoxValues):
     Both may be followed by a mask of the points that may enter.
     """
 
-    flat: ClassVar[bool] = False  # the lowest corner of a cell depends on the axes
+    flat: ClassVar[bool] = False  # to which point a cell belongs depends on the order of axes
     windows: ClassVar[bool] = True
-
-    def faces(self, place: Place) -> tuple[list[Face], ...]:
-        return faces_of(place, 1)
 
     def with_terms(self, own: Values, terms: list[Term]) -> Values:
         return add([own, *(sign * self.of_box(*box) for sign, box in terms)])
 
 
-class WindowMeasures(OfWindows):
+class OfLowestCorners(OfWindows):
+    """What is computed of the cells whose lowest corners are points of windows."""
+
+    def faces(self, place: Place) -> tuple[list[Face], ...]:
+        return faces_of(place, 1)
+
+
+class WindowMeasures(OfLowestCorners):
     """What is measured of windows, the last of which is the Euler characteristic."""
 
     @property
@@ -63,7 +68,7 @@ class WindowMeasures(OfWindows):
 
 
 @dataclass(frozen=True)
-class WindowCounts(OfWindows):
+class WindowCounts(OfLowestCorners):
     """Numbers of cells."""
 
     cells: Cells
@@ -94,7 +99,7 @@ class WindowCounts(OfWindows):
 
 
 @dataclass(frozen=True)
-class WindowPoints(OfWindows):
+class WindowPoints(OfLowestCorners):
     """Numbers of the points of windows."""
 
     lands_on_host = True
@@ -114,26 +119,47 @@ class WindowPoints(OfWindows):
 
 
 @dataclass(frozen=True)
-class WindowCurve(BoxValues):
-    """Euler characteristic curves of windows, whose boxes have coefficients behind the windows.
+class WindowCurve(OfWindows):
+    """Euler characteristic curves of windows.
 
     The filtration is that of the image without the windows, which is closed.
     """
 
-    windows: ClassVar[bool] = True
-    crosses: ClassVar[bool] = False
-
     def of_box(self, *box: Array) -> Values:
-        image, windows, coefficients = box
-        add_up = origin_of(image).cell_counts().window_sums
-        values: Values = add_up(image, coefficients, windows, self.thresholds, self.filtration)
-        return values
+        image, windows, *shown = box
+        return self.of_coefficients(image, windows, self._coefficients(image, *shown))
 
     def of_regions(self, image: Array, labels: Array, *shown: Array) -> tuple[Array, Values]:
-        (coefficients,) = shown
+        (coefficients,) = self._coefficients(image[None], *(mask[None] for mask in shown))
         add_up = origin_of(image).cell_counts().region_window_sums
         ids, values = add_up(image, coefficients, labels, self.thresholds, self.filtration)
         return on_host(ids), values
+
+    def of_coefficients(self, images: Array, windows: Array, coefficients: Array) -> Values:
+        """Return the curves of windows, (images, n), from the coefficients of the images."""
+        add_up = origin_of(images).cell_counts().window_sums
+        values: Values = add_up(images, coefficients, windows, self.thresholds, self.filtration)
+        return values
+
+    def _coefficients(self, images: Array, *shown: Array) -> Array:
+        """Return the coefficients of images, in which NaN never enters."""
+        compute = origin_of(images).backend().coefficients
+        omitted = replace(self.filtration, nan="omit")
+        mask = shown[0] if shown else None
+        found: Array = compute(images, omitted, mask=mask, workers=self.workers)
+        return found
+
+
+def joined_tables(curves: Values, cells: Values) -> Values:
+    """Return a table of regions with the values of another one, which may lack some of them."""
+    ids = cells[:, 0]
+    order = np.argsort(ids)
+    rows = np.zeros((len(curves), cells.shape[1] - 1), np.int64)
+    at = np.searchsorted(ids[order], curves[:, 0])
+    near = np.minimum(at, max(len(ids) - 1, 0))
+    known = np.zeros(len(curves), bool) if not len(ids) else ids[order][near] == curves[:, 0]
+    rows[known] = cells[order][near[known], 1:]
+    return np.concatenate([curves, rows], axis=1)
 
 
 def own_points(windows: Any, filtration: Filtration) -> Any:
@@ -152,36 +178,27 @@ def closed_filtration(filtration: Filtration) -> Filtration:
     return closed(filtration, filtration.ndim)
 
 
-def omitting(filtration: Filtration) -> Filtration:
-    """Return the filtration of the image without its windows, in which NaN never enters."""
-    return replace(closed_filtration(filtration), nan="omit")
-
-
-def coefficients_of_images(request: Request) -> Array:
-    """Return the coefficients of images in memory, whose windows do not matter."""
-    compute = request.origin.backend().coefficients
-    return compute(request.images, omitting(request.filtration), **request.options)
-
-
 def window_curve(request: Request, given: Any) -> tuple[Any, Any]:
     """Return thresholds, which were `given`, and the curves of the windows of images in memory."""
     filtration, origin = closed_filtration(request.filtration), request.origin
-    coefficients = coefficients_of_images(request)
-    box = request.images, request.window, coefficients
+    images, window = request.images, request.window
+    omitted = replace(filtration, nan="omit")
+    coefficients = origin.backend().coefficients(images, omitted, **request.options)
     if not request.levels.exact:
         at = request.thresholds()
-        values = WindowCurve(at, filtration).of_box(*box)
+        values = WindowCurve(at, filtration).of_coefficients(images, window, coefficients)
         request.warn_if_missed(at, values)
         return origin.thresholds(given, at), request.spread(values, at.size)
-    found = origin.cell_counts().window_levels(request.images, coefficients, request.window)
-    levels = on_host(found)
-    values = on_host(WindowCurve(levels, filtration).of_box(*box))[0]
+    levels = on_host(origin.cell_counts().window_levels(images, coefficients, window))
+    curve = WindowCurve(levels, filtration)
+    values = on_host(curve.of_coefficients(images, window, coefficients))[0]
     at, changed = changes(levels, values, filtration.superlevel)
     return origin.wrap(at), origin.wrap(changed)
 
 
 def curves_of_regions(request: Request, at: Array) -> tuple[Array, Values]:
     """Return the increasing ids of the regions of an image in memory, and their curves (ids, n)."""
-    curve = WindowCurve(at, closed_filtration(request.filtration))
-    coefficients = coefficients_of_images(request)[0]
-    return curve.of_regions(request.images[0], request.labels, coefficients)
+    filtration = closed_filtration(request.filtration)
+    shown = () if request.mask is None else (request.mask[0],)
+    curve = WindowCurve(at, filtration, workers=request.workers)
+    return curve.of_regions(request.images[0], request.labels, *shown)

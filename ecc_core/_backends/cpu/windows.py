@@ -6,6 +6,7 @@ window complete them. A group counts only if all of its points are points of the
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -271,7 +272,7 @@ def region_window_sums(
     values, weights = native(image[counted])[order], coefficients[counted][order]
     ends = np.searchsorted(labels[counted][order], ids, side="right")
     rows = np.zeros((ids.size, thresholds.size), np.int64)
-    for row, start, end in zip(rows, [0, *ends[:-1]], ends, strict=True):
+    for row, (start, end) in zip(rows, itertools.pairwise([0, *ends]), strict=True):
         row[:] = count_entered(values[start:end], levels, weights[start:end])
     return ids, rows
 
