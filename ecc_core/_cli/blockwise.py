@@ -14,7 +14,7 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import Curves, glued_of, has_lengths
+from ecc_core._cli.outputs import Curves, glued_of, has_lengths, has_windows
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.results import describe_result
@@ -160,7 +160,8 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
             estimator_of(arguments.minkowski, spacing, filtration)
         found = calibration or Calibration()
         blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
-    blocks = replace(blocks, direction=direction, device=arguments.device)
+    windows = has_windows(arguments)
+    blocks = replace(blocks, direction=direction, device=arguments.device, windows=windows)
     means = _means(blocks, ndim, arguments, LEAST_MEMORY if whole else None)
     return Stack(arguments, path, view, blocks, means, filtration, spacing, calibration)
 
@@ -268,8 +269,8 @@ def range_of(stack: Stack, most: int | None = None) -> tuple[Any, Any] | None:
     def ends(box: Box) -> list[Any]:
         points, *kept = map(on_host, stack.blocks(box))
         used = np.isfinite(points)
-        if kept:
-            used &= kept[0] != 0
+        for inside in kept:
+            used &= inside != 0
         points = points[used]
         return [points.min(), points.max()] if points.size else []
 

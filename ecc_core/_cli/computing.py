@@ -22,7 +22,7 @@ from ecc_core._blocks.glued import BoxPieces, GluedWork, JoinedBoxes
 from ecc_core._blocks.window import cluster_errors, sums_of_groups
 from ecc_core._blocks.work import Group, Index, Work, labels_of, values_of, without_missing
 from ecc_core._cli.blockwise import Stack, range_of
-from ecc_core._cli.outputs import Curves, has_half_open, has_windows, quantities_of
+from ecc_core._cli.outputs import Curves, has_half_open, quantities_of
 from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
@@ -30,7 +30,8 @@ from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stored import REQUESTS
 from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
-from ecc_core.quantities import CurveQuantity
+from ecc_core.quantities import CURVES, CurveQuantity
+from ecc_core.quantities.windows import WindowCurve, closed_filtration, joined_tables
 
 Values = NDArray[np.int64]
 
@@ -46,14 +47,15 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     At given thresholds, it is read by blocks, once for each quantity. Without them, it is in memory
     as a whole. Partial sums of blocks are kept in the folder, and taken from there.
     """
+    of_blocks = _windows_of_blocks if stack.blocks.windows else _sums_of_blocks
     found = [
-        _in_memory(stack, one) if at is None else _sums_of_blocks(stack, at, one, folder)
+        _in_memory(stack, one) if at is None else of_blocks(stack, at, one, folder)
         for one in quantities_of(stack.arguments)
     ]
     measures: dict[str, Any] = {}
     for name, values in ((name, values) for own in found for name, values in own.measures.items()):
         measures.setdefault(name, values)  # the Euler number of lasting classes, if there is one
-    if stack.arguments.density and not has_windows(stack.arguments):
+    if stack.arguments.density and not stack.blocks.windows:
         estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
         window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)
         if not window:
@@ -65,10 +67,10 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
 
 def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
     """Return the curves of all images along the batch axes, or of their labels."""
-    arguments = stack.arguments
-    windows = has_windows(arguments)
-    arrays: tuple[Any, ...] = stack.blocks.with_window() if windows else stack.blocks.whole()
-    image, *kept = arrays
+    arguments, windows = stack.arguments, stack.blocks.windows
+    image, *kept = stack.blocks.whole()
+    if len(kept) > 1:  # there are windows, and missing points
+        image = np.ma.array(image, mask=~kept.pop())
     if kept and not (windows or stack.blocks.labels) and has_half_open(arguments):
         # The points of a mask would be a window: those that are missing never enter.
         image, kept = np.ma.array(image, mask=~kept[0]), []
@@ -114,6 +116,39 @@ def _sums_of_blocks(
         total = _JoinedTotal(stack, quantity, boxes)
     else:
         total = _Total(stack, quantity, boxes)
+    _add_blocks(stack, total, folder)
+    return total.curves()
+
+
+def _windows_of_blocks(
+    stack: Stack, at: Array, quantity: CurveQuantity[Any], folder: Path | None
+) -> Curves:
+    """Return the curves of windows; for what else is measured, the image is read again."""
+    own = quantity.own_of(stack.arguments, stack.spacing)
+    curve = WindowCurve(at, closed_filtration(stack.filtration))
+    euler = _Total(stack, CURVES["euler"], curve)
+    _add_blocks(stack, euler, folder)
+    inside = quantity.window_boxes(at, stack.filtration, own)
+    if inside is None:
+        return euler.curves()
+    cells = _Total(stack, quantity, inside)
+    _add_blocks(stack, cells, folder)
+    join = _side_by_side if stack.blocks.labels is None else joined_tables
+    joined = {images: join(table, cells.sums[images]) for images, table in euler.sums.items()}
+    labels, rows = _rows_of(stack, euler.work, joined, curve.size + inside.size)
+    counts = rows[:, curve.size :]
+    values = inside.with_euler(counts, rows[:, : curve.size])
+    facts = quantity.facts(stack.filtration, own)
+    result = quantity.result(at, values, **facts, window=tuple(inside.sizes(counts).tolist()))
+    return stack.curves(result.densities() if stack.arguments.density else result, labels)
+
+
+def _side_by_side(first: Values, second: Values) -> Values:
+    return np.concatenate([first, second], axis=-1)
+
+
+def _add_blocks(stack: Stack, total: "_Total", folder: Path | None) -> None:
+    """Add what is computed of the blocks of an image, which is read once."""
     work = total.work
     scheduler = stack.arguments.scheduler
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
@@ -142,7 +177,6 @@ def _sums_of_blocks(
                 kept.keep(number, values)
             total.add(groups[number], values)
             shown.update(share * blocks[number])
-    return total.curves()
 
 
 @contextmanager
@@ -235,21 +269,26 @@ class _Total:
 
     def curves(self) -> Curves:
         """Return the curves, of all labels if there are any."""
-        stack, boxes = self.stack, self.boxes
-        labels = None
-        if stack.blocks.labels is None:
-            values = np.zeros((*stack.batch, boxes.size), np.int64)
-            for images, own in self.sums.items():
-                values[self.work.box(images)] = own
-            rows = values.reshape((-1, boxes.size))
-        else:
-            dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
-            empty = np.zeros((0, 1 + boxes.size), np.int64)
-            tables = [self.sums.get(images, empty) for images in np.ndindex(*stack.batch)]
-            rows = np.concatenate([values_of(table, order=dtype) for table in tables])
-            labels = [labels_of(table, order=dtype) for table in tables]
+        boxes = self.boxes
+        labels, rows = _rows_of(self.stack, self.work, self.sums, boxes.size)
         result = self.quantity.result(boxes.thresholds, boxes.curves(rows))
-        return stack.curves(result, labels)
+        return self.stack.curves(result, labels)
+
+
+def _rows_of(
+    stack: Stack, work: Work, sums: dict[Index, Values], size: int
+) -> tuple[list[Array] | None, Values]:
+    """Return the labels of each image, if there are any, and the sums of all, (rows, size)."""
+    if stack.blocks.labels is None:
+        values = np.zeros((*stack.batch, size), np.int64)
+        for images, own in sums.items():
+            values[work.box(images)] = own
+        return None, values.reshape((-1, size))
+    dtype = stack.blocks.labels.view.dtype.newbyteorder("=")
+    empty = np.zeros((0, 1 + size), np.int64)
+    tables = [sums.get(images, empty) for images in np.ndindex(*stack.batch)]
+    rows = np.concatenate([values_of(table, order=dtype) for table in tables])
+    return [labels_of(table, order=dtype) for table in tables], rows
 
 
 class _JoinedTotal(_Total):

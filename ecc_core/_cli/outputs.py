@@ -80,8 +80,6 @@ def needs_memory(arguments: Namespace) -> str:
         names = one.joins.boundaries.names
         if not {*words_of(arguments.boundary)} <= {*names}:
             return f"--boundary must be {' or '.join(names)} together with --{one.name}"
-    if has_windows(arguments):
-        return "--boundary must not be half-open together with --mask or --labels"
     for one in wanted:
         if arguments.labels and not one.joins.regions:
             return f"--{one.name} must not be given together with --labels"
@@ -179,6 +177,8 @@ def _check_device(arguments: Namespace) -> None:
     on_host = [f"--{one.name}" for one in glued_of(arguments)]
     if needs_memory(arguments):
         on_host.append("--thresholds exact")
+    if has_windows(arguments):  # of which devices compute the curve only
+        on_host += [f"--{one.name} of windows" for one in quantities_of(arguments) if one.option]
     if on_host and arguments.device != "cpu":
         name = on_host[0]
         raise InputFileError(f"{name} must be given with --device cpu, got {arguments.device}")

@@ -128,6 +128,9 @@ class Blocks:
     direction: Direction | None = None  # what is then added to it
     device: str = "cpu"  # where the blocks are to be
     mask_labels: tuple[int, ...] | None = None  # of the points that are used; None for all but 0
+    windows: bool = False
+    """Whether the mask and the labels are windows that lie in the image, whose points outside of
+    them matter: then missing points are told apart from these."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -152,6 +155,7 @@ class Blocks:
         """Return the bytes per point in memory, including its label and its mask."""
         total: int = sum(view.dtype.itemsize for view in self.views)
         total += self.image.missing is not None
+        total += self.windows  # its coefficient
         if self.smoothing:
             total += self.smoothing.dtype(self.image.dtype).itemsize
         return total + self.dtype.itemsize * bool(self.direction)
@@ -169,10 +173,16 @@ class Blocks:
         return self(tuple(slice(0, n) for n in self.image.shape))
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
-        """Return the image in a box, and the labels of its points or which of them are used."""
+        """Return the image in a box, and the labels of its points or which of them are used.
+
+        If these are windows, they may be followed by the points that are not missing.
+        """
         smooth = self.smoothing
         image = smooth.read(self.image, box) if smooth else self.image.read(box)
-        inside = self._inside(image, box)
+        there = self._there(image)
+        inside = None if self.mask is None else self._in_mask(box)
+        if there is not None and not self.windows:
+            inside = there if inside is None else inside & there
         if self.direction:
             spatial = box[image.ndim - len(self.direction.shape) :]
             image = self.direction.add(image, tuple(part.start for part in spatial))
@@ -183,40 +193,25 @@ class Blocks:
             arrays.append(labels if inside is None else np.where(inside, labels, zero))
         elif inside is not None:
             arrays.append(inside)
+        if self.windows and there is not None:
+            arrays.append(there)
         if self.device == "cuda":
             cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
             arrays = [cupy.asarray(array) for array in arrays]
         return tuple(arrays)
 
-    def _inside(self, image: Array, box: Box) -> NDArray[np.bool_] | None:
-        """Return which points of a box are used; None if all are."""
-        inside = None if self.mask is None else self._in_mask(box)
+    def _there(self, image: Array) -> NDArray[np.bool_] | None:
+        """Return which points of an image are not missing; None if none can be."""
         missing = self.image.missing
         if missing is None or self.smoothing is not None:  # which refuses missing values
-            return inside
-        there = ~missing.where(image)
-        return there if inside is None else inside & there
+            return None
+        there: NDArray[np.bool_] = ~missing.where(image)
+        return there
 
     def _in_mask(self, box: Box) -> NDArray[np.bool_]:
         assert self.mask is not None
         values = self.mask.read(box)
         return values != 0 if self.mask_labels is None else np.isin(values, self.mask_labels)
-
-    def with_window(self) -> tuple[Any, Array]:
-        """Return the whole image, and its labels or its mask: the windows that lie in it.
-
-        The image is a masked array if values of it are missing.
-        """
-        image, *there = replace(self, labels=None, mask=None).whole()
-        if there:
-            image = np.ma.array(image, mask=~there[0])
-        box = tuple(slice(0, n) for n in self.image.shape)
-        inside = None if self.mask is None else self._in_mask(box)
-        if self.labels is None:
-            assert inside is not None
-            return image, inside
-        labels = self.labels.read(box)
-        return image, labels if inside is None else np.where(inside, labels, labels.dtype.type(0))
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""

@@ -24,19 +24,21 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.parametrize("command", ["curve", "stack"])
 @pytest.mark.parametrize(("chosen", "ids"), [([], (1, 4)), (["--mask-label", "4"], (4,))])
-def test_densities_of_a_mask(folder, chosen, ids):
+def test_densities_of_a_mask(folder, chosen, ids, command):
     options = [*CURVES, "--mask", "labels.npy", *chosen, "--minkowski", "exact", "--density"]
-    assert main(["curve", "image.npy", *options, "--out", "out.csv"]) == 0
+    assert main([command, "image.npy", *options, "--out", "out.csv"]) == 0
     mask = np.isin(LABELS, ids)
     known = ecc.minkowski_curves(IMAGE, AT, mask=mask, boundary="half-open").densities()
     for row, *values in zip(rows_of(folder / "out.csv"), *known.values, strict=True):
         np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
 
 
-def test_densities_of_labels(folder):
+@pytest.mark.parametrize("command", ["curve", "stack"])
+def test_densities_of_labels(folder, command):
     options = [*CURVES, "--labels", "labels.npy", "--minkowski", "exact", "--density"]
-    assert main(["curve", "image.npy", *options, "--out", "out.csv"]) == 0
+    assert main([command, "image.npy", *options, "--out", "out.csv"]) == 0
     rows = rows_of(folder / "out.csv")
     for label in (1, 4):
         given = {"mask": label == LABELS, "boundary": "half-open"}
@@ -44,13 +46,6 @@ def test_densities_of_labels(folder):
         own = [row for row in rows if row["label"] == str(label)]
         for row, *values in zip(own, *known.values, strict=True):
             np.testing.assert_allclose([float(row[name]) for name in MEASURES], values, rtol=1e-12)
-
-
-def test_what_blocks_cannot_give_is_refused(folder, capsys):
-    given = ["stack", "image.npy", *CURVES, "--mask", "labels.npy", "--out", "out.csv"]
-    assert main(given) == 2
-    assert "--boundary must not be half-open together with --mask" in capsys.readouterr().err
-    assert not (folder / "out.csv").exists()
 
 
 def test_labels_of_a_mask_need_a_mask(folder, capsys):

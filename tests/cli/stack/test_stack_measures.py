@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray
 from io_helpers import columns, write_ome_zarr, write_zarr
 from oracles.components import component_numbers
 from stack_helpers import LEVELS, failing_after, noise
@@ -61,6 +62,47 @@ def test_percolation_of_a_sample_that_does_not_reach_the_faces(stack, tmp_path):
     assert all(np.max(known, axis=0)[2:] > 0)
     for name, values in zip(CURVES["components"].columns, np.transpose(known), strict=True):
         assert table[name] == values.tolist()
+
+
+WINDOWS = {"boundary": "half-open"}
+REGIONS = np.repeat(np.arange(4), [5, 4, 3, 7])[:, None, None] * (noise(*SHAPE, seed=1) > 2)
+
+
+@pytest.mark.parametrize("kind", ["mask", "labels"])
+@pytest.mark.parametrize("flags", ["", OTHER_FLAGS, "--minkowski crofton-13"])
+def test_windows_of_any_shape(stack, tmp_path, flags, kind):
+    """By blocks, some of which have no point of a window, what the functions give in memory."""
+    image, regions = noise(*SHAPE), REGIONS.astype(np.uint8)
+    np.save(tmp_path / "w.npy", regions)
+    options = OTHER if flags == OTHER_FLAGS else {}
+    given = regions > 0 if kind == "mask" else regions
+    of_image, of_regions = ecc.euler_curve, ecc.region_curves
+    if "--minkowski" in flags:
+        options = {"estimator": "crofton-13"}
+        of_image, of_regions = ecc.minkowski_curves, ecc.region_minkowski
+    if kind == "mask":
+        known = of_image(image, np.arange(9), mask=given, **options, **WINDOWS)
+    else:
+        known = of_regions(image, given, np.arange(9), **options, **WINDOWS)
+    command = f"--boundary half-open {flags} {SMALL}"
+    table = stack(image, "--thresholds", LEVELS, f"--{kind}", tmp_path / "w.npy", *command.split())
+    assert_table(table, known)
+
+
+def test_windows_of_an_image_with_missing_points(stack, tmp_path):
+    """Inside and outside of the window: NaN, and values that the file declares missing."""
+    image, gone = noise(*SHAPE, dtype="float32"), noise(*SHAPE, seed=2) > 6
+    image[gone] = np.nan
+    np.save(tmp_path / "w.npy", REGIONS == 3)
+    flags = ["--mask", tmp_path / "w.npy", "--boundary", "half-open", *SMALL.split()]
+    flags += ["--thresholds", LEVELS, "--minkowski"]
+    options = {"mask": REGIONS == 3, **WINDOWS}
+    known = ecc.minkowski_curves(image, np.arange(9), nan="omit", **options)
+    assert_table(stack(image, "--nan", "omit", *flags), known)
+    encoding = {"dtype": "i2", "_FillValue": -1, "chunks": (4, 4, 4)}
+    filled = xarray.Dataset({"a": (("z", "y", "x"), image)})
+    filled.to_zarr(tmp_path / "i.zarr", encoding={"a": encoding}, zarr_format=2)
+    assert_table(stack(tmp_path / "i.zarr" / "a", *flags), known)
 
 
 @pytest.mark.parametrize(
