@@ -40,7 +40,7 @@ def component_curves(
     nan: Literal["raise", "omit"] = "raise",
     axis: Axes = None,
     workers: int | None = None,
-    boundary: Literal["closed"] = "closed",
+    boundary: ComplexBoundary = "closed",
     inlet: ArrayLike | None = None,
     outlet: ArrayLike | None = None,
 ) -> ComponentCurves:
@@ -63,19 +63,23 @@ def component_curves(
         As for :func:`betti_curves`.
     workers : int, optional
         Threads, which share the images of a batch; each of them is computed in one.
-    boundary : {"closed"}
-        No other one has the opposite sides that components span.
+    boundary : {"closed", "periodic"} or one of them for each spatial axis
+        "closed": the image ends at its border. "periodic": opposite sides touch, and a component
+        spans the axis if it winds around it: if a closed path in it crosses the side more often in
+        one direction than in the other. The image must then be in host memory.
     inlet, outlet : bool array, optional
         Where components must begin and end to span, in the shapes that `mask` can have. Default:
         along each axis the first slice and the last slice of the sample, those with points that are
-        neither masked nor omitted as NaN; without a mask the first and last index.
+        neither masked nor omitted as NaN; without a mask the first and last index. With a periodic
+        axis, which has no first slice, both or none must be given.
 
     Returns
     -------
     ComponentCurves
         ``thresholds`` (n,), and as int64 ``points``, the number of points of each set, ``largest``,
         that of its largest component, both of shape batch + (n,), and ``spanning``, of shape
-        batch + (d, n), the number of components that touch both ends of the sample along each axis.
+        batch + (d, n), the number of components that touch both ends of the sample along each axis,
+        or wind around it.
         With both an inlet and an outlet it is of shape batch + (1, n); with one of them it counts
         components between that one and the other end along each axis. ``porosity`` and ``volume``
         follow from the number of points.
@@ -85,7 +89,8 @@ def component_curves(
     TypeError
         As for :func:`betti_curves`.
     ValueError
-        If `thresholds` is "exact", or as for :func:`betti_curves`.
+        If `thresholds` is "exact", only one of `inlet` and `outlet` is given for a periodic image,
+        or as for :func:`betti_curves`.
     BackendError
         If the image is on a device; only the CPU computes sizes of components.
 
@@ -103,7 +108,13 @@ def component_curves(
     -----
     Points are visited in the order in which they enter, and components are joined where they meet,
     so that time hardly depends on the number of thresholds. A pore space percolates along an axis
-    if ``spanning`` is not 0; ``largest / points`` is the order parameter of percolation theory.
+    if ``spanning`` is not 0; ``largest / points`` is the order parameter of percolation theory. For
+    periodic images, crossings of the sides are counted as in [1]_.
+
+    References
+    ----------
+    .. [1] Newman, Ziff, "Fast Monte Carlo algorithm for site or bond percolation", Physical Review
+       E 64, 016706, 2001.
 
     Examples
     --------
@@ -121,6 +132,13 @@ def component_curves(
     >>> inlet[0, 0] = outlet[2, 2] = True
     >>> ecc.component_curves(image, [0, 1, 2, 9], inlet=inlet, outlet=outlet).spanning
     array([[0, 0, 0, 1]])
+
+    On a cylinder, whole rows wind around it:
+
+    >>> rows = np.array([[0, 0, 0], [9, 9, 9], [0, 1, 1]])
+    >>> ecc.component_curves(rows, [0, 1], boundary=("closed", "periodic")).spanning
+    array([[0, 0],
+           [1, 2]])
     """
     check_boundary(boundary, COMPONENTS.boundaries)
     options = ImageOptions(
@@ -131,6 +149,7 @@ def component_curves(
         nan=nan,
         axis=axis,
         workers=workers,
+        boundary=boundary,
     )
     if is_labelled(image):
         return call_unlabelled(
@@ -147,10 +166,16 @@ def component_curves(
     if is_lazy(image):
         from ecc_core._dask.whole import whole_component_curves
 
+        check_boundary(boundary, COMPONENTS.joins.boundaries)
         own = ComponentOptions(lengths, inlet, outlet)
         return whole_component_curves(image, thresholds, options, own)
     request = Request.of(image, thresholds, options, no_exact=" for component curves")
     filtration = request.filtration
+    if any(filtration.boundary.wraps) and (inlet is None) != (outlet is None):
+        raise ValueError(
+            "`inlet` and `outlet` must both be given, or none of them, if an axis is periodic, got "
+            f"only `{'inlet' if outlet is None else 'outlet'}`"
+        )
     steps = tuple(check_spacing(lengths, filtration.ndim).tolist())
     compute = request.origin.betti_numbers().component_curves
     ends = request.points("inlet", inlet), request.points("outlet", outlet)

@@ -10,7 +10,7 @@ import numpy as np
 from ecc_core._backends import protocols
 from ecc_core._blocks.glued import BoxPieces
 from ecc_core._blocks.planes import Array
-from ecc_core._request.boundary import Domain
+from ecc_core._request.boundary import CLOSED, PERIODIC, Domain
 from ecc_core._request.filtration import Filtration
 from ecc_core.quantities._base import CurveQuantity, Function, Joins, Option
 from ecc_core.results import ComponentCurves
@@ -44,13 +44,21 @@ class Components(CurveQuantity[ComponentOptions]):
     about = "points, those of the largest component, and components that span each axis"
     columns = ("points", "largest", "spanning_0", "spanning_1", "spanning_2")
     with_euler = False
-    boundaries = Domain(reason="for component curves, since components span its opposite sides")
-    joins = Joins("glue", boundaries=boundaries, regions=False)
+    boundaries = Domain(
+        (CLOSED, PERIODIC),
+        "for component curves, since a window has no ends that components span",
+    )
+    joins = Joins(
+        "glue",
+        boundaries=Domain(reason="for component curves of a dask array that is not computed first"),
+        regions=False,
+    )
     functions = (Function("component_curves", lazy=True, device="no"),)
     of_image, result = "component_curves", ComponentCurves
     option = Option(
         "add the points of the sets, of their largest components, and the numbers of components "
-        "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves"
+        "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves, "
+        "or wind around a periodic axis"
     )
     no_density = "it divides measures, and components are counted"
 

@@ -37,7 +37,7 @@ class ComponentCurves(CurveResult[ArrayT]):
     spacing : tuple of float or None
         Distance between neighbouring points along each axis. None for a DataArray whose coordinates
         are no lengths of one unit: then `volume` is not known.
-    connectivity, superlevel, ndim, units, spacing_units
+    connectivity, superlevel, ndim, boundary, units, spacing_units
         As in :class:`ecc_core.EulerCurve`.
     coordinates : tuple
         As in :class:`ecc_core.EulerCurve`.
@@ -61,6 +61,7 @@ class ComponentCurves(CurveResult[ArrayT]):
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
+    boundary: str | tuple[str, ...] = "closed"
     units: str | None = None
     spacing_units: str | None = None
     coordinates: tuple[BatchAxis, ...] = ()
@@ -84,7 +85,8 @@ class ComponentCurves(CurveResult[ArrayT]):
     def spanning(self) -> ArrayT:
         """Components that touch both ends of the sample along each axis: (..., d, n) int64 array.
 
-        Of shape (..., 1, n) between an inlet and an outlet.
+        Along a periodic axis those that wind around it. Of shape (..., 1, n) between an inlet and
+        an outlet.
         """
         return self.values[..., 2:, :]
 

@@ -40,8 +40,8 @@ CURVE = [
     ("--minkowski --density --betti", "--betti: it divides measures"),
     ("--minkowski --density --components", "--components: it divides measures"),
     ("--components --labels {plane}", "--labels: regions have no components"),
-    ("--components --boundary periodic", "must be closed together with --components"),
-    ("--components --boundary closed,periodic", "--components, got closed,periodic"),
+    ("--components --boundary half-open", "closed or periodic together with --components"),
+    ("--components --boundary closed,half-open", "--components, got closed,half-open"),
     ("--betti --boundary closed,half-open", "closed or periodic together with --betti, got closed"),
     ("--boundary closed,open", "--boundary: must be closed or periodic or half-open, or one of"),
     ("--boundary closed,periodic,closed", "one for each of the 2 spatial axes, got ('closed', "),
@@ -78,6 +78,7 @@ STACK = [
     ("--betti --device cuda", "given with --device cpu, got cuda"),
     ("--betti --boundary periodic", "must be closed together with"),
     ("--betti --boundary closed,closed,periodic", "must be closed together with --betti"),
+    ("--components --boundary periodic", "must be closed together with --components"),
     ("--boundary periodic --direction 1,0,0 --range 0,9", "heights differ on opposite sides"),
     ("--minkowski crofton-4", "'exact', 'crofton-3' or 'crofton-13'"),
 ]

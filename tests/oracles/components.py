@@ -1,5 +1,7 @@
 """Betti numbers, and sizes of components, by labelling."""
 
+import itertools
+
 import numpy as np
 from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
@@ -55,3 +57,43 @@ def outer_slices(shown):
         firsts.append(index == along.min(initial=shown.shape[axis]))
         lasts.append(index == along.max(initial=-1))
     return firsts, lasts
+
+
+def component_numbers_on_a_torus(foreground, connectivity, shown, wraps):
+    """The same of an image some axes of which are periodic, found by steps from point to point.
+
+    Each point is lifted to the image repeated along these axes. A component winds around one of
+    them if it reaches a point again in another repetition.
+    """
+    shape, spanning, sizes, lifts = foreground.shape, np.zeros(foreground.ndim, int), [0], {}
+    steps = [s for s in itertools.product((-1, 0, 1), repeat=len(shape)) if any(s)]
+    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
+    points = set(map(tuple, np.argwhere(foreground & shown).tolist()))
+    firsts, lasts = outer_slices(shown)
+    for start in sorted(points):
+        if start in lifts:
+            continue
+        lifts[start], members, winds = (
+            np.zeros(len(shape), int),
+            [start],
+            np.zeros(len(shape), bool),
+        )
+        for point in members:  # which grows
+            for step in steps:
+                target = np.add(point, step)
+                place = tuple(np.where(wraps, target % shape, target).tolist())
+                if place not in points:
+                    continue
+                lift = lifts[point] + np.where(wraps, target // shape, 0)
+                if place in lifts:
+                    winds |= lifts[place] != lift
+                else:
+                    lifts[place] = lift
+                    members.append(place)
+        at = tuple(np.transpose(members))
+        reaches = [
+            low[at].any() and high[at].any() for low, high in zip(firsts, lasts, strict=True)
+        ]
+        spanning += np.where(wraps, winds, reaches)
+        sizes.append(len(members))
+    return [sum(sizes), max(sizes), *spanning.tolist()]

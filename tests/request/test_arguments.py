@@ -93,7 +93,7 @@ SPECIAL = {
 }
 # Values of arguments that must not change a result, and values that are refused.
 SAME = {"workers": (3, 0), "block": (True, None), "progress": (print, 5), "devices": (None, [])}
-SAME |= {(n, "boundary"): ("closed", "periodic") for n in ("component_curves", *TRANSFORMED)}
+SAME |= {(name, "boundary"): ("closed", "periodic") for name in TRANSFORMED}
 SAME |= {
     (name, "axis"): ((1, 0), 1)
     for name in ("region_curves", "region_betti_curves", "region_minkowski")

@@ -11,8 +11,9 @@ from filtrations import EVERY_DTYPE, connectivities, omitting
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from oracles.components import component_numbers
+from oracles.components import component_numbers, component_numbers_on_a_torus
 from scipy import ndimage
+from topology_helpers import boundary_of
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import growth, launch
@@ -47,6 +48,48 @@ def test_equal_labelled_sets(data):
     options = data.draw(omitting(image))
     curves = ecc.component_curves(image, data.draw(strategies.thresholds(image)), **options)
     check(curves, image, options["mask"])
+
+
+@given(st.data())
+def test_equal_sets_on_a_torus(data):
+    """Also on cylinders, and along sides of length 1 and 2."""
+    ndim = data.draw(st.integers(1, 3))
+    shapes = st.tuples(*[st.integers(1, 6)] * ndim)
+    image = data.draw(strategies.images(ndim, dtypes=["uint8", "float32"], shapes=shapes, nan=True))
+    options = data.draw(omitting(image))
+    wraps = data.draw(st.tuples(*[st.booleans()] * ndim))
+    at = data.draw(strategies.thresholds(image))
+    boundary = boundary_of(wraps, ndim)
+    curves = ecc.component_curves(image, at, boundary=boundary, **options)
+    shown = ~np.isnan(image) & (True if options["mask"] is None else options["mask"])
+    for found, t in zip(curves.values.T, curves.thresholds.tolist(), strict=True):
+        foreground = reached(image, t, curves.superlevel)
+        known = component_numbers_on_a_torus(foreground, curves.connectivity, shown, wraps)
+        assert_array_equal(found, known)
+
+
+def test_a_helix_winds_around_both_axes():
+    """Twice around one of them, which coefficients in Z/2 cannot see."""
+    image = np.ones((8, 4), np.uint8)
+    image[np.arange(8), np.arange(8) % 4] = 0
+    for boundary, spanning in (("periodic", [1, 1]), (("closed", "periodic"), [1, 0])):
+        curves = ecc.component_curves(image, [0], boundary=boundary)
+        assert curves.values[:, 0].tolist() == [8, 8, *spanning]
+        assert curves.boundary == boundary
+
+
+def test_an_inlet_and_an_outlet_in_a_cylinder():
+    """Two columns that touch each other behind the side."""
+    image = np.ones((5, 6), np.uint8)
+    image[:, [0, 5]] = 0
+    inlet, outlet = np.zeros((2, *image.shape), bool)
+    inlet[0, 0] = outlet[4, 5] = True
+    ends = {"inlet": inlet, "outlet": outlet}
+    assert ecc.component_curves(image, [0], **ends).spanning.tolist() == [[0]]
+    cylinder = {"boundary": ("closed", "periodic")}
+    assert ecc.component_curves(image, [0], **ends, **cylinder).spanning.tolist() == [[1]]
+    with pytest.raises(ValueError, match="periodic, got only `inlet`"):
+        ecc.component_curves(image, [0], inlet=inlet, **cylinder)
 
 
 @pytest.mark.parametrize("cut", [None, (1, 2, 1), (3, 4, 5)])

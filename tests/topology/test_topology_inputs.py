@@ -22,6 +22,7 @@ LABELS = np.ones(ZEROS.shape, int)
         (lambda: ecc.betti_curves(np.nan * ZEROS, [1]), "nan="),
         (lambda: ecc.betti_curves(np.nan * ZEROS, [1], boundary="periodic"), "nan="),
         (lambda: ecc.component_curves(np.nan * ZEROS, [1]), "nan="),
+        (lambda: ecc.component_curves(ZEROS, boundary="half-open"), "a window has no ends"),
         (lambda: ecc.component_curves(ZEROS, "exact"), "an int or an array for component curves"),
         (lambda: ecc.persistence_pairs(VOLUME, 3), "`dimension`.*0, 1, 2 or None"),
         (lambda: ecc.persistence_pairs(ZEROS, 3, boundary="periodic"), "0, 1, 2 or None"),

@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
+from ecc_core._backends.cpu.betti.ends import OPEN, span, unite
 from ecc_core._backends.cpu.betti.forest import Field, Staged, section
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans
 from ecc_core._backends.cpu.betti.links import neighbours
+from ecc_core._backends.cpu.betti.winding import join_around
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.llvm import ONE, bare, count_trailing_zeros
@@ -41,9 +43,6 @@ SLICES: Ends = (None, None)
 NOWHERE = np.array([2**62, -(2**62)])  # in place of first and last slices that are no ends
 MOST_NARROW = 2**31 - 1  # staged points whose numbers fit in 32 bits
 EACH = 8  # changes of a node at a key, at most: six ends, and two
-OPEN = (
-    1 << 6
-)  # beside two bits for each pair of ends: what touches a side beyond which the image goes on
 GAIN, MEET, REACH, LEAVE = range(4)  # changes of a node; it is one from the last of these on
 
 
@@ -123,7 +122,9 @@ def grown(
     shown = _kept_points(field, filtration.nan)
     extent = _extent_of(shown, staged)
     # Without a mask there are points beyond an open side, whose slice is no end.
-    inner = () if shown is not None else tuple(open_sides)
+    inner = [] if shown is not None else list(open_sides)
+    wraps = (False,) * (3 - field.ndim) + filtration.boundary.wraps
+    inner += [(axis, end) for axis in range(3) if wraps[axis] for end in (0, 1)]
     touched = np.zeros(staged.size, np.uint8)
     for side in open_sides:
         _side(touched, staged, side)[...] |= OPEN
@@ -135,6 +136,10 @@ def grown(
             bits = sum(1 << (2 * pair + number) for pair in range(pairs))
             inside = staged.part(touched, staged.block)
             inside |= np.where(end.reshape(inside.shape), np.uint8(bits), np.uint8(0))
+    if any(wraps):
+        by_axis = all(end is None for end in ends)
+        join_around(order, near, staged, wraps, touched, found, by_axis=by_axis)
+        return Growth(found, 0, np.empty((0, 3), np.int64), extent, {}, {})
     parents = np.zeros(staged.size, index)
     owners = np.full(staged.size if open_sides else 0, -1, index)
     most = sum(_side(keys, staged, side).size for side in open_sides)
@@ -225,26 +230,6 @@ def _root(parents, place):
         place = np.uint64(above)
         parent = parents[place]
     return place
-
-
-@subroutine()
-def span(spanning, sides, change):
-    """Count a component that is no node for the pairs of which it touches both ends."""
-    if sides & OPEN:
-        return
-    for axis in range(spanning.size):
-        if sides >> (2 * axis) & 3 == 3:
-            spanning[axis] += change
-
-
-@subroutine()
-def unite(touched, spanning, root, sides):
-    """Let the component of a root touch more sides and ends."""
-    if sides:
-        both = touched[root] | sides
-        span(spanning, touched[root], -1)
-        span(spanning, both, 1)
-        touched[root] = both
 
 
 @subroutine()

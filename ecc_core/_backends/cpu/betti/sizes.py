@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import kind_of
 from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.ends import OPEN, span, unite
 from ecc_core._backends.cpu.betti.growth import (
     EACH,
     GAIN,
     LEAVE,
     MEET,
     NOWHERE,
-    OPEN,
     REACH,
     SLICES,
     Ends,
@@ -25,8 +25,6 @@ from ecc_core._backends.cpu.betti.growth import (
     grown,
     list_change,
     reach,
-    span,
-    unite,
     with_room,
 )
 from ecc_core._backends.cpu.betti.launch import laid_out, rank_plans

@@ -1,0 +1,29 @@
+"""Which ends of an image the components touch, in the bits of their roots.
+
+There are two bits for each pair of ends.
+"""
+
+from ecc_core._backends.cpu.compiling import subroutine
+
+OPEN = 1 << 6
+"""Beside those bits: that of what touches a side beyond which the image goes on."""
+
+
+@subroutine()
+def span(spanning, sides, change):
+    """Count a component that is no node for the pairs of which it touches both ends."""
+    if sides & OPEN:
+        return
+    for axis in range(spanning.size):
+        if sides >> (2 * axis) & 3 == 3:
+            spanning[axis] += change
+
+
+@subroutine()
+def unite(touched, spanning, root, sides):
+    """Let the component of a root touch more sides and ends."""
+    if sides:
+        both = touched[root] | sides
+        span(spanning, touched[root], -1)
+        span(spanning, both, 1)
+        touched[root] = both
