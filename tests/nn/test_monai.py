@@ -61,6 +61,8 @@ def test_errors_of_the_loss():
         EulerCurveLoss(sigmoid=True, softmax=True)
     with pytest.raises(TypeError, match="`from_logits` is not an option"):
         EulerCurveLoss(from_logits=True)
+    with pytest.raises(TypeError, match="`ignore_index` is not an option here; pass `mask` to a"):
+        EulerCurveLoss(ignore_index=255)
     with pytest.raises(ValueError, match="`include_background` must be True for one channel"):
         EulerCurveLoss(include_background=False)(torch.rand(1, 1, 5, 5), torch.rand(1, 1, 5, 5))
 

@@ -202,7 +202,15 @@ def test_persistence_between_two_integers(least, count, dtype, superlevel):
     assert ecc.betti_curves(image, [level], **options).values.tolist() == [[count]]
 
 
-TIES = [[0, 5, 5, 1], [1, 5, 5, 0], [0, 5, 5, 5, 1], [0, 2, 2, 1, 2, 0], [[0, 5], [5, 1]]]
+TIES = [
+    [0, 5, 5, 1],
+    [1, 5, 5, 0],
+    [0, 5, 5, 5, 1],
+    [0, 2, 2, 1, 2, 0],
+    [[0, 5], [5, 1]],
+    # The component of 2 joins that of 1 one point before both join that of 0.
+    [[1, 5, 2], [9, 5, 9], [9, 0, 9]],
+]
 
 
 @pytest.mark.parametrize("connectivity", [1, None])
