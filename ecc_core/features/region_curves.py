@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,9 +24,9 @@ from ecc_core.features._preparation import (
 )
 from ecc_core.features._quantities import (
     QuantityName,
+    function_of,
     names_of_features,
     options_of,
-    quantity_named,
 )
 
 
@@ -157,7 +157,7 @@ class RegionCurvesTransformer(ImageTransformer):
     def _set(self, images: Iterable[Any]) -> None:
         if self.missing not in ("nan", "zero"):
             raise ValueError(f'`missing` must be "nan" or "zero", got {self.missing!r}')
-        compute = _of_regions(self.quantity)
+        compute = function_of(self.quantity, of_regions=True)
         needs_range = self.range is None and np.ndim(self.thresholds) == 0
         ids: set[int] = set()
         ends: list[float] = []
@@ -173,13 +173,13 @@ class RegionCurvesTransformer(ImageTransformer):
         self.ids_ = check_ids(sorted(ids) if self.ids is None else self.ids, np.dtype(np.int64))
 
     def _options(self) -> dict[str, Any]:
-        quantity = quantity_named(self.quantity, of_regions=True)
-        return {**super()._options(), **options_of(quantity, self)}
+        return {**super()._options(), **options_of(self)}
 
     def _result(self, image: Any, *at: Any) -> Any:
         image, labels = image
         thresholds = at[0] if np.any(labels) else []
-        return _of_regions(self.quantity)(image, labels, thresholds, **self._options())
+        compute = function_of(self.quantity, of_regions=True)
+        return compute(image, labels, thresholds, **self._options())
 
     def _rows(self, found: Any) -> NDArray[Any]:
         if found._functionals != self.functionals_:
@@ -208,13 +208,6 @@ class RegionCurvesTransformer(ImageTransformer):
     def _names(self) -> list[str]:
         names = names_of_features(self.functionals_, len(self.thresholds_))
         return [f"region{label}_{name}" for label in self.ids_ for name in names]
-
-
-def _of_regions(name: Any) -> Callable[..., Any]:
-    """Return the function that computes a quantity of regions."""
-    found = quantity_named(name, of_regions=True).of_regions
-    assert found is not None
-    return found
 
 
 def _is_pair(row: Any) -> bool:

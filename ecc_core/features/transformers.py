@@ -15,6 +15,7 @@ from ecc_core.features._images import ImageList, ImageTransformer, image_noted, 
 from ecc_core.features._preparation import Channel, is_path, read_labels
 from ecc_core.features._quantities import (
     QuantityName,
+    function_of,
     names_of_features,
     options_of,
     quantity_named,
@@ -182,12 +183,11 @@ class EulerCurveTransformer(ImageTransformer):
         return np.min(ends), np.max(ends)
 
     def _options(self) -> dict[str, Any]:
-        quantity = quantity_named(self.quantity)
-        return {**super()._options(), **options_of(quantity, self)}
+        return {**super()._options(), **options_of(self)}
 
     def _result(self, image: Any, *at: Any) -> CurveResult:
         thresholds, bounds = at
-        compute = quantity_named(self.quantity).of_image
+        compute = function_of(self.quantity)
         found: CurveResult = compute(
             image, thresholds, range=bounds, axis=_spatial(image), **self._options()
         )

@@ -1,5 +1,7 @@
 """Other quantities than the Euler characteristic in the scikit-learn transformers."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from io_helpers import noise
@@ -11,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ecc_core as ecc
 from ecc_core.features import EulerCurveTransformer, RegionCurvesTransformer
-from ecc_core.features._quantities import QUANTITIES
-from ecc_core.results import STATISTICS
+from ecc_core.features._quantities import QuantityName
+from ecc_core.quantities import CURVES
 
 IMAGES = np.stack([noise(15, 12, seed=seed) for seed in range(3)])
 LEVELS = [60, 120, 200]
@@ -70,21 +72,17 @@ def test_features_are_the_numbers_of_the_sets(quantity, options, names, as_list)
     assert transformer.functionals_ == tuple(names)
     for name, expected in expected_of(quantity).items():
         assert_array_equal(found[name], expected)
-    whole = getattr(ecc, STATISTICS[quantity].of_image)(IMAGES[0], LEVELS, **options)
+    whole = getattr(ecc, CURVES[quantity].of_image)(IMAGES[0], LEVELS, **options)
     assert_array_equal(rows[0], whole.values.ravel())
     assert rows.dtype == whole.values.dtype
 
 
 def test_there_are_the_quantities_of_the_commands():
-    assert QUANTITIES.keys() == STATISTICS.keys()
-    for name, one in QUANTITIES.items():
-        statistic = STATISTICS[name]
-        names = [getattr(f, "__name__", "") for f in (one.of_image, one.of_regions)]
-        assert names == [statistic.of_image, statistic.of_regions]
+    assert get_args(QuantityName) == (*CURVES,)
 
 
 def test_the_range_is_that_of_the_values():
-    for quantity in QUANTITIES:
+    for quantity in CURVES:
         transformer = EulerCurveTransformer(5, quantity=quantity).fit(IMAGES)
         assert_array_equal(transformer.thresholds_, np.linspace(IMAGES.min(), IMAGES.max(), 5))
 
@@ -114,7 +112,7 @@ def test_regions_have_the_quantities(quantity, missing):
     transformer = RegionCurvesTransformer(LEVELS, **options)
     features = transformer.fit_transform(list(zip(IMAGES, labels, strict=True)))
     names = transformer.get_feature_names_out()
-    compute = getattr(ecc, STATISTICS[quantity].of_image)
+    compute = getattr(ecc, CURVES[quantity].of_image)
     for i, (image, places) in enumerate(zip(IMAGES, labels, strict=True)):
         for region in (1, 2):
             own = features[i, [name.startswith(f"region{region}_") for name in names]]
