@@ -15,8 +15,17 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        library = module.partition(".")[0]
-        if (error.name or "").partition(".")[0] != library:
-            raise
-        message = f"{purpose} needs {library}: {INSTALL.format(extra)}"
-        raise ImportError(message, name=library) from error
+        raise naming_extra(error, module, extra=extra, purpose=purpose) from error
+
+
+def naming_extra(
+    error: ModuleNotFoundError, module: str, *, extra: str, purpose: str
+) -> ImportError:
+    """Return the error for a module that could not be imported, which names the extra of it.
+
+    If the library is installed, and lacks another one, this is the error itself.
+    """
+    library = module.partition(".")[0]
+    if (error.name or "").partition(".")[0] != library:
+        return error
+    return ImportError(f"{purpose} needs {library}: {INSTALL.format(extra)}", name=library)

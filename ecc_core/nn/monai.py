@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from monai.metrics.metric import CumulativeIterationMetric
-from monai.metrics.utils import do_metric_reduction
 from torch import Tensor
 
+from ecc_core._optional import naming_extra
 from ecc_core.nn import loss, metrics, persistence
 from ecc_core.nn._segmentation import SegmentationLoss, masks_of_classes
+
+try:
+    from monai.metrics.metric import CumulativeIterationMetric
+    from monai.metrics.utils import do_metric_reduction
+except ModuleNotFoundError as error:
+    raise naming_extra(error, "monai", extra="monai", purpose=__name__) from error
 
 __all__ = ["BettiErrorMetric", "EulerCurveLoss", "PersistenceLoss"]
 

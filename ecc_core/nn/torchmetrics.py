@@ -8,10 +8,15 @@ from typing import Any, ClassVar, SupportsIndex
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
 
+from ecc_core._optional import naming_extra
 from ecc_core._request.filtration import check_flag
 from ecc_core.nn import metrics
+
+try:
+    from torchmetrics import Metric
+except ModuleNotFoundError as error:
+    raise naming_extra(error, "torchmetrics", extra="torchmetrics", purpose=__name__) from error
 
 __all__ = ["BettiError"]
 
