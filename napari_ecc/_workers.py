@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from napari.utils import progress
 from napari.utils.notifications import show_error
-from psygnal import Signal
+from psygnal import EmitLoopError, Signal
 from qtpy.QtCore import QTimer
 
 LOOK_EVERY = 5
@@ -95,6 +96,8 @@ class Runner:
 
     def __init__(self, description: str) -> None:
         self.description = description
+        self.details = ""
+        """The traceback of the last exception."""
         self._now: tuple[Work, OnStep] | None = None
         self._next: tuple[Work, OnStep] | None = None
         self._timer = QTimer(interval=LOOK_EVERY)
@@ -202,7 +205,8 @@ class Runner:
             self._report(work.error)
 
     def _report(self, error: Exception) -> None:
-        message = str(error) or type(error).__name__
+        message = in_one_line(error)
+        self.details = "".join(traceback.format_exception(error))
         if not len(self.failed):
             show_error(message)
         self.failed.emit(message)
@@ -227,6 +231,14 @@ class Runner:
             self._start()
         else:
             self.busy.emit(False)
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the message of an exception, or of what caused it in a callback of a signal."""
+    while isinstance(error, EmitLoopError) and error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def apart(call: Callable[[], Any]) -> Generator[Step, None, Any]:

@@ -1,7 +1,8 @@
 """The life that all docks share: chosen layers, a job, and what is shown of it, also as code."""
 
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Image, Labels, Layer
@@ -24,11 +25,19 @@ DATA_EVENTS = ("data", "paint", "labels_update")
 PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine", "units")
 
 
+class Work(NamedTuple):
+    """A job that a dock shows while it runs, and that can be cancelled and resumed."""
+
+    runner: Runner
+    title: str
+    resume: Callable[[], None]
+
+
 class LayerChoice:
     """Keeps a field of a model equal to the name of a layer of some classes, or "".
 
-    A layer of the first class is selected automatically; one of another class only when the dock is
-    opened, and only if there is none of the first. An `optional` choice is left to the user.
+    Without a choice a layer is selected automatically, of the first class that there is one of. An
+    `optional` choice is left to the user.
     """
 
     names_changed = Signal()  # layers were added, removed or renamed
@@ -84,7 +93,7 @@ class LayerChoice:
         self._layer = self.layer
 
     def _on_layers(self, *_: Any) -> None:
-        self._pick(self.kinds[0])
+        self._pick(*self.kinds)
         self._remember()
         self.names_changed.emit()
 
@@ -132,6 +141,8 @@ class DockController:
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._links.add(lambda: self.show_part(*self._shown_part), self.images.names_changed)
         self._shown_part: tuple[Any, Part, str] = (None, (), "")
+        active = viewer.layers.selection.events.active
+        self._links.add(lambda: self.subject_changed.emit(), active)
         if viewer.dims.ndisplay == 3:
             self._on_display()
 
@@ -144,6 +155,21 @@ class DockController:
     def layers(self) -> tuple[Any, ...]:
         """The layers whose data the job depends on; None for those that are not chosen."""
         return (self.layer,)
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """What is shown while it runs."""
+        return (Work(self.runner, "Computing …", self.resume),)
+
+    @property
+    def beside(self) -> str:
+        """The name of the selected layer if the dock could show it but shows another one."""
+        active, layer = self.viewer.layers.selection.active, self._shown_part[0]
+        if active is None or layer is None or active == layer:
+            return ""
+        kinds = (getattr(at, "__wrapped__", at) for at in (active, layer))
+        same = len({type(at) for at in kinds}) == 1
+        return str(active.name) if same and active.name in self.choice.names else ""
 
     @property
     def scope(self) -> str:

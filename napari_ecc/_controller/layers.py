@@ -192,10 +192,10 @@ def contrast_limits(layer: Any) -> tuple[float, float]:
 
 
 def part_in_words(layer: Any, part: Part) -> str:
-    """Describe a part of a layer, such as "slice z = 12 of 40" or "volume, t = 3 of 20"."""
+    """Describe a part of a layer, such as "slice z = 12 / 39", as napari's slider counts."""
     shape = levels_of(layer)[0].shape
     places = [
-        f"{axis_name(layer, axis)} = {at} of {shape[axis]}"
+        f"{axis_name(layer, axis)} = {at} / {shape[axis] - 1}"
         for axis, at in enumerate(part)
         if not isinstance(at, slice)
     ]

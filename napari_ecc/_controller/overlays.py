@@ -19,6 +19,8 @@ from napari_ecc._workers import Job, Runner, Step
 POLL = 50
 """Milliseconds between two looks whether the job that a hidden layer waits for has ended."""
 OUTLINE = "#ff9f43"
+SHARED = "#e36bff"
+"""Colour of what two channels share."""
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
 LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
@@ -214,7 +216,9 @@ class LabelsOverlay(Overlay):
             if step.value is None:
                 return
             start, inside, *boxes = step.value
-            look = {"colour": OUTLINE, "opacity": 0.9} if self._outline else look_of_sets()
+            look = {"colour": OUTLINE, "opacity": 0.9}
+            if not self._outline:
+                look = {**look_of_sets(), "colour": SHARED}
             self._show(
                 layer,
                 self._viewer.add_labels,

@@ -58,10 +58,11 @@ class SeriesController(DockController):
         """Determine the frames, and compute those that are missing."""
         layer, model, ndim = self.checked_layer(), self.model, self._frame_ndim
         if layer.ndim <= ndim:
-            frame = "planes" if model.scope == "slice" else "volumes"
+            one = "image" if layer.ndim == 2 else "volume"
+            planes = ", or choose Planes for its slices" if layer.ndim == 3 else ""
             raise ValueError(
-                f"“{layer.name}” must have an axis of time, channels or the like besides those of "
-                f"its {frame}, got {layer.ndim} axes."
+                f"“{layer.name}” is one {one}. Series needs several, such as those of a time "
+                f"lapse: open one{planes}."
             )
         full = levels_of(layer)[0]
         shape = tuple(full.shape[:-ndim])

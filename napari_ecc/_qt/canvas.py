@@ -155,7 +155,11 @@ class Plot(pg.PlotWidget):
         """Why there is nothing to draw, or what the picture is not."""
         self._text, self._written = QGraphicsTextItem(), ""
         self._text.setZValue(100)
-        self.scene().addItem(self._text)
+        self._head = QGraphicsTextItem()
+        """The legend, above what is drawn."""
+        self._known: tuple[str, int, str] | None = None
+        for item in (self._text, self._head):
+            self.scene().addItem(item)
         self._bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False, visible=False)
 
     def sizeHint(self) -> QSize:
@@ -260,7 +264,7 @@ class Plot(pg.PlotWidget):
         self._write()
 
     def _legend(self) -> Sequence[tuple[str, QColor]]:
-        """Lines of text at the right, and the colours of the marks before them."""
+        """Texts above what is drawn, and the colours of the marks before them."""
         return ()
 
     def _write(self) -> None:
@@ -270,19 +274,13 @@ class Plot(pg.PlotWidget):
             self._axes["left"].setWidth(LEFT)  # pyqtgraph sets both to 0 while the axes are hidden
             self._axes["bottom"].setHeight(BOTTOM)
         colours, legend = self._colours, () if self.empty else self._legend()
-        lines = [
-            (f"<span style='color: {mark.name()}'>●</span> {escape(text)}", colours.text)
-            for text, mark in legend
-        ]
-        lines += [(escape(self.state), colours.text if self.empty else colours.accent)]
+        self._write_legend(legend)
+        shade = colours.text if self.empty else colours.accent
         align = "center" if self.empty else "right"
         behind = colours.named("background").getRgb()[:3]
-        style = f"background-color: rgba{(*behind, BEHIND)}"
-        html = "".join(
-            f"<div align='{align}'><span style='color: {colour}; {style}'>{line}</span></div>"
-            for line, colour in lines
-            if line
-        )
+        style = f"color: {shade}; background-color: rgba{(*behind, BEHIND)}"
+        line = f"<span style='{style}'>{escape(self.state)}</span>" if self.state else ""
+        html = f"<div align='{align}'>{line}</div>"
         if html != self._written:
             self._text.setHtml(html)
             self._written = html
@@ -294,6 +292,25 @@ class Plot(pg.PlotWidget):
         )
         width = min(160, self.width() // 2)
         self._bar.setGeometry((self.width() - width) // 2, self.height() // 2 + 24, width, 6)
+
+    def _write_legend(self, legend: Sequence[tuple[str, QColor]]) -> None:
+        """Write the legend, and make room for it."""
+        marks = [
+            f"<nobr><span style='color: {mark.name()}'>●</span> {escape(text)}</nobr>"
+            for text, mark in legend
+        ]
+        html = f"<div align='right'>{' &nbsp; '.join(marks)}</div>" if marks else ""
+        wanted = html, self.width(), self._colours.text
+        if wanted == self._known:
+            return
+        self._known = wanted
+        self._head.setHtml(html)
+        self._head.setDefaultTextColor(QColor(self._colours.text))
+        self._head.setTextWidth(self.width() - LEFT - MARGIN)
+        self._head.setPos(LEFT, 0)
+        height = math.ceil(self._head.boundingRect().height()) if marks else MARGIN
+        self.plotItem.layout.setContentsMargins(0, height, MARGIN, 2)
+        self.plotItem.layout.activate()
 
     def resizeEvent(self, event: Any) -> None:
         """Draw in the new size."""

@@ -60,8 +60,8 @@ class DirectionExplorer(Panel):
         self.save_curve = Saver(self, "curve.csv", controller.curve_table, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.transform_table, self.map)
         self.add_actions(
-            curve=self.save_curve.button("Curve…"),
-            transform=self.save_transform.button("Transform…"),
+            curve=self.save_curve.button("Save curve…"),
+            transform=self.save_transform.button("Save transform…"),
             copy=self.copy_button,
         )
         self.plot.threshold_moved.connect(controller.mark)

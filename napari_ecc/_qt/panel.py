@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from napari.utils.notifications import show_info
 from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
 
-from napari_ecc._controller.docks import LayerChoice
+from napari_ecc._controller.docks import LayerChoice, Work
 from napari_ecc._controller.session import Links
 from napari_ecc._qt.canvas import Plot, colours_of
+from napari_ecc._qt.canvas_guard import guard
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.saving import Saver, errors_shown, load_settings, save_settings
 
@@ -21,7 +21,7 @@ ROOM = 620
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
-PREPARING, COMPUTING = "Preparing, first use only …", "Computing …"
+PREPARING = "Preparing, first use only …"
 SHOWN_AFTER = 250
 """Milliseconds until progress is shown, because showing it causes a new layout."""
 GUIDE_SIZE = 620, 640
@@ -70,10 +70,10 @@ class Panel(QtWidgets.QWidget):
         layout.setSpacing(4)
         for part in (self.heading, self.empty.native, self.subject):
             layout.addWidget(part)
-        layout.addWidget(_Column(inside), stretch=1)
+        self._column = _Column(inside)
+        layout.addWidget(self._column, stretch=1)
         layout.addWidget(self.work)
         self.show(self.show_empty, controller.images.names_changed)
-        self._links.add(self._make_canvas_current, controller.viewer.layers.events.removing)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(
             QtWidgets.QSizePolicy.Policy.Preferred, QtWidgets.QSizePolicy.Policy.Expanding
@@ -117,6 +117,8 @@ class Panel(QtWidgets.QWidget):
         def show(shown: bool) -> None:
             form.setVisible(shown)
             button.setText(f"{'▼' if shown else '▶'} Settings")
+            if shown:
+                QTimer.singleShot(0, partial(self._column.ensureWidgetVisible, form))
 
         button.toggled.connect(show)
         show(False)
@@ -134,7 +136,9 @@ class Panel(QtWidgets.QWidget):
 
     def show_state(self) -> None:
         """Show the displayed part, the state in the plot, and what is known of a result."""
-        self.subject.setText(self.controller.subject)
+        other = self.controller.beside
+        self.subject.setText(self.controller.subject + " (not the selected layer)" * bool(other))
+        self.subject.setToolTip(f"“{other}” is selected: choose it below" if other else "")
         self.subject.setVisible(bool(self.controller.subject))
         state = self.work.state or self.controller.state.replace("complete", "")
         self.work.text.setText(self.model.status)
@@ -233,20 +237,14 @@ class Panel(QtWidgets.QWidget):
         window = dock.parent() if isinstance(dock, QtWidgets.QDockWidget) else None
         return window if isinstance(window, QtWidgets.QMainWindow) else None
 
-    def _make_canvas_current(self, *_: Any) -> None:
-        """Let napari delete what it drew of a layer in the OpenGL context that it drew it in.
-
-        It does so in whatever context is current, and may crash: docs/design/napari-crash.md.
-        """
-        window = self._main_window()
-        if window is not None:
-            for canvas in window.centralWidget().findChildren(QOpenGLWidget):
-                canvas.makeCurrent()
-
     def _make_room(self) -> None:
         """Become a tab if the docks of the plugin would be too low below each other."""
         dock, window = self.parent(), self._main_window()
-        if window is None or dock.isFloating():
+        if window is None:
+            return
+        guard(window, self.controller.viewer.layers)
+        dock.setWindowTitle(self.title)  # of its tab, without the name of the plugin
+        if dock.isFloating():
             return
         area = window.dockWidgetArea(dock)
         docks = [panel.parent() for panel in window.findChildren(Panel)]
@@ -256,6 +254,10 @@ class Panel(QtWidgets.QWidget):
             window.tabifyDockWidget(stacked.pop(), dock)
             dock.show()
             dock.raise_()
+            for tabs in window.findChildren(QtWidgets.QTabBar):
+                if tabs.parent() is window:  # whole titles, and arrows where there is no room
+                    tabs.setElideMode(Qt.TextElideMode.ElideNone)
+                    tabs.setUsesScrollButtons(True)
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
@@ -269,47 +271,72 @@ class _WorkLine(QtWidgets.QWidget):
 
     def __init__(self, controller: Any) -> None:
         super().__init__()
-        runner = controller.runner
+        self._works: tuple[Work, ...] = controller.works
+        self._now, self._last = self._works[0], self._works[0]
+        """What is shown now, and what was cancelled last."""
         self.text = QtWidgets.QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.bar = QtWidgets.QProgressBar(maximumWidth=90, textVisible=False)
         both = buttons(
-            cancel=("Cancel", "Stop; what is known stays", runner.stop),
-            resume=("Resume", "Go on where it was cancelled", controller.resume),
+            cancel=("Cancel", "Stop; what is known stays", self._stop),
+            resume=("Resume", "Go on where it was cancelled", self._resume),
+            details=("Copy details", "The trace of what went wrong, to report it", self._copy),
         )
-        self.cancel, self.resume = both["cancel"], both["resume"]
+        self.cancel, self.resume, self.details = both["cancel"], both["resume"], both["details"]
         layout = QtWidgets.QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.text, stretch=1)
-        for widget in (self.bar, self.cancel.native, self.resume.native):
+        for widget in (self.bar, self.cancel.native, self.resume.native, self.details.native):
             layout.addWidget(widget)
             widget.hide()
         self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
         self._soon.timeout.connect(self._show_work)
         self.state = ""  # what is being done
-        self._show_busy(runner.running)
-        runner.busy.connect(self._show_busy)
-        runner.preparing.connect(self._show_work)
-        runner.progressed.connect(self._show_progress)
-        runner.stopped.connect(lambda: self.resume.native.show())
+        for work in self._works:
+            self._show_busy(work, work.runner.running)
+            work.runner.busy.connect(partial(self._show_busy, work))
+            work.runner.preparing.connect(self._show_work)
+            work.runner.progressed.connect(self._show_progress)
+            work.runner.stopped.connect(partial(self._show_stopped, work))
+            work.runner.failed.connect(lambda _: self.details.native.show())
 
-    def _show_busy(self, busy: bool) -> None:
+    def _stop(self) -> None:
+        for work in self._works:
+            work.runner.stop()
+
+    def _resume(self) -> None:
+        self._last.resume()
+
+    def _copy(self) -> None:
+        texts = [work.runner.details for work in self._works if work.runner.details]
+        QtWidgets.QApplication.clipboard().setText("\n".join(texts))
+
+    def _show_stopped(self, work: Work) -> None:
+        self._last = work
+        self.resume.native.show()
+
+    def _show_busy(self, work: Work, busy: bool) -> None:
+        running = [at for at in self._works if at.runner.running]
         if busy:
+            self._now = work
             self.resume.native.hide()
+            self.details.native.hide()
             self._soon.start()
-            return
-        self._soon.stop()
-        self.bar.hide()
-        self.bar.reset()
-        self.cancel.native.hide()
-        self.state = ""
-        self.changed.emit()
+        elif running:
+            self._now = running[0]
+        else:
+            self._soon.stop()
+            self.bar.hide()
+            self.bar.reset()
+            self.cancel.native.hide()
+            self.state = ""
+            self.changed.emit()
 
     def _show_work(self, preparing: bool = False) -> None:
         """Say what is being done; `preparing`: kernels are being compiled for it."""
         self._soon.stop()
         self.cancel.native.show()
         self.bar.setVisible(self.bar.value() > 0)
-        self.state = PREPARING if preparing else COMPUTING
+        self.state = PREPARING if preparing else self._now.title
         self.changed.emit()
 
     def _show_progress(self, done: int, total: int) -> None:

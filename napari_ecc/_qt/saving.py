@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from napari.utils.notifications import show_error, show_info
+from psygnal import EmitLoopError
 from qtpy.QtWidgets import QFileDialog
 
 from ecc_core.io import atomic_file, check_output, write_csv, write_table
 from napari_ecc._qt.canvas import PICTURES
 from napari_ecc._qt.form import Form
+from napari_ecc._workers import in_one_line
 
 FILTERS = {
     ".csv": "CSV table (*.csv)",
@@ -69,8 +71,8 @@ def errors_shown() -> Iterator[None]:
     """Turn errors about a file into notifications."""
     try:
         yield
-    except (OSError, ValueError) as error:
-        show_error(str(error))
+    except (OSError, ValueError, EmitLoopError) as error:
+        show_error(in_one_line(error))
 
 
 def write_columns(path: str, table: Any, facts: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ def test_slice_and_volume(explorer, qtbot):
         viewer.dims.ndisplay = ndisplay
         settle(qtbot, panel)
         assert_curve_of(panel, shown)
-        part = "volume" if ndisplay == 3 else "slice z = 9 of 12"
+        part = "volume" if ndisplay == 3 else "slice z = 9 / 11"
         assert panel.subject.text().endswith(f", {part}")
         assert panel.form["scope"].value == part.split()[0].capitalize()
     viewer.dims.order = (1, 0, 2)
