@@ -22,8 +22,8 @@ from napari_ecc._model.compare import CompareModel, Curves, compared, groups_of,
 from napari_ecc._workers import Runner, Step
 
 NOTHING = (
-    "Add selected layers, frames of the image, measured objects, the images in a folder, or the "
-    "explorer's curve."
+    "Add selected layers, frames of the image, measured objects or the images in a folder, or pin "
+    "the curve of the dock Threshold."
 )
 
 COMPARED = ("curves", "features", "by", "pattern", "unit", "where", "average")

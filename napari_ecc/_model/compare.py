@@ -32,7 +32,7 @@ MOST_NAMED = 8
 """Largest number of groups that are named one by one."""
 MOST_RANGES = 4
 """Largest number of ranges of thresholds that are named one by one."""
-INDEPENDENT = "valid if the curves are independent, or a unit such as the well is chosen"
+INDEPENDENT = "Valid if the curves are independent, or a unit such as the well is chosen"
 SEED = 0
 """Seed of bootstrap and permutations, for reproducible results."""
 
@@ -66,7 +66,7 @@ class Comparison(NamedTuple):
         return f"{words[:1].upper()}{words[1:]}."
 
     def in_words(self) -> str:
-        """The result of the test, with the sizes of the groups."""
+        """Lines with the sizes of the groups, the result of the test, and where they differ."""
         sizes = [f"{name} ({self.size_in_words(k)})" for k, name in enumerate(self.groups)]
         if len(sizes) > MOST_NAMED:
             sizes = [f"{len(sizes)} groups"]
@@ -75,17 +75,25 @@ class Comparison(NamedTuple):
         if self.test is None:
             units = f"values of {self.unit}" if self.unit else "curves"
             return f"{', '.join(sizes)}. A test needs groups of 2 or more {units}."
-        distance = f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}"
-        result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
+        result = f"p = {self.test.pvalue:.2g}"
         if self.test.is_least:
             least = "units" if self.test.exact else "permutations"
-            result = f"{result}, the smallest p that so few {least} can give"
+            result = f"{result}, the smallest that so few {least} can give"
+        known = (
+            f"distance of the means {self.test.statistic:.4g}, {self.test.null.size:,} permutations"
+        )
         found = self.test.differing()
         ranges = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in found]
         if len(ranges) > MOST_RANGES:
             ranges = [f"{len(ranges)} ranges from {found[0][0]:g} to {found[-1][1]:g}"]
-        where = f"thresholds that differ (p ≤ 0.05, corrected): {', '.join(ranges) or 'none'}"
-        return f"{distance}, {result}; {where}" + ("" if self.unit else f"; {INDEPENDENT}")
+        where = f"Thresholds that differ (p ≤ 0.05, corrected): {', '.join(ranges) or 'none'}"
+        lines = [" and ".join(sizes), f"{result} ({known})", where]
+        return "\n".join(lines if self.unit else [*lines, INDEPENDENT])
+
+    @property
+    def difference_in_words(self) -> str:
+        """Which mean is subtracted from which, if there are two groups."""
+        return " \N{MINUS SIGN} ".join(self.groups) if len(self.groups) == 2 else ""
 
 
 def groups_of(

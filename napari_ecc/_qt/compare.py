@@ -152,6 +152,10 @@ class CurveComparison(Panel):
 
     def _show_lines(self) -> None:
         """Draw the curves, those of the selected rows on top."""
+        comparison = self.model.comparison
+        difference = "" if comparison is None else comparison.difference_in_words
+        wanted = difference if self.model.view == "difference" else ""
+        self.plot.set_y_label(f"χ, {wanted}" if wanted else "χ")
         if self.model.comparison is not None:
             self.plot.set_lines(self._wanted_lines(self.model.comparison))
         elif not self.model.curves:
@@ -187,9 +191,8 @@ class CurveComparison(Panel):
                 continue
             else:
                 t, mean, low, high = comparison.bands[name]
-                look: dict[str, Any] = {"colour": colour, "width": 0.8, "dashed": True}
-                bounds = [Line(t, y, superlevel, **look) for y in (low, high)]
-                drawn = [Line(t, mean, superlevel, colour=colour, width=2.0), *bounds]
+                band = Line(t, low, superlevel, colour=colour, to=high)
+                drawn = [Line(t, mean, superlevel, colour=colour, width=2.0), band]
             lines += [drawn[0]._replace(label=label), *drawn[1:]]
         return lines
 

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QColor
+from qtpy.QtCore import QPointF, Qt, Signal
+from qtpy.QtGui import QColor, QPolygonF
+from qtpy.QtWidgets import QGraphicsPolygonItem
 
 from ecc_core import BettiCurves
+from napari_ecc._controller.regions import MORE
 from napari_ecc._model.explorer import BETTI_NAMES, Histogram, Tree
 from napari_ecc._model.levels import formatted
+from napari_ecc._model.regions import toggled
 from napari_ecc._qt.canvas import PALETTE, Plot, symlog
 
 BETTI_COLOURS = PALETTE[1:4]
@@ -21,6 +24,8 @@ LINEAR = 50
 """Largest height of a plot whose vertical axis is linear; that of higher ones is logarithmic."""
 MANY = 4096
 """Thresholds of a curve above which only some are drawn, as many as can be seen."""
+BAND = 60
+"""Opacity of bands, of 255."""
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
 NO_TREE = Tree(np.zeros(0), np.zeros(0), np.zeros(0, int))
@@ -37,11 +42,19 @@ class Line(NamedTuple):
     dashed: bool = False
     label: str = ""  # for the legend; "" leaves the curve out of it
     name: str = ""  # what is chosen by a click on the curve
+    to: NDArray[Any] | None = None
+    """The other side of a band, which is filled instead of a line; None: a line is drawn."""
 
     def corners(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of its steps."""
         x, y = np.repeat(self.x, 2), np.repeat(self.y, 2)
         return (x[:-1], y[1:]) if self.superlevel else (x[1:], y[:-1])
+
+    def outline(self) -> NDArray[np.float64]:
+        """Corners of the band, (n, 2)."""
+        there, back = (self.corners(), self._replace(y=self.to).corners())
+        x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(there, back, strict=True))
+        return np.column_stack([x, y]).astype(np.float64)
 
     def value_at(self, x: float) -> float:
         """Its value at a place within its ends."""
@@ -89,6 +102,8 @@ class CurvePlot(Plot):
         self.setAccessibleName(f"{y_label} by {x_label}")
         self.setDownsampling(auto=True, mode="peak")  # of `PlotDataItem`, for large curves
         self._curves: list[Any] = []
+        self._bands: list[Any] = []
+        self._x_label, self._y_label = x_label, y_label
         self._zero, self._marker = pg.InfiniteLine(angle=0), pg.InfiniteLine()
         self._shade = pg.LinearRegionItem(movable=False, pen=pg.mkPen(None))
         self._histogram = pg.PlotCurveItem(pen=pg.mkPen(None))
@@ -97,6 +112,18 @@ class CurvePlot(Plot):
         for item in (self._shade, self._marker):
             item.setZValue(10)
             item.hide()
+
+    def set_y_label(self, label: str) -> None:
+        """Say what the curves are of."""
+        self._y_label = label
+        self._label_axis()
+
+    def _label_axis(self) -> None:
+        """Name the vertical axis, and say that it is logarithmic if it is."""
+        log = " (log)" if self._axes["left"].log else ""
+        if self._axes["left"].labelText != f"{self._y_label}{log}":
+            self.setLabels(left=f"{self._y_label}{log}")
+            self.setAccessibleName(f"{self._y_label} by {self._x_label}")
 
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Draw these curves, the last one on top."""
@@ -185,10 +212,12 @@ class CurvePlot(Plot):
         x0, x1, y0, y1 = _bounds(self.lines)
         log = self._axes["left"].log = y1 - y0 > LINEAR
         scale: Any = symlog if log else np.asarray
+        self._label_axis()
         self.set_bounds(x0, x1, *scale((y0, y1)))
         self._draw_bars(*scale((y0, y1)))
+        self._draw_bands(scale)
         place = -1
-        groups = itertools.groupby(self.lines, _look)
+        groups = itertools.groupby((at for at in self.lines if at.to is None), _look)
         for place, ((colour, width, dashed, large), group) in enumerate(groups):
             corners = [line.corners() for line in group]
             x, y = (_joined(parts) for parts in zip(*corners, strict=True))
@@ -203,6 +232,23 @@ class CurvePlot(Plot):
             self._curves[place].setData(x, scale(y), pen=pen, connect="finite")
         while len(self._curves) > place + 1:
             self.removeItem(self._curves.pop())
+
+    def _draw_bands(self, scale: Any) -> None:
+        """Fill bands, translucent where they overlap."""
+        for item in self._bands:
+            self.removeItem(item)
+        self._bands = []
+        for line in self.lines:
+            if line.to is None:
+                continue
+            corners, shade = line.outline(), self._colours.named(line.colour)
+            shade.setAlpha(BAND)
+            points = zip(corners[:, 0].tolist(), scale(corners[:, 1]).tolist(), strict=True)
+            item = QGraphicsPolygonItem(QPolygonF([QPointF(*at) for at in points]))
+            item.setBrush(shade)
+            item.setPen(pg.mkPen(None))
+            self._bands.append(item)
+            self.addItem(item, ignoreBounds=True)
 
     def _draw_bars(self, low: float, high: float) -> None:
         """Draw square roots of the counts, so that a large background does not hide the rest."""
@@ -230,8 +276,9 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
 def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     x0 = min(float(line.x[0]) for line in lines)
     x1 = max(float(line.x[-1]) for line in lines)
-    y0 = min(0.0, *(float(np.nanmin(line.y)) for line in lines))
-    y1 = max(0.0, *(float(np.nanmax(line.y)) for line in lines))
+    heights = [at for line in lines for at in (line.y, line.to) if at is not None]
+    y0 = min(0.0, *(float(np.nanmin(at)) for at in heights))
+    y1 = max(0.0, *(float(np.nanmax(at)) for at in heights))
     room = 0.06 * (y1 - y0) or 1.0
     half = 0.0 if x1 > x0 else 0.5
     return (x0 - half, x1 + half, y0 - room * (y0 < 0), y1 + room)
@@ -242,31 +289,34 @@ class MergeTree(Plot):
 
     Signals
     -------
-    chosen : int
-        The object whose bar is the nearest to a click, in the order in which they were given.
+    chosen : tuple of int
+        The objects that are chosen now, in the order in which they were given: the one whose bar is
+        the nearest to a click, which is added to the others, or taken away, with Ctrl or Shift.
     """
 
-    chosen = Signal(int)
+    chosen = Signal(tuple)
 
     def __init__(self) -> None:
         self.tree, self._range = NO_TREE, (0.0, 1.0)
         super().__init__("threshold t", "objects")
         self._axes["left"].setTicks([])
         self._bars, self._marked = pg.PlotCurveItem(), pg.PlotCurveItem()
-        self._here, self._selected = pg.InfiniteLine(), -1
+        self._here = pg.InfiniteLine()
+        self.selected: tuple[int, ...] = ()
+        """The marked objects."""
         for item in (self._bars, self._marked, self._here):
             self.addItem(item, ignoreBounds=True)
 
     def set_tree(self, tree: Tree, low: float, high: float, threshold: float) -> None:
         """Show a tree between two thresholds, and the present one."""
-        self.tree, self._range, self._selected = tree, (low, high), -1
+        self.tree, self._range, self.selected = tree, (low, high), ()
         self.empty = not tree.births.size
         self._here.setValue(threshold)
         self._redraw()
 
-    def set_selected(self, index: int) -> None:
-        """Mark the bar of an object, or none."""
-        self._selected = index
+    def set_selected(self, *indices: int) -> None:
+        """Mark the bars of these objects, and no others."""
+        self.selected = tuple(k for k in indices if 0 <= k < self.tree.births.size)
         self._redraw()
 
     def _redraw(self) -> None:
@@ -282,7 +332,7 @@ class MergeTree(Plot):
             lines = np.concatenate([bars, joints]).reshape(-1, 2)
             pen = pg.mkPen(self._colours.curve, width=1.6)
             self._bars.setData(*lines.T, connect="pairs", pen=pen)
-            marked = bars[[self._selected] if self._selected >= 0 else []].reshape(-1, 2)
+            marked = bars[list(self.selected)].reshape(-1, 2)
             self._marked.setData(*marked.T, pen=pg.mkPen(self._colours.accent, width=3))
             self.set_bounds(*self._range, -1.0, float(rows.size))
         for item in (self._bars, self._marked):
@@ -294,7 +344,8 @@ class MergeTree(Plot):
 
     def _press(self, event: Any) -> None:
         """Choose an object."""
-        self.chosen.emit(self._nearest(event))
+        found = (self._nearest(event),)
+        self.chosen.emit(toggled(self.selected, found) if event.modifiers() & MORE else found)
 
     def _readout(self, event: Any) -> str:
         """What is known of an object."""

@@ -70,7 +70,11 @@ def test_groups_are_compared_by_their_means():
     expected = permutation_test(fine, coarse, n_permutations=499, rng=0)
     assert found.test.pvalue == expected.pvalue < 0.05
     assert "fine (n = 5) and coarse (n = 5)" in found.in_words()
-    assert "valid if the curves are independent" in found.in_words()
+    _, result, where, note = found.in_words().splitlines()
+    assert note.startswith("Valid if the curves are independent")
+    assert result.startswith(f"p = {found.test.pvalue:.2g}")
+    assert where.startswith("Thresholds that differ")
+    assert found.difference_in_words == "fine \N{MINUS SIGN} coarse"
     first, last = found.test.differing()[0][0], found.test.differing()[-1][1]
     assert f"from {first:g} to {last:g}" in found.in_words()
     assert compare_groups(curves).test is None
@@ -153,11 +157,14 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, explorer, 
     panel.form["pattern"].value = "a|b"
     settle(qtbot, panel)
     assert "p = " in panel.work.text.text()
-    assert "valid if the curves are independent" in panel.work.text.text()
+    assert "Valid if the curves are independent" in panel.work.text.text()
     assert "n = 4" in panel.plot.lines[0].label
     panel.form["view"].value = "Means and bands"
-    assert len(panel.plot.lines) == 6
+    assert [line.to is None for line in panel.plot.lines] == [True, False] * 2
+    band, own = panel.plot.lines[1], panel.model.comparison.bands["a"]
+    assert_array_equal(band.outline()[[0, -1], 1], [own.lower[1], own.upper[1]])
     panel.form["view"].value = "Difference"
+    assert panel.plot.getAxis("left").labelText.startswith("χ, a \N{MINUS SIGN} b")
     line = panel.plot.lines[0]
     assert_array_equal(line.y, panel.model.comparison.difference[1])
     assert panel.table.shape[0] == 8
