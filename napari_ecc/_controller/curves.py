@@ -119,7 +119,6 @@ class Progress:
     def __init__(self) -> None:
         self.known: set[int] = set()  # positions of the blocks
         self.changes: Any = 0  # their signed histograms, summed
-        self.seconds = 0.0  # what the last job has taken so far
 
 
 def compute_curve(

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from napari.components._viewer_mouse_bindings import double_click_to_zoom
 from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
+from napari_ecc._controller.choice import find_chosen
 from napari_ecc._controller.curves import Progress, Request, compute_curve
 from napari_ecc._controller.docks import call
 from napari_ecc._controller.fields import (
@@ -53,19 +53,13 @@ class Source(NamedTuple):
     progress: Progress
 
     def steps(self) -> Iterator[Step]:
-        """Compute the curve; `progress` has the time that it takes, without compiling kernels."""
+        """Compute the curve, or what of it is missing."""
         yield from prepared("curve", self.request.levels[-1])
-        start = time.perf_counter()
-        with closing(compute_curve(self.request, self.progress)) as steps:
-            for step in steps:
-                self.progress.seconds = time.perf_counter() - start
-                yield step
+        yield from compute_curve(self.request, self.progress)
 
     def in_words(self, data: Any) -> str:
-        """Shape and dtype of what was computed, the time it took and the device."""
-        seconds = self.progress.seconds
-        spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-        return f"{describe(data.shape)}, {data.dtype} · {spent} · {device_name() or 'CPU'}"
+        """Shape and dtype of what was computed, and the device."""
+        return f"{describe(data.shape)}, {data.dtype} · {device_name() or 'CPU'}"
 
     def code(self, target: str, action: str, **options: Any) -> str:
         """A statement that calls one of `napari_ecc.actions` on the same part."""
@@ -83,12 +77,12 @@ class Details:
     def __init__(self, viewer: Any, model: ExplorerModel) -> None:
         self.points = PointsOverlay(viewer, partial(setattr, model, "show_changes", False))
         self._model = model
-        self._counting = Runner("Counting components")
+        self.counting = Runner("Counting components")
         self._locating = Runner("Critical points")
         self._drawing, self.finding = Runner("Histogram"), Runner("Objects")
         self._filtering = Runner("What lasts")
         self.runners = (
-            *(self._counting, self._locating, self._drawing),
+            *(self.counting, self._locating, self._drawing),
             *(self.finding, self._filtering),
         )
         self.lasting: Lasting | None = None  # None before it is needed
@@ -104,14 +98,20 @@ class Details:
         self.forget_objects()
         self.source, self.field = source, field
         self._model.betti = self._model.classes = self.lasting = None
+        self._model.chosen = ()
         self._model.unpaired = "" if field is None else why_unpaired(field)
         if field is None:
             self.points.remove_soon()
             self._model.histogram = None
 
+    def count_again(self) -> None:
+        """Count what has been cancelled."""
+        self._counted = np.zeros(0)
+        self.look()
+
     def cancel(self) -> None:
         """Stop looking at the threshold."""
-        self._counting.cancel()
+        self.counting.cancel()
         self._locating.cancel()
         self._counted = np.zeros(0)
 
@@ -138,7 +138,7 @@ class Details:
             if paired:  # from births and deaths the counts follow
                 yield from find_classes(field, of_curve, **sets)
 
-        self._counting.submit(_settled(find), self._on_counts)
+        self.counting.submit(_settled(find), self._on_counts)
 
     def _on_counts(self, step: Step) -> None:
         if isinstance(step.value, BettiCurves):
@@ -190,9 +190,22 @@ class Details:
 
         if self.objects is not None:
             use(self.objects)
-        elif field is not None:
+        elif field is not None and not math.isnan(model.threshold):
             job = partial(find_objects, field, model.threshold, model.least, **model.sets)
             self.finding.submit(job, on_step)
+
+    def find_chosen(self, use: Callable[[Objects], None]) -> None:
+        """Call a function with the chosen classes that the set has at the threshold."""
+        field, model, classes = self.field, self._model, self._model.classes
+        if field is None or classes is None:
+            return
+
+        def on_step(step: Step) -> None:
+            if step.value is not None:
+                use(step.value)
+
+        arguments = field, classes, model.chosen, model.threshold
+        self.finding.submit(partial(find_chosen, *arguments, **model.sets), on_step)
 
     def find_lasting(self, use: Callable[[LastingSets | None], None]) -> None:
         """Call a function with the sets of what lasts, once they are known; None if all counts."""
@@ -255,6 +268,7 @@ class ObjectProbe:
         self._links = Links()
         events = model.events
         self._links.add(self._forget, events.threshold, events.min_persistence, events.classes)
+        self._links.add(self._outline_chosen, events.chosen, events.threshold)
         viewer.mouse_move_callbacks.append(self._on_move)
         self._links.callback(viewer.mouse_move_callbacks.remove, self._on_move)
         self._replace(double_click_to_zoom, self._on_double_click)
@@ -273,7 +287,6 @@ class ObjectProbe:
     def _forget(self, *_: Any) -> None:
         self._details.forget_objects()
         self._model.pointed = ""
-        self._outline.clear()
 
     def _point(self, event: Any) -> tuple[int, ...] | None:
         """The point of the field under the mouse."""
@@ -321,45 +334,31 @@ class ObjectProbe:
         elif math.isfinite(row["death"]):
             self._model.threshold = float(row["death"])
 
-    def outline_objects(self, *labels: int) -> None:
-        """Outline objects of the set, by their labels."""
-        objects, source = self._details.objects, self._details.source
-        if objects is not None and source is not None:
-            chosen = np.isin(objects.labels, labels).view(np.uint8)
-            self._outline.find(
-                lambda: iter([Step(surroundings(chosen))]), source.layer, source.selection
-            )
+    def _outline_chosen(self, *_: Any) -> None:
+        """Outline the chosen classes that the set has at the threshold.
 
-    def outline(self, *indices: int) -> None:
-        """Outline components of the diagram.
-
-        A single one is that just before it merges with an older one; several are those that the
-        set has at the threshold.
+        A single component that it does not have is outlined as it is just before it merges.
         """
-        classes, field, source = self._model.classes, self._details.field, self._details.source
-        if classes is None or field is None or source is None:
-            return
-        threshold = self._model.threshold
-        chosen = np.array([k for k in indices if k >= 0 and not classes.dimensions[k]], dtype=int)
-        if chosen.size != 1:
-            chosen = chosen[classes.alive(threshold)[chosen]]
-        elif math.isfinite(death := float(classes.deaths[chosen[0]])):
-            threshold = float(np.nextafter(death, classes.births[chosen[0]]))
-        if not chosen.size:
+        model, field, source = self._model, self._details.field, self._details.source
+        classes, threshold, chosen = model.classes, model.threshold, model.chosen
+        if classes is None or field is None or source is None or not chosen:
             self._outline.clear()
             return
-        least = min(self._model.least, float(classes.persistence[chosen].min()))
-        points = classes.birth_points[chosen]
-        sets = self._model.sets
+        if not classes.alive(threshold)[list(chosen)].any():
+            death, alone = float(classes.deaths[chosen[0]]), len(chosen) == 1
+            if not alone or classes.dimensions[chosen[0]] or not math.isfinite(death):
+                self._outline.clear()
+                return
+            threshold = float(np.nextafter(death, classes.births[chosen[0]]))
+        sets = model.sets
 
         def job() -> Iterator[Step]:
-            for step in find_objects(field, threshold, least, **sets):
+            for step in find_chosen(field, classes, chosen, threshold, **sets):
                 found = step.value
                 yield Step(None)
-            among = np.isin(found.labels, found.labels[tuple(points.T)])
-            yield Step(surroundings(among.view(np.uint8)))
+            yield Step(surroundings((found.labels > 0).view(np.uint8)))
 
-        self._outline.find(job, source.layer, source.selection)
+        self._outline.find(_settled(job), source.layer, source.selection)
 
 
 def _settled(job: Job) -> Job:

@@ -1,6 +1,7 @@
 """The dock Threshold: from a layer to its curve, and from a threshold to its set."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.details import Details, ObjectProbe, Source
-from napari_ecc._controller.docks import DockController, LayerChoice
+from napari_ecc._controller.docks import DockController, LayerChoice, Work
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.lasting import LastingSets
 from napari_ecc._controller.layers import contrast_limits, selection_of
@@ -23,7 +24,7 @@ from napari_ecc._controller.set_overlay import SetOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._model.levels import formatted, stepped
-from napari_ecc._workers import Step
+from napari_ecc._workers import Step, in_one_line, log
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
 KEPT = (*CURVE_FIELDS[:-1], "min_size", "threshold", "min_persistence", "contour")
@@ -67,6 +68,12 @@ class ExplorerController(DockController):
     def layers(self) -> tuple[Any, ...]:
         """The image and the region of interest."""
         return self.layer, self.regions.layer
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """The curve, and the counts that follow."""
+        counting = Work(self.details.counting, "Counting components …", self.details.count_again)
+        return (*super().works, counting)
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
@@ -173,8 +180,14 @@ class ExplorerController(DockController):
 
     def _show_set(self, lasting: LastingSets | None) -> None:
         shown, field = self.details.source, self.details.field
-        if shown is not None and field is not None and self.model.show_set:
+        if shown is None or field is None or not self.model.show_set:
+            return
+        try:
             self._set.show(shown.layer, shown.selection, field, self.model, lasting)
+        except Exception as error:  # whatever napari cannot draw, the curve is there
+            log.debug("the set could not be drawn", exc_info=True)
+            self._set.remove()
+            show_info(f"The set cannot be drawn: {in_one_line(error)}")
 
     def snap(self, threshold: float, count: int = 0) -> None:
         """Move the threshold to the nearest one of the curve, or some further."""
@@ -198,20 +211,34 @@ class ExplorerController(DockController):
             model.threshold = place
 
     def make_labels(self) -> None:
-        """Add a Labels layer of the components that are counted at the threshold; can be undone."""
+        """Add a Labels layer of what is chosen, or of all components that are counted.
+
+        It has what the set at the threshold has of it, and can be undone.
+        """
         shown, model = self.details.source, self.model
         if shown is None or self.details.field is None:
             show_info("There is no curve yet.")
             return
+        some = model.chosen
+        if some and model.classes is not None:
+            inside = model.classes.alive(model.threshold)[list(some)]
+            if not inside.any():
+                show_info("This set has nothing of what is chosen: move the threshold.")
+                return
         threshold = formatted(model.threshold)
         name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
 
         def add(found: Objects) -> None:
             selected = set(self.viewer.layers.selection)
-            found = found.of_size(model.min_size)
+            if not some:
+                found = found.of_size(model.min_size)
             place = embedded(found.labels, shown.layer, shown.selection)
             features = None if found.table is None else placed(found.table)
-            layer = self.viewer.add_labels(name=name, features=features, **place)
+            title = f"{name}, {len(some):,} chosen" if some else name
+            layer = self.viewer.add_labels(name=title, features=features, **place)
+            if found.table is not None:
+                count = len(found.table)
+                model.status = f"{count:,} label{'s' * (count != 1)} in “{layer.name}”"
 
             def undo() -> None:
                 if layer in self.viewer.layers:
@@ -220,7 +247,14 @@ class ExplorerController(DockController):
 
             self.session.history.add("Make Labels", undo)
 
-        self.details.find_objects(add)
+        (self.details.find_chosen if some else self.details.find_objects)(add)
+
+    def choose_objects(self, numbers: Sequence[int]) -> None:
+        """Choose objects of the merge tree, by their places in the table of objects."""
+        objects, classes = self.details.objects, self.model.classes
+        if objects is None or classes is None or objects.birth_points is None:
+            return
+        self.model.chosen = tuple(classes.born_at(objects.birth_points[list(numbers)]).tolist())
 
     def _statements(self) -> list[str]:
         shown, curve = self.details.source, self.model.curve

@@ -211,6 +211,8 @@ class Objects(NamedTuple):
     (where it merges with an older one; infinite if it does not), ``persistence`` (their
     difference), ``merges_with`` (the label of the older one, or 0) and ``points`` (their number).
     None where births and deaths are not computed."""
+    birth_points: Array | None = None
+    """Where they are born, (k, d); None where that is not known."""
 
     def of_size(self, least: int) -> "Objects":
         """Those of at least so many points, with new labels; all of data that are not in memory."""
@@ -222,8 +224,11 @@ class Objects(NamedTuple):
         table = self.table
         if table is not None:
             table = table[sizes[1:] >= least].reset_index(drop=True)
-            table = table.assign(index=table.index + 1, merges_with=number[table["merges_with"]])
-        return Objects(number[self.labels], table)
+            table = table.assign(index=table.index + 1)
+            if "merges_with" in table:
+                table = table.assign(merges_with=number[table["merges_with"]])
+        points = None if self.birth_points is None else self.birth_points[sizes[1:] >= least]
+        return Objects(number[self.labels], table, points)
 
 
 def why_unpaired(field: Field) -> str:
@@ -295,4 +300,4 @@ def _objects(found: ecc.PersistentRegions, threshold: float) -> Objects:
         "merges_with": number[found.merged_into[alive]].astype(np.int64),
         "points": np.bincount(labels.ravel(), minlength=int(alive.sum()) + 1)[1:],
     }
-    return Objects(labels, pd.DataFrame(columns))
+    return Objects(labels, pd.DataFrame(columns), found.birth_points[alive])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ecc_core import BettiCurves, PersistencePairs
 
 Floats = NDArray[np.float64]
 Scope = Literal["slice", "volume"]
+Plotted = Literal["curve", "diagram", "tree"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
 
 COMPONENTS, TUNNELS = ("component", "components"), ("tunnel", "tunnels")
@@ -106,6 +108,8 @@ class Classes:
         self.persistence: Floats = persistence[order]
         self.dimensions: NDArray[np.int64] = np.asarray(pairs.dimensions)[order]
         self.birth_points: NDArray[np.int64] = np.asarray(pairs.birth_points)[order]
+        self.death_points: NDArray[np.int64] = np.asarray(pairs.death_points)[order]
+        """-1 where a class never dies."""
         self.superlevel, self.connectivity = pairs.superlevel, pairs.connectivity
         self.ndim = int(pairs.birth_points.shape[1])
         self.levels = levels  # the thresholds of the curves
@@ -131,6 +135,21 @@ class Classes:
         inside = self.alive(threshold, least)
         dimensions = self.dimensions[self.lasting(least)][inside]
         return tuple(np.bincount(dimensions, minlength=self.ndim).tolist())
+
+    @cached_property
+    def _born(self) -> tuple[tuple[int, ...], NDArray[np.intp], NDArray[np.intp]]:
+        """What holds all points, where components are born in it, increasing, and their indices."""
+        shape = tuple((self.birth_points.max(axis=0, initial=0) + 1).tolist())
+        (components,) = np.nonzero(self.dimensions == 0)
+        places = np.ravel_multi_index(tuple(self.birth_points[components].T), shape)
+        order = np.argsort(places)
+        return shape, places[order], components[order]
+
+    def born_at(self, points: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+        """The components that are born at points, (k, d), at each of which one is."""
+        shape, places, components = self._born
+        wanted = np.ravel_multi_index(tuple(np.asarray(points).T), shape)
+        return components[np.searchsorted(places, wanted)]
 
     def betti_curves(self, least: float) -> BettiCurves:
         """The Betti curves of the classes that last."""
@@ -233,8 +252,8 @@ class ExplorerModel:
     show_changes: bool = False  # whether the layer of its critical points is wanted
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve
-    show_diagram: bool = False  # whether births and deaths are wanted below the curve
-    show_tree: bool = False  # whether the merge tree of the objects is
+    plot: Plotted = "curve"
+    """The curve, births and deaths of all classes, or the merge tree of the objects of the set."""
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
     min_size: int = 0  # points of the least object that is labelled
@@ -242,6 +261,7 @@ class ExplorerModel:
     betti: BettiCurves | None = None
     """Of all classes, at the thresholds of the curve; None while they are counted."""
     classes: Classes | None = None  # None while they are found, and where they are not
+    chosen: tuple[int, ...] = ()  # indices of the classes that the user has chosen
     unpaired: str = ""
     """Why births and deaths are not found, and what can be done; "" if they are, or will be."""
     histogram: Histogram | None = None  # None unless it is wanted and known

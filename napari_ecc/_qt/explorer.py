@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
-from qtpy.QtWidgets import QLabel, QSizePolicy
+from qtpy.QtWidgets import QLabel, QSizePolicy, QTabWidget
 
+from napari_ecc._controller.choice import chosen_in_words
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.fields import Objects
 from napari_ecc._controller.overlays import LOWERS, RAISES
@@ -24,25 +25,30 @@ MOST_CLASSES = 2000
 """Largest number of points in the diagram: those of the most persistent classes."""
 MOST_BARS = 500
 """Largest number of objects in the merge tree: the oldest ones."""
-NO_CLASSES = "Births and deaths are not known yet, or the image is too large for them."
+FINDING = "Births and deaths are being found …"
+PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge tree"}
+"""What is drawn in the tabs, and their titles."""
 ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
 STEPS = 500
 """Positions of the slider of the persistence."""
 CHOICES: form.Rows = {
     "Image": form.choice("image", "The Image or Labels layer to explore"),
-    "Objects": (form.SUPERLEVEL, form.SCOPE),
+    "Sets": (form.SUPERLEVEL, form.SCOPE),
     "Show": (
         form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
         form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
     ),
-    " ": (
-        form.check("show_diagram", "Diagram", "Births and deaths, where a click shows what"),
-        form.check("show_tree", "Merge tree", "Where the objects of the set merge, and with which"),
-    ),
 }
 LEVELS = {
     title: (form.steps(name, tip), form.number(f"{name}_value", f"{tip}, to be typed", **ALL))
-    for title, name, tip in (("t", "t", "Threshold"), ("at least", "least", "Least persistence"))
+    for title, name, tip in (
+        ("Threshold", "t", "Threshold t"),
+        (
+            "Lasts at least",
+            "least",
+            "Least persistence of what counts, from birth to death",
+        ),
+    )
 }
 SETTINGS = {
     "Region": form.choice("roi", "Restrict the image to a Shapes or Labels layer"),
@@ -52,7 +58,7 @@ SETTINGS = {
     "Smallest": form.whole_number(
         "min_size", "Points of the least object of Make Labels", 0, 2**31 - 1
     ),
-    "Set": form.choice(
+    "Outline": form.choice(
         "contour",
         "How the set is drawn; all of it in three dimensions",
         {"Contour": True, "Fill": False},
@@ -61,10 +67,10 @@ SETTINGS = {
 }
 OVERLAYS = {
     "": (
-        form.check("show_set", "Show set", "Overlay of the points in the set at the threshold"),
+        form.check("show_set", "Show the set", "Outline what the set at the threshold has"),
         form.check(
             "show_changes",
-            "What changes here",
+            "Critical points",
             "Points that change the Euler characteristic near the threshold: "
             "amber raises it when it enters, pink lowers it",
         ),
@@ -85,9 +91,11 @@ class EulerExplorer(Panel):
 
     def _fill(self) -> None:
         self.form = self.add_form(CHOICES, self.model)
-        self.plot = self.add(CurvePlot("threshold t", "Euler characteristic χ"), stretch=2)
-        self.diagram = self.add(Scatter(), stretch=2)
-        self.tree = self.add(MergeTree(), stretch=2)
+        self.tabs = self.add(QTabWidget(), stretch=2)
+        self.plot = CurvePlot("threshold t", "Euler characteristic χ")
+        self.diagram, self.tree = Scatter(), MergeTree()
+        for plot, title in zip((self.plot, self.diagram, self.tree), PLOTS.values(), strict=True):
+            self.tabs.addTab(plot, title)
         self._add_levels()
         self.overlays = self.add_form(OVERLAYS, self.model)
         self.changes = self.add(QLabel())
@@ -97,7 +105,10 @@ class EulerExplorer(Panel):
         window.setDecimals(1)
         window.setPrefix("± ")
         window.setSuffix(" %")
-        labels_tip = "A Labels layer of the components that are counted, with a table"
+        labels_tip = (
+            "A Labels layer with a table: of what is chosen in the diagram or in the merge tree, "
+            "or of all components that are counted"
+        )
         recompute_tip = "Compute the curve again, after a change of the data in place"
         self.actions = self.add_actions(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels, "Ctrl+Alt+L"),
@@ -111,7 +122,14 @@ class EulerExplorer(Panel):
         self._connect()
 
     def _add_levels(self) -> None:
-        """Add the threshold and the least persistence, what is known there, and where to go."""
+        """Add the answer, the threshold and the least persistence, and where to go."""
+        self.readout = self._add_line(lines=2)
+        self.readout.setWordWrap(True)
+        self.readout.setAccessibleName("Numbers at the threshold")
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.lasting = self._add_line()
+        accept = ("", "Count only what lasts, or all again", self._accept)
+        self.offer_least = self.add(form.buttons(accept=accept))
         levels = self.add_form(LEVELS)
         self.slider, self.value, self.least, self.least_value = (
             levels[name] for name in ("t", "t_value", "least", "least_value")
@@ -120,26 +138,28 @@ class EulerExplorer(Panel):
         for field in (self.value, self.least_value):
             field.native.setSpecialValueText("none")
             field.native.setFixedWidth(96)
-        accept = ("", "Leave out what does not last", self._accept)
-        self.offer_least = self.add(form.buttons(accept=accept))
-        self.readout, self.object = self._add_line(), self._add_line()
-        self.readout.setAccessibleName("Numbers at the threshold")
-        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.object = self._add_line()
         jump = self.controller.jump
         to_otsu = partial(self.controller.details.show_histogram, go_to_otsu=True)
         jumps = form.buttons(
             merge_below=("◀", "Merge below", lambda: jump("merge", -1)),
-            merge_above=("Merge ▶", "Merge above", lambda: jump("merge", 1), "Ctrl+Alt+M"),
+            merge_above=("▶", "Merge above", lambda: jump("merge", 1), "Ctrl+Alt+M"),
             birth_below=("◀", "Birth below", lambda: jump("birth", -1)),
-            birth_above=("Birth ▶", "Birth above", lambda: jump("birth", 1), "Ctrl+Alt+B"),
+            birth_above=("▶", "Birth above", lambda: jump("birth", 1), "Ctrl+Alt+B"),
             otsu=("Otsu", "Otsu's threshold of the values", to_otsu, "Ctrl+Alt+O"),
         )
         self.jumps = self.add(jumps)
+        for button in jumps:
+            if button.text in "◀▶":
+                button.native.setFixedWidth(36)
+        row = jumps.native.layout()
+        for place, title in ((0, "Merge"), (3, "Birth")):
+            row.insertWidget(place, QLabel(title))
 
-    def _add_line(self) -> QLabel:
-        """Add a line of fixed size, because a new layout of the window at every move is slow."""
+    def _add_line(self, lines: int = 1) -> QLabel:
+        """Add lines of fixed size, because a new layout of the window at every move is slow."""
         label: QLabel = self.add(QLabel())
-        label.setFixedHeight(label.fontMetrics().height() + 10)
+        label.setFixedHeight(lines * label.fontMetrics().height() + 10)
         label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         return label
 
@@ -154,19 +174,23 @@ class EulerExplorer(Panel):
         self.show(lambda: self.plot.set_bars(self.model.histogram), events.histogram)
         self.show(self._show_changes, events.changes, events.show_changes, events.window)
         self.show(self._show_undo, controller.session.history.changed)
-        self.show(self._show_least, events.min_persistence, events.classes)
-        self.show(self._show_diagram, events.classes, events.show_diagram)
+        self.show(self._show_least, controller.details.counting.busy)
+        self.show(self._show_least, events.min_persistence, events.classes, events.unpaired)
+        self.show(self._show_tab, events.plot)
+        self.show(self._show_diagram, events.classes, events.unpaired, events.plot)
         chosen = events.threshold, events.min_persistence
-        self.show(self._show_tree, events.classes, events.show_tree, *chosen)
-        self.show(lambda: self.object.setText(self.model.pointed), events.pointed)
+        self.show(self._show_tree, events.classes, events.unpaired, events.plot, *chosen)
+        self.show(self._show_object, events.pointed, events.threshold)
+        self.show(self._show_chosen, events.chosen)
+        self.tabs.currentChanged.connect(self._choose_plot)
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
         self.value.changed.connect(self._type)
         self.least.changed.connect(self._slide_least)
         self.least_value.changed.connect(partial(setattr, self.model, "min_persistence"))
-        self.diagram.chosen.connect(self._pick_classes)
-        self.tree.chosen.connect(self._pick_object)
+        self.diagram.chosen.connect(partial(setattr, self.model, "chosen"))
+        self.tree.chosen.connect(controller.choose_objects)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
@@ -227,7 +251,9 @@ class EulerExplorer(Panel):
         text = f"<{tag} style='font-size: large'>χ = {formatted(euler)}</{tag}>"
         if counts is not None:
             colours = BETTI_COLOURS if self.model.show_betti else ()
-            text += f"&nbsp;&nbsp; {counts.in_words(colours)}"
+            text += f" &nbsp; {counts.in_words(colours)}"
+        elif self.controller.details.counting.running:
+            text += " &nbsp; counting …"
         self.readout.setText(text)
 
     @property
@@ -243,7 +269,8 @@ class EulerExplorer(Panel):
     def _show_least(self) -> None:
         """Show the persistence, and the curves and numbers of what lasts."""
         classes, least = self.model.classes, self.model.least
-        for widget in (self.least, self.least_value):
+        jumps = [button for button in self.jumps if button.name != "otsu"]
+        for widget in (self.least, self.least_value, *jumps):
             widget.enabled = classes is not None
         with self.least.changed.blocked(), self.least_value.changed.blocked():
             self.least.value = min(round(least / self._unit), STEPS)
@@ -254,30 +281,39 @@ class EulerExplorer(Panel):
         self._show_offer()
 
     def _show_offer(self) -> None:
-        """Say how many components last, or would do so."""
-        classes, model = self.model.classes, self.model
+        """Say how many components last, or would do so; offer to count them alone, or all again."""
+        classes, model, button = self.model.classes, self.model, self.offer_least["accept"]
+        unknown = FINDING if self.controller.details.counting.running else ""
+        self.lasting.setText(model.unpaired or ("" if classes else unknown))
+        self.lasting.setToolTip(model.unpaired)
         offered = None if classes is None else model.least or classes.offer()
-        button = self.offer_least["accept"]
-        button.native.setEnabled(offered is not None and not model.least)
+        button.visible = offered is not None and not math.isnan(model.threshold)
         if classes is None or offered is None or math.isnan(model.threshold):
-            button.text = "Births and merges are not known"
             return
         last, rest = classes.components(model.threshold, offered)
         some = f"{last:,} component{'s last' if last != 1 else ' lasts'}"
         others = f"{rest:,} do{'' if rest != 1 else 'es'} not"
-        button.text = f"{some} at least {formatted(offered)}; {others}"
+        self.lasting.setText(f"{some} at least {formatted(offered)}; {others}")
+        again = f"Count all {last + rest:,} again"
+        button.text = again if model.least else f"Count these {last:,} only"
 
     def _accept(self) -> None:
-        offered = None if self.model.classes is None else self.model.classes.offer()
-        if offered is not None:
-            self.model.min_persistence = offered
+        """Count what lasts as long as is offered, or all classes again."""
+        classes, model = self.model.classes, self.model
+        if classes is not None:
+            model.min_persistence = 0.0 if model.least else classes.offer() or 0.0
+
+    def _choose_plot(self, place: int) -> None:
+        self.model.plot = list(PLOTS)[place]
+
+    def _show_tab(self) -> None:
+        self.tabs.setCurrentIndex(list(PLOTS).index(self.model.plot))
 
     def _show_diagram(self) -> None:
         """Draw births against deaths; those that never die at the last threshold."""
-        self.diagram.setVisible(self.model.show_diagram)
         classes, curve = self.model.classes, self.model.curve
-        self.diagram.set_state("" if classes else NO_CLASSES)
-        if classes is None or curve is None or not self.model.show_diagram:
+        self.diagram.set_state("" if classes else self.model.unpaired or FINDING)
+        if classes is None or curve is None or self.model.plot != "diagram":
             self.diagram.show_nothing()
             return
         some = slice(0, MOST_CLASSES)
@@ -291,13 +327,14 @@ class EulerExplorer(Panel):
             for kind, birth, death in zip(kinds, births.tolist(), deaths.tolist(), strict=True)
         ]
         shades = [QColor(BETTI_COLOURS[k]) for k in dimensions]
-        self.diagram.set_points(np.stack([births, ends], axis=1), shades, texts, ("birth", "death"))
+        points, names = np.stack([births, ends], axis=1), ("birth", "death")
+        self.diagram.set_points(points, shades, texts, names, diagonal=True)
+        self._show_chosen()
 
     def _show_tree(self) -> None:
         """Draw where the objects of the set merge, once they are known."""
-        self.tree.setVisible(self.model.show_tree)
-        self.tree.set_state("" if self.model.classes else NO_CLASSES)
-        if not self.model.show_tree or self.model.classes is None:
+        self.tree.set_state("" if self.model.classes else self.model.unpaired or FINDING)
+        if self.model.plot != "tree" or self.model.classes is None:
             self.tree.set_tree(NO_TREE, 0.0, 1.0, 0.0)
         elif not math.isnan(self.model.threshold):
             self.controller.details.find_objects(self._draw_tree)
@@ -310,14 +347,28 @@ class EulerExplorer(Panel):
         tree = Tree(*(table[name].to_numpy()[:MOST_BARS] for name in columns))
         low, high = curve.thresholds[[0, -1]].tolist()
         self.tree.set_tree(tree, low, high, self.model.threshold)
+        self._show_chosen()
 
-    def _pick_object(self, index: int) -> None:
-        self.tree.set_selected(index)
-        self.controller.probe.outline_objects(index + 1)
+    def _show_chosen(self) -> None:
+        """Mark what is chosen in the plots, say how much it is, and let it be labelled."""
+        model, objects = self.model, self.controller.details.objects
+        classes, chosen = model.classes, model.chosen
+        if not self.diagram.empty:
+            self.diagram.set_selected(*(k for k in chosen if k < MOST_CLASSES))
+        points = None if objects is None else objects.birth_points
+        if not self.tree.empty and classes is not None and points is not None:
+            born = classes.born_at(points[:MOST_BARS])
+            self.tree.set_selected(*np.flatnonzero(np.isin(born, chosen)).tolist())
+        self.actions["make_labels"].text = "Label chosen" if chosen else "Make Labels"
+        self._show_object()
 
-    def _pick_classes(self, indices: tuple[int, ...]) -> None:
-        self.diagram.set_selected(*indices)
-        self.controller.probe.outline(*indices)
+    def _show_object(self) -> None:
+        """Say what is known of the object under the mouse, or else of what is chosen."""
+        model = self.model
+        words = ""
+        if model.classes is not None:
+            words = chosen_in_words(model.classes, model.chosen, model.threshold)
+        self.object.setText(model.pointed or words)
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes

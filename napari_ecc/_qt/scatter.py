@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 EDGE, REACH = 0.05, 12.0  # around the points, as a share of them, and from mouse to point
 DOT, RING = 8.0, 14.0
+MANY = 1000
+"""Number of selected points from which on they are filled, because rings would hide them."""
 CLICK = 5.0
 """Largest distance in pixels that the mouse moves during a click."""
 
@@ -52,13 +54,25 @@ class Scatter(Plot):
         self._dots = pg.ScatterPlotItem(size=DOT, useCache=False)
         self._ring = pg.ScatterPlotItem(size=RING, brush=None, useCache=False)
         self._shade, self._drawn = QGraphicsPolygonItem(), QGraphicsPolygonItem()
-        for item in (self._shade, self._dots, self._ring, self._drawn):
+        self._diagonal = pg.InfiniteLine(angle=45)
+        self._diagonal.hide()
+        for item in (self._shade, self._diagonal, self._dots, self._ring, self._drawn):
             self.addItem(item)
 
     def set_points(
-        self, points: Floats, shades: list[QColor], texts: list[str], names: tuple[str, str]
+        self,
+        points: Floats,
+        shades: list[QColor],
+        texts: list[str],
+        names: tuple[str, str],
+        *,
+        diagonal: bool = False,
     ) -> None:
-        """Show (n, 2) points in colours, with their names and those of the axes."""
+        """Show (n, 2) points in colours, with their names and those of the axes.
+
+        With a `diagonal`, both axes have the same range.
+        """
+        self._diagonal.setVisible(diagonal)
         self._points, self._shades, self._texts = points, shades, texts
         self.empty = not len(points)
         self._classes = ()
@@ -83,8 +97,11 @@ class Scatter(Plot):
     def set_selected(self, *indices: int) -> None:
         """Select these points, and no others."""
         self.selected = indices
-        pen = pg.mkPen(self._colours.accent, width=2)
-        self._ring.setData(pos=self._points[list(indices)], pen=pen)
+        many, accent = len(indices) > MANY, self._colours.accent
+        look: dict[str, Any] = {"size": RING, "pen": pg.mkPen(accent, width=2), "brush": None}
+        if many:
+            look = {"size": DOT, "pen": pg.mkPen(None), "brush": pg.mkBrush(accent)}
+        self._ring.setData(pos=self._points[list(indices)], **look)
 
     def positions(self) -> Floats:
         """Return where the points are on the widget, (n, 2)."""
@@ -135,10 +152,13 @@ class Scatter(Plot):
         classes = self._classes or [""] * len(self._points)
         pens = [pg.mkPen(rings[name], width=2) if name else plain for name in classes]
         self._dots.setData(pos=self._points, brush=self._shades, pen=pens)
+        self._diagonal.setPen(pg.mkPen(self._colours.text, style=Qt.PenStyle.DotLine))
         self._drawn.setPen(pg.mkPen(self._colours.accent, width=1.5, style=Qt.PenStyle.DashLine))
         self.set_selected(*self.selected)
         if not self.empty:
             low, high = self._points.min(axis=0), self._points.max(axis=0)
+            if self._diagonal.isVisible():
+                low[:], high[:] = low.min(), high.max()
             room = np.where(high > low, EDGE * (high - low), 0.5)
             (x0, y0), (x1, y1) = (low - room).tolist(), (high + room).tolist()
             self.set_bounds(x0, x1, y0, y1)

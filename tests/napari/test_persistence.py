@@ -111,11 +111,18 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     panel.model.threshold = 179.0
     assert "652 components" in panel.readout.text()
     button = panel.offer_least["accept"]
-    assert button.text == "24 components last at least 117; 628 do not"
+    said = "24 components last at least 117; 628 do not"
+    assert panel.lasting.text() == said
+    assert button.text == "Count these 24 only"
     button.native.click()
     assert "24 components" in panel.readout.text()
+    assert panel.lasting.text() == said
+    assert button.text == "Count all 652 again"
+    button.native.click()
+    assert "652 components" in panel.readout.text()
+    assert panel.model.min_persistence == 0
+    button.native.click()
     assert panel.plot.lines[-1].y[panel.model.curve.index_of(179)] == 24
-    assert panel.diagram.isHidden()
     selected = set(viewer.layers.selection)
     assert not panel.actions["undo"].enabled
     panel.actions["make_labels"].native.click()
@@ -218,27 +225,30 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
     """
     image = two_hills()
     viewer, panel = explorer(image, show=True)
-    panel.form["show_diagram"].value = True
-    assert not panel.diagram.isHidden()
+    panel.tabs.setCurrentWidget(panel.diagram)
     classes = panel.model.classes
     second = int(np.flatnonzero(classes.births == image[:, 20:].max())[0])
     assert "component, born at" in panel.diagram._texts[second]
     panel.diagram.chosen.emit((second,))
     settle(qtbot, panel)
+    assert_second_hill_is_outlined(viewer, image >= panel.model.threshold)
+    before, panel.model.threshold = panel.model.threshold, 5.0  # they are one
+    settle(qtbot, panel)
     assert_second_hill_is_outlined(viewer, image > classes.deaths[second])
+    panel.model.threshold = before
 
-    panel.diagram.chosen.emit(tuple(range(len(classes.births))))
+    components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
+    panel.diagram.chosen.emit(tuple(components.tolist()))
     settle(qtbot, panel)
     inside = image >= panel.model.threshold
     assert_array_equal(outlined(viewer), np.argwhere(binary_dilation(inside) & ~inside))
-    components = np.flatnonzero((classes.dimensions == 0) & classes.alive(panel.model.threshold))
-    assert set(components) <= set(panel.diagram.selected)
+    assert set(components) == set(panel.diagram.selected)
     panel.diagram.chosen.emit(())
     settle(qtbot, panel)
     qtbot.waitUntil(lambda: not is_outlined(viewer), timeout=TIMEOUT)
 
     panel.model.min_persistence = 20.0
-    panel.form["show_tree"].value = True
+    panel.tabs.setCurrentWidget(panel.tree)
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 2, timeout=TIMEOUT)
     tree = panel.tree.tree
     numbers = [label(image >= t, np.ones((3, 3)))[0][10, [10, 30]] for t in range(256)]
@@ -255,8 +265,7 @@ def test_the_diagram_and_the_merge_tree_outline_objects(explorer, qtbot):
 
     panel.model.threshold = float(saddle)
     qtbot.waitUntil(lambda: panel.tree.tree.births.size == 1, timeout=TIMEOUT)
-    panel.form["show_tree"].value = False
-    assert panel.tree.isHidden()
+    panel.tabs.setCurrentWidget(panel.plot)
     assert panel.tree.empty
 
 
@@ -269,7 +278,13 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
     assert panel.model.counts is not None
     assert not panel.least.enabled
     for plot in (panel.diagram, panel.tree):
-        assert "the image is too large" in plot.state
+        assert plot.state.startswith("The image has 0.0 million points; births are found up to 0.0")
+    assert panel.lasting.text() == plot.state
+    assert not panel.jumps["merge_above"].enabled
+    panel.model.min_persistence = 100.0  # of a settings file
+    assert panel.model.counts is not None
+    assert panel.least_value.value == 0
+    assert "min_persistence" not in panel.controller.python_call()
     inside = image >= panel.model.threshold
     for least, expected in ((1, label(inside, np.ones((3, 3)))[0]), (10_000, np.zeros((40, 50)))):
         panel.model.min_size = least

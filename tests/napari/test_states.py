@@ -8,7 +8,6 @@ from napari_helpers import TIMEOUT, settle, smooth
 from processes import run_python
 from qtpy.QtWidgets import QLabel
 
-from napari_ecc._controller import loading
 from napari_ecc._workers import PREPARING, Step
 
 CLOSING = """
@@ -61,19 +60,6 @@ def test_each_state_is_told_once(explorer, qtbot):
     viewer.layers.clear()
     told.append(sum("Open an image" in text for text in texts(panel)))
     assert told == [1, 1, 1, 1]
-
-
-def test_the_time_is_that_of_computing(explorer, qtbot, monkeypatch):
-    _, panel = explorer(smooth(20, 30), name="image")
-
-    def slow(image):
-        time.sleep(1)
-
-    monkeypatch.setattr(loading, "_compiler", loading._Compiler())
-    monkeypatch.setitem(loading.TASKS, "curve", slow)
-    panel.controller.refresh()
-    settle(qtbot, panel)
-    assert " ms · " in panel.work.text.text()
 
 
 @pytest.mark.slow

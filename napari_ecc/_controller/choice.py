@@ -1,0 +1,86 @@
+"""The components, holes, tunnels and cavities that the user has chosen, as labels with a table."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.ndimage import generate_binary_structure, label
+
+from napari_ecc._controller.fields import Field, Objects, find_objects
+from napari_ecc._model.explorer import BETTI_NAMES, Classes
+from napari_ecc._workers import Step
+
+Array = NDArray[Any]
+
+
+def find_chosen(
+    field: Field, classes: Classes, chosen: Sequence[int], threshold: float, **sets: Any
+) -> Iterator[Step]:
+    """Find those of some classes that the set at a threshold has, as `Objects`.
+
+    Components and holes (cavities) are labelled as a whole, the latter as what they surround.
+    Tunnels have no points of their own: they are labelled where they begin and where they are
+    filled. The table has the columns ``index``, ``kind``, ``birth``, ``death``, ``persistence`` and
+    ``points``.
+    """
+    ndim = classes.ndim
+    some = np.array(chosen, np.intp)
+    some = some[classes.alive(threshold)[some]]
+    numbers, kinds = np.arange(1, some.size + 1), classes.dimensions[some]
+    labels = np.zeros(field.data.shape, np.int32)
+    first, last = kinds == 0, kinds == ndim - 1
+    if first.any():
+        found: Any = None
+        least = float(classes.persistence[some[first]].min())
+        for step in find_objects(field, threshold, least, **sets):
+            found = step.value
+            yield Step(None)
+        labels += _numbered(found.labels, classes.birth_points[some[first]], numbers[first])
+    if last.any():
+        full = sets["connectivity"] in (None, ndim)
+        structure = generate_binary_structure(ndim, 1 if full else ndim)
+        outside = label(~field.inside(threshold, sets["superlevel"]), structure)[0]
+        labels += _numbered(outside, classes.death_points[some[last]], numbers[last])
+    for number, k in zip(numbers[~first & ~last], some[~first & ~last], strict=True):
+        for point in (classes.birth_points[k], classes.death_points[k]):
+            if (point >= 0).all():
+                labels[tuple(point)] = number
+    columns = {
+        "index": numbers,
+        "kind": [BETTI_NAMES[ndim][kind][0] for kind in kinds.tolist()],
+        "birth": classes.births[some],
+        "death": classes.deaths[some],
+        "persistence": classes.persistence[some],
+        "points": np.bincount(labels.ravel(), minlength=some.size + 1)[1:],
+    }
+    yield Step(Objects(labels, pd.DataFrame(columns)))
+
+
+def _numbered(labels: Array, points: Array, numbers: Array) -> Array:
+    """Return labels in which those at some points have numbers, and all others are 0.
+
+    Points outside, of holes that nothing fills, are left out.
+    """
+    known = (points >= 0).all(axis=1)
+    new = np.zeros(int(labels.max(initial=0)) + 1, np.int32)
+    new[labels[tuple(points[known].T)]] = numbers[known]
+    new[0] = 0
+    return new[labels]
+
+
+def chosen_in_words(classes: Classes, chosen: Sequence[int], threshold: float) -> str:
+    """Say how many classes are chosen, and how many of each kind the set at a threshold has."""
+    if not chosen:
+        return ""
+    some = np.array(chosen, np.intp)
+    inside = some[classes.alive(threshold)[some]]
+    counts = np.bincount(classes.dimensions[inside], minlength=classes.ndim).tolist()
+    parts = [
+        f"{count:,} {one if count == 1 else many}"
+        for count, (one, many) in zip(counts, BETTI_NAMES[classes.ndim], strict=True)
+        if count
+    ]
+    here = ", ".join(parts) or "none of them"
+    return f"{some.size:,} chosen; in this set {here}"

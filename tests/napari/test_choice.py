@@ -1,0 +1,116 @@
+"""What is chosen in the diagram or in the merge tree is outlined, counted and labelled."""
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, overlays, settle
+from numpy.testing import assert_array_equal
+from qtpy.QtCore import Qt
+from scipy.ndimage import label
+from skimage.data import coins
+
+from napari_ecc._controller.choice import find_chosen
+from napari_ecc._controller.fields import Field, find_classes
+from napari_ecc._workers import result
+
+
+@pytest.mark.parametrize(("connectivity", "shape"), [(None, (23, 26)), (1, (9, 11, 10))])
+def test_labels_of_classes(connectivity, shape):
+    """Each class that the set has is one of its components, or one of those of its complement."""
+    image = np.random.default_rng(0).random(shape, np.float32)
+    sets, ndim = {"superlevel": True, "connectivity": connectivity}, len(shape)
+    field = Field(image, None)
+    classes = result(find_classes(field, np.arange(256.0), **sets))
+    threshold = float(np.quantile(image, 0.6))
+    found = result(find_chosen(field, classes, range(classes.births.size), threshold, **sets))
+    table, inside = found.table, image >= threshold
+    own = np.ones((3,) * ndim) if connectivity is None else None
+    other = None if connectivity is None else np.ones((3,) * ndim)
+    components, count = label(inside, own)
+    outside, beyond = label(np.pad(~inside, 1, constant_values=True), other)
+    outside = outside[(slice(1, -1),) * ndim]
+    kinds = table["kind"].tolist()
+    assert kinds.count("component") == count
+    assert kinds.count("hole" if ndim == 2 else "cavity") == beyond - 1
+    assert ("tunnel" in kinds) == (ndim == 3)
+    assert_array_equal(table["points"], np.bincount(found.labels.ravel())[1:])
+    tunnels = table["index"][table["kind"] == "tunnel"]
+    for number, kind in zip(table["index"], kinds, strict=True):
+        where = found.labels == number
+        if kind == "tunnel":
+            assert where.sum() <= 2
+        elif where.any():
+            whole = components if kind == "component" else outside
+            (own_number,) = np.unique(whole[where])
+            among = found.labels[whole == own_number]
+            assert np.isin(among, [number, *tunnels]).all()
+
+
+def test_five_coins_become_labels(explorer, qtbot, drag_mouse, messages):
+    """By a lasso in the diagram, and with Ctrl in the merge tree; and two holes."""
+    viewer, panel = explorer(coins(), name="coins", show=True)
+    model = panel.model
+    qtbot.waitUntil(lambda: model.classes is not None, timeout=TIMEOUT)
+    panel.offer_least["accept"].native.click()
+    panel.tabs.setCurrentWidget(panel.diagram)
+    settle(qtbot, panel)
+    classes = model.classes
+    last = classes.lasting(model.least)
+    counted = np.flatnonzero(classes.alive(model.threshold, model.least))
+    counted = counted[
+        (classes.dimensions[last][counted] == 0) & np.isfinite(classes.persistence[counted])
+    ]
+    at = panel.diagram.positions()
+    x, y = at[counted].T
+    low = (x.min() - 3, y.min() - 3)
+    edge = np.sort(x)[4] - 0.5
+    corners = [low, (edge, low[1]), (edge, y.max() + 3), (low[0], y.max() + 3), low]
+    drag_mouse(panel.diagram, *corners)
+    inside = (
+        (at[:, 0] < edge) & (at[:, 0] > low[0]) & (at[:, 1] > low[1]) & (at[:, 1] < y.max() + 3)
+    )
+    assert set(model.chosen) == set(np.flatnonzero(inside).tolist())
+    lassoed = tuple(k for k in model.chosen if k in counted)
+    assert len(lassoed) == 4
+    model.chosen = lassoed
+    assert "4 chosen; in this set 4 components" in panel.object.text()
+    panel.tabs.setCurrentWidget(panel.tree)
+    settle(qtbot, panel)
+    born = classes.born_at(panel.controller.details.objects.birth_points)
+    fifth = next(k for k in counted if k not in lassoed)
+    bar = int(np.flatnonzero(born == fifth)[0])
+    tree = panel.tree.tree
+    place = panel.tree.pixels(float(tree.births[bar]), float(tree.rows[bar]))
+    drag_mouse(panel.tree, place, modifiers=Qt.KeyboardModifier.ControlModifier)
+    assert set(model.chosen) == {*lassoed, fifth}
+    assert len(panel.tree.selected) == 5
+    panel.tabs.setCurrentWidget(panel.diagram)
+    assert set(panel.diagram.selected) == set(model.chosen)
+    assert panel.actions["make_labels"].text == "Label chosen"
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    layer = viewer.layers[-1]
+    assert layer.name == "coins ≥ 128, 5 chosen"
+    every = label(coins() >= 128, np.ones((3, 3)))[0]
+    wanted = every[tuple(classes.birth_points[list(model.chosen)].T)]
+    assert_array_equal(layer.data > 0, np.isin(every, wanted))
+    assert sorted(layer.features["birth"][1:]) == sorted(classes.births[list(model.chosen)])
+    assert set(layer.features["kind"][1:]) == {"component"}
+    assert "5 labels in" in model.status
+    panel.actions["undo"].native.click()
+    assert layer not in viewer.layers
+
+    model.threshold = 250.0
+    panel.actions["make_labels"].native.click()
+    assert "nothing of what is chosen" in messages[-1]
+    model.threshold = 128.0
+    holes = np.flatnonzero((classes.dimensions == 1) & classes.alive(128.0))[:2]
+    panel.diagram.chosen.emit(tuple(holes.tolist()))
+    assert "2 chosen; in this set 2 holes" in panel.object.text()
+    settle(qtbot, panel)
+    assert "chosen component" in [layer.name for layer in overlays(viewer)]
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    assert not (viewer.layers[-1].data > 0)[coins() >= 128].any()
+    assert viewer.layers[-1].data.max() == 2
+    panel.diagram.chosen.emit(())
+    assert panel.actions["make_labels"].text == "Make Labels"
