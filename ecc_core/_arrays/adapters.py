@@ -94,7 +94,7 @@ class NumPy(Adapter):
     def layout(self, array: Any) -> Hashable | None:
         if type(array) is not np.ndarray or array.nbytes > MOST_BYTES or is_brain_float(array):
             return None
-        return array.shape, array.strides, array.dtype
+        return array.shape, array.strides, array.dtype, array.flags.aligned
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         return self.unwrap(array, name).dtype

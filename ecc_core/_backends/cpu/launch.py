@@ -7,9 +7,7 @@ batch axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,8 @@ from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_pla
 from ecc_core._backends.cpu.levels import sum_levels, value_range
 from ecc_core._backends.cpu.order import narrowed
 from ecc_core._backends.cpu.regions.curves import region_curves
-from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
+from ecc_core._backends.cpu.prepared import plan
+from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
     parts_of,
@@ -30,16 +29,13 @@ from ecc_core._backends.cpu.scans.stacks import (
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.boundary import Boundary
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import Geometry, as_booleans
+from ecc_core._request.image import as_booleans
 from ecc_core._request.levels import distinct_values
-from ecc_core._request.thresholds import Thresholds
 
 __all__ = ["coefficients", "curve", "exact_curve", "number", "plan", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
-
-ALONE = 1  # worker
 
 
 def curve(
@@ -87,51 +83,6 @@ def _scans_border(image: Array, boundary: Boundary) -> bool:
         return True
     steps = zip(image.strides[1:], boundary.missing, strict=True)
     return not any(missing and step < 0 for step, missing in steps)
-
-
-def plan(
-    kind: str,
-    images: Any,
-    labels: Any,
-    levels: Thresholds,
-    filtration: Filtration,
-    *,
-    mask: Any = None,
-    geometry: Geometry,
-) -> Callable[[Any], Any] | None:
-    """Return a function of an image; None for several blocks or images, regions and masks.
-
-    Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`.
-    """
-    closed = filtration.direction is None and filtration.boundary.is_closed
-    alone = labels is None and mask is None and not geometry.batch
-    if not (closed and alone) or images.size == 0:
-        return None
-    shape, dtype = images.shape[1:], images.dtype.newbyteorder("=")
-    superlevel, cubes = filtration.superlevel, filtration.cubes
-    options: Any = {"masked": False, "points": images.size, "counts": True}
-    at = levels.over(lambda: (0, 1), shape)
-    plans = curve_plans(dtype, at, superlevel, cubes, **options)
-    order = *spatial_order(images[0]), plans[-1].key_dtype.itemsize
-    _, source, _ = next(parts_of(images, None, *order))
-    if at.size == 0 or len(cut(source.shape, order[-1], filtration.ndim)) > 1:
-        return None
-
-    def run(image: Any) -> Any:
-        batch, now, known = image[None], at, plans
-        find = partial(value_range, batch, filtration)
-        if levels.needs_range:
-            now = levels.over(find, shape)
-            known = curve_plans(dtype, now, superlevel, cubes, **options)
-        result = np.zeros((1, now.size), np.int64)
-        _, source, _ = next(parts_of(batch, None, *order))
-        add_histograms(Scanner(source, None, filtration, cubes), known, ALONE, result)
-        if kind == "number":
-            return int(result.item())
-        levels.warn_if_missed(now, result, find, "image")
-        return (now.copy() if levels.array is None else None), result[0]
-
-    return run
 
 
 def number(

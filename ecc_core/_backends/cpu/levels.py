@@ -26,7 +26,7 @@ from ecc_core._backends.cpu.order import sort_words
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.scans.stacks import parts_of
-from ecc_core._backends.cpu.sources import memory_order, token_of
+from ecc_core._backends.cpu.sources import Box, memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -213,11 +213,31 @@ def value_range(
 
     found = share(boxes, widen, worker_count(workers, image.size, 1))
     low, high = min(low for low, _ in found), max(high for _, high in found)
+    return _finite_range(low, high, dtype)
+
+
+def range_at(box: Box, dtype: np.dtype[Any], nan: str) -> tuple[Any, Any]:
+    """Return the `value_range` of a box of native values in memory."""
+    order, ends = _order_of(dtype)
+    bad, low, high = _widen(box, token_of(ends[0].dtype), NO_BOX, BYTES, order, ends)
+    if bad and nan == "raise":
+        raise ValueError(NAN_MESSAGE)
+    return _finite_range(low, high, dtype)
+
+
+def _finite_range(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the values whose keys bound those of an image; (None, None) if there is none."""
     if low > high:
         return None, None
-    if order is None:
-        return (low, high) if dtype != np.bool_ else (bool(low), bool(high))
-    first, last = values_of(np.array([low, high], token.dtype), dtype)
+    if dtype == np.bool_:
+        return bool(low), bool(high)
+    if dtype.kind != "f":
+        return low, high
+    kind = unsigned(dtype)
+    negative = int(np.iinfo(kind).max)
+    sign = negative // 2 + 1
+    bits = [int(key) ^ (sign if key >= sign else negative) for key in (low, high)]
+    first, last = np.array(bits, kind).view(dtype)
     return (first, last) if dtype != np.float16 else (np.float32(first), np.float32(last))
 
 

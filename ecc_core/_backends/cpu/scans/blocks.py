@@ -15,8 +15,9 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,6 +232,28 @@ class Staged(NamedTuple):
     unfit: bool
 
 
+def kept_arrays(layout: Layout, key_dtype: np.dtype[Any], ndim: int) -> tuple[Array, ...]:
+    """Return the thread's arrays for a scan: the keys, and what the kernels need behind these."""
+    wanted = layout.geometry, key_dtype, ndim
+    if _kept.layout == wanted:
+        return _kept.arrays
+    _, rows, columns, lead, _, _ = layout.geometry
+    words = lead + -(-columns // 64)
+    kinds = 14 if ndim == 3 else 3
+    queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
+    _kept.arrays = (
+        scratch.take("keys", layout.size + FRONT, key_dtype)[FRONT:],
+        scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
+        scratch.take("word", 5 * kernels.ROWS, WORD),
+        scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
+        queue.reshape(6, kernels.QUEUE_ROOM),
+        scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
+        scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
+    )
+    _kept.layout = wanted  # once there was memory for all
+    return _kept.arrays
+
+
 class Scanner:
     """The scan of one block after another, in scratch memory of the thread."""
 
@@ -247,7 +270,9 @@ class Scanner:
         Axes are numbered behind the batch axis, as by `spatial_order`; without an order they are as
         in the image.
         """
-        self.source, self.mask, self.nan = source, mask, filtration.nan
+        self.source: Any = source
+        self.mask, self.nan = mask, filtration.nan
+        self.shape = source.shape
         self.descending = cubes  # the order of keys
         self.ndim = max(filtration.ndim, 2)
         boundary = filtration.boundary
@@ -258,6 +283,12 @@ class Scanner:
         # Borders that are not closed are those of vertices in both constructions.
         self.cubes = self.sides.closed if cubes else NOWHERE
         self.sign = -1 if cubes and self.ndim == 3 else 1  # of the coefficients
+
+    def detached(self) -> Self:
+        """Return the scanner without its source and mask, for blocks that are staged elsewhere."""
+        other = copy(self)
+        other.source = other.mask = None
+        return other
 
     def closed_sides(self, layout: Layout) -> tuple[Flags, Flags]:
         """Return on which low and high sides of a block a scan meets a closed border.
@@ -273,23 +304,7 @@ class Scanner:
     def stage(self, plan: Plan, block: Block) -> Staged:
         """Load the keys of a block and of its halo."""
         layout = lay_out(block, self.source.shape, self.ndim)
-        wanted = layout.geometry, plan.key_dtype, self.ndim
-        if _kept.layout != wanted:
-            _, rows, columns, lead, _, _ = layout.geometry
-            words = lead + -(-columns // 64)
-            kinds = 14 if self.ndim == 3 else 3
-            queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
-            _kept.arrays = (
-                scratch.take("keys", layout.size + FRONT, plan.key_dtype)[FRONT:],
-                scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
-                scratch.take("word", 5 * kernels.ROWS, WORD),
-                scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
-                queue.reshape(6, kernels.QUEUE_ROOM),
-                scratch.take("event keys", kernels.EVENT_ROOM, plan.key_dtype),
-                scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
-            )
-            _kept.layout = wanted  # once there was memory for all
-        keys, *spare = _kept.arrays
+        keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         if not self.closed:
@@ -346,7 +361,7 @@ class Scanner:
         layout = staged.layout
         low, high = self.closed_sides(layout)
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
-        _, height, width = self.source.shape
+        _, height, width = self.shape
         place = first, height * width, width
         given = layout.geometry, low, high, self.cubes, *staged.spare
         scan(staged.keys, *given, histograms, out, place)

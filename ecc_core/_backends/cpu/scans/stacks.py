@@ -62,14 +62,15 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
 
     The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
-    those were short, along the axis of the shortest steps that is not, or the longest axis.
+    those were short, along the axis of the shortest steps that is not, or the longest axis; of the
+    longest ones the last, which need not be copied.
     """
     if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
         return [], []
     order, flips = memory_order(image)
     lengths = [image.shape[axis] for axis in order]
     long = [place for place, length in enumerate(lengths) if length >= SHORT_ROW]
-    rows = long[-1] if long else lengths.index(max(lengths))
+    rows = long[-1] if long else max(range(len(lengths)), key=lambda place: (lengths[place], place))
     order.append(order.pop(rows))
     flips = (*flips[:rows], *flips[rows + 1 :], flips[rows])
     return [axis + 1 for axis in order], list(flips)

@@ -1,0 +1,142 @@
+"""Curves of small images: what the calls for images of one layout share is prepared once.
+
+An image of one block is read at its address. What remains of a call are three kernels, which load,
+scan and sum, and one more for the range of the values where thresholds depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.levels import range_at
+from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
+from ecc_core._backends.cpu.scans.stacks import cumulate, parts_of, spatial_order
+from ecc_core._backends.cpu.sources import Block, Box, Source
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import Geometry
+from ecc_core._request.thresholds import Thresholds
+from ecc_core.errors import NAN_MESSAGE
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+
+def plan(
+    kind: str,
+    images: Any,
+    labels: Any,
+    levels: Thresholds,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    geometry: Geometry,
+) -> Callable[[Any], Any] | None:
+    """Return a function of an image; None for several blocks or images, regions and masks.
+
+    Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`.
+    """
+    closed = filtration.direction is None and filtration.boundary.is_closed
+    alone = labels is None and mask is None and not geometry.batch
+    if not (closed and alone) or images.size == 0:
+        return None
+    at = levels.over(lambda: (0, 1), geometry.spatial)
+    if at.size == 0:
+        return None
+    dtype = images.dtype.newbyteorder("=")
+    plans_at = partial(
+        curve_plans,
+        dtype,
+        superlevel=filtration.superlevel,
+        cubes=filtration.cubes,
+        masked=False,
+        points=images.size,
+        counts=True,
+    )
+    plans = plans_at(at)
+    prepared = _OneBlock.of(images, plans[-1], filtration, geometry)
+    if prepared is None:
+        return None
+
+    def run(image: Array) -> Any:
+        box, _values = prepared.box(image)  # which live until they are read
+        find = partial(prepared.value_range, box)
+        now, known = at, plans
+        if levels.needs_range:
+            now = levels.over(find, geometry.spatial)
+            known = plans_at(now)
+        result = np.zeros((1, now.size), np.int64)
+        prepared.add(box, known, result)
+        if kind == "number":
+            return int(result.item())
+        levels.warn_if_missed(now, result, find, "image")
+        return (now.copy() if levels.array is None else None), result[0]
+
+    return run
+
+
+class _OneBlock:
+    """The scan of an image that is one block, for all images of a layout."""
+
+    def __init__(
+        self, source: Source, images: Array, filtration: Filtration, geometry: Geometry
+    ) -> None:
+        self.geometry, self.nan = geometry, filtration.nan
+        self.dtype = images.dtype.newbyteorder("=")
+        self.order = spatial_order(images[0])
+        self.block = Block((0, 0, 0), source.shape)
+        self.layout = lay_out(self.block, source.shape, max(filtration.ndim, 2))
+        self.place = self.layout.at, self.layout.steps
+        self.scanner = Scanner(source, None, filtration, filtration.cubes).detached()
+        (address, *where), _ = source.box(self.block)
+        self.where = where  # strides and extents
+        self.offset = address - images.ctypes.data if source.direct else None
+        contiguous = not source.direct or images.flags.c_contiguous
+        size = images.size
+        self.memory = ((size, size), (1, 1, size)) if contiguous else where
+
+    @classmethod
+    def of(
+        cls, images: Array, plan: Plan, filtration: Filtration, geometry: Geometry
+    ) -> Self | None:
+        """Prepare for images that lie as the only one of a batch does; None for several blocks."""
+        key_size = plan.key_dtype.itemsize
+        _, source, _ = next(parts_of(images, None, *spatial_order(images[0]), key_size))
+        if len(cut(source.shape, key_size, filtration.ndim)) > 1:
+            return None
+        return cls(source, images, filtration, geometry)
+
+    def box(self, image: Array) -> tuple[Box, Array]:
+        """Return an image as loaders read it, and the array that must live till then."""
+        if self.offset is not None:
+            address = image.__array_interface__["data"][0] + self.offset
+            return (address, *self.where), image
+        images = self.geometry.stack(image)
+        _, source, _ = next(parts_of(images, None, *self.order, self.dtype.itemsize))
+        return source.box(self.block)
+
+    def value_range(self, box: Box) -> tuple[Any, Any]:
+        """Return the smallest and the largest finite value of a box, or (None, None)."""
+        return range_at((box[0], *self.memory), self.dtype, self.nan)
+
+    def add(self, box: Box, plans: Sequence[Plan], curves: Values) -> None:
+        """Add the curve of a box to the only one of `curves`, by the first plan that all keys fit.
+
+        The last plan fits whatever the values are.
+        """
+        scanner, layout = self.scanner, self.layout
+        for plan in plans:
+            keys, *spare = kept_arrays(layout, plan.key_dtype, scanner.ndim)
+            nan, unfit = plan.load(box, keys, self.place)
+            if nan and self.nan == "raise":
+                raise ValueError(NAN_MESSAGE)
+            if not unfit:
+                break
+        histogram = np.zeros((1, plan.top + 1), np.int64)
+        scanner.add(plan, Staged(self.block, layout, keys, spare, unfit), histogram)
+        cumulate(histogram, None, scanner.descending, scanner.sign, plan.entered, curves)
