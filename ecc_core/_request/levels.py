@@ -55,6 +55,9 @@ def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -
     else:
         rounded = _round_to_floats(thresholds, dtype, superlevel)
         reaches = np.ones(thresholds.size, dtype=np.bool_)
+    if thresholds.size == 0 or (reaches.all() and (rounded[1:] != rounded[:-1]).all()):
+        entered = np.arange(1, rounded.size + 1)
+        return Levels(rounded, entered[::-1].copy() if superlevel else entered, superlevel)
     rounded = rounded[reaches]  # sorted, as the thresholds are
     first = np.ones(rounded.size, dtype=np.bool_)
     first[1:] = rounded[1:] != rounded[:-1]
@@ -86,6 +89,8 @@ def _round_to_integers(
 
 def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Array:
     native = dtype.newbyteorder("=")
+    if thresholds.dtype == native:
+        return thresholds.copy()
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(native)
     if thresholds.dtype.kind == "f":

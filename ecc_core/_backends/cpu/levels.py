@@ -213,11 +213,15 @@ def value_range(
 
     found = share(boxes, widen, worker_count(workers, image.size, 1))
     low, high = min(low for low, _ in found), max(high for _, high in found)
-    return _finite_range(low, high, dtype)
+    first, last = _finite_range(low, high, dtype)
+    if dtype.kind != "f" or first is None:
+        return first, last
+    number = np.float32 if dtype == np.float16 else dtype.type
+    return number(first), number(last)
 
 
 def range_at(box: Box, dtype: np.dtype[Any], nan: str) -> tuple[Any, Any]:
-    """Return the `value_range` of a box of native values in memory."""
+    """Return the `value_range` of a box of native values in memory, as Python's numbers."""
     order, ends = _order_of(dtype)
     bad, low, high = _widen(box, token_of(ends[0].dtype), NO_BOX, BYTES, order, ends)
     if bad and nan == "raise":
@@ -226,19 +230,20 @@ def range_at(box: Box, dtype: np.dtype[Any], nan: str) -> tuple[Any, Any]:
 
 
 def _finite_range(low: Any, high: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return the values whose keys bound those of an image; (None, None) if there is none."""
+    """Return the values, as Python's numbers, of the keys of a range; (None, None) if it is empty.
+
+    Keys of integers are their values.
+    """
     if low > high:
         return None, None
-    if dtype == np.bool_:
-        return bool(low), bool(high)
     if dtype.kind != "f":
-        return low, high
-    kind = unsigned(dtype)
-    negative = int(np.iinfo(kind).max)
-    sign = negative // 2 + 1
-    bits = [int(key) ^ (sign if key >= sign else negative) for key in (low, high)]
-    first, last = np.array(bits, kind).view(dtype)
-    return (first, last) if dtype != np.float16 else (np.float32(first), np.float32(last))
+        return (bool(low), bool(high)) if dtype == np.bool_ else (low, high)
+    # As by `values_of`, which takes longer for so few.
+    bits = 8 * dtype.itemsize
+    sign, negative = 1 << (bits - 1), (1 << bits) - 1
+    keys = [int(key) ^ (sign if key & sign else negative) for key in (int(low), int(high))]
+    first, last = np.array(keys, unsigned(dtype)).view(dtype).tolist()
+    return first, last
 
 
 @lru_cache(maxsize=16)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.levels import range_at
+from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.scans.blocks import Scanner, Staged, cut, kept_arrays, lay_out
 from ecc_core._backends.cpu.scans.stacks import cumulate, parts_of, spatial_order
 from ecc_core._backends.cpu.sources import Block, Box, Source
@@ -25,6 +26,8 @@ from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
+
+NO_PLACE = (0, 0, 0)  # of coefficients, which are not written
 
 
 def plan(
@@ -75,7 +78,9 @@ def plan(
         if kind == "number":
             return int(result.item())
         levels.warn_if_missed(now, result, find, "image")
-        return (now.copy() if levels.array is None else None), result[0]
+        if levels.array is not None:
+            return None, result[0]
+        return (now if levels.needs_range else now.copy()), result[0]
 
     return run
 
@@ -92,7 +97,11 @@ class _OneBlock:
         self.block = Block((0, 0, 0), source.shape)
         self.layout = lay_out(self.block, source.shape, max(filtration.ndim, 2))
         self.place = self.layout.at, self.layout.steps
-        self.scanner = Scanner(source, None, filtration, filtration.cubes).detached()
+        scanner = Scanner(source, None, filtration, filtration.cubes).detached()
+        self.scanner, self.ndim = scanner, scanner.ndim
+        self.scan = kernels.scan_3d if scanner.ndim == 3 else kernels.scan_2d
+        low, high = scanner.closed_sides(self.layout)
+        self.sides = self.layout.geometry, low, high, scanner.cubes
         (address, *where), _ = source.box(self.block)
         self.where = where  # strides and extents
         self.offset = address - images.ctypes.data if source.direct else None
@@ -131,12 +140,16 @@ class _OneBlock:
         """
         scanner, layout = self.scanner, self.layout
         for plan in plans:
-            keys, *spare = kept_arrays(layout, plan.key_dtype, scanner.ndim)
-            nan, unfit = plan.load(box, keys, self.place)
+            keys, *spare = kept_arrays(layout, plan.key_dtype, self.ndim)
+            load, settings = plan.loader
+            nan, unfit = load(box, keys, self.place, *settings)
             if nan and self.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
             if not unfit:
                 break
         histogram = np.zeros((1, plan.top + 1), np.int64)
-        scanner.add(plan, Staged(self.block, layout, keys, spare, unfit), histogram)
+        if plan.bound is None:
+            self.scan(keys, *self.sides, *spare, histogram, None, NO_PLACE)
+        else:
+            scanner.add(plan, Staged(self.block, layout, keys, spare, unfit), histogram)
         cumulate(histogram, None, scanner.descending, scanner.sign, plan.entered, curves)

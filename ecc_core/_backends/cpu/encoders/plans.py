@@ -6,8 +6,9 @@ of the V-construction is the rank, that of the T-construction ``top - rank``.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ def curve_plans(
     masked: bool,
     points: int,
     counts: bool = False,
-) -> list[Plan]:
+) -> Sequence[Plan]:
     """Return plans for a curve at sorted thresholds, to be tried in turn until all keys fit.
 
     `counts`: the caller counts the set of a single level.
@@ -73,6 +74,30 @@ def curve_plans(
     data = thresholds.tobytes()
     make = _plans if len(data) <= KEPT_BYTES else _plans.__wrapped__
     return make(thresholds.dtype, data if len(data) <= HASHED_BYTES else _Bytes(data), *options)
+
+
+class _WhenNeeded(Sequence[Plan]):
+    """Plans that are made when they are first asked for: most images fit the first one."""
+
+    def __init__(self, *makers: Callable[[], Plan]) -> None:
+        self._makers = makers
+        self._made: dict[int, Plan] = {}
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    @overload
+    def __getitem__(self, index: int) -> Plan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Plan]: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        made = self._made.get(place)
+        if made is None:
+            made = self._made[place] = self._makers[place]()
+        return made
 
 
 class _Bytes:
@@ -103,29 +128,37 @@ def _plans(
     masked: bool,
     large: bool,
     counts: bool,
-) -> list[Plan]:
+) -> Sequence[Plan]:
     """Return plans, which are kept: small images often come one by one with equal thresholds."""
     thresholds = np.frombuffer(bytes(data), kind)
     levels = round_to_levels(thresholds, dtype, superlevel)
     count = levels.values.size
     if dtype.itemsize <= 2:
         direct = dtype.kind in "biu" and not masked and (dtype.itemsize == 1 or large)
-        plans = [(_direct if direct else _table)(dtype, levels, cubes)]
-    else:
-        scale = even_scale(levels, thresholds)
-        plans = [_binned(levels, cubes, scale, top=count)]
-    if count == 1 and counts:  # one bin for the points on each side of the level
-        plan = plans[-1]
-        reached = int(plan.entered.max(initial=0))
-        bound = plan.top - reached if cubes else reached - 1
-        if 0 <= bound < plan.top:  # there are keys on both sides for the points around the image
-            plans = [plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)]
-    if count == 256 and dtype.itemsize > 2:
-        # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
-        plans.insert(0, _binned(levels, cubes, scale, top=count - 1, least=1))
-        if not masked:
-            plans.insert(0, _binned(levels, cubes, scale, top=count - 1))
-    return plans
+        made = (_direct if direct else _table)(dtype, levels, cubes)
+        return [_with_bound(made, cubes) if count == 1 and counts else made]
+    binned = partial(_binned, levels, cubes, even_scale(levels, thresholds))
+    if count == 1 and counts:
+        return [_with_bound(binned(top=count), cubes)]
+    if count != 256:
+        return [binned(top=count)]
+    # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
+    makers = [partial(binned, top=count - 1, least=1), partial(binned, top=count)]
+    if not masked:
+        makers.insert(0, partial(binned, top=count - 1))
+    return _WhenNeeded(*makers)
+
+
+def _with_bound(plan: Plan, cubes: bool) -> Plan:
+    """Return a plan of one level with one bin for the points on each side of it, if there can be.
+
+    There must be keys on both sides for the points around the image.
+    """
+    reached = int(plan.entered.max(initial=0))
+    bound = plan.top - reached if cubes else reached - 1
+    if not 0 <= bound < plan.top:
+        return plan
+    return plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)
 
 
 def _never(cubes: bool, top: int) -> int:
@@ -178,7 +211,7 @@ def _binned(levels: Levels, cubes: bool, scale: EvenScale | None, top: int, leas
         loader = even_loader(levels, cubes, scale, top, least)
     else:
         loader = cell_loader(levels, cubes, top, least)
-    entered = np.maximum(levels.entered - least, 0)
+    entered = np.maximum(levels.entered - least, 0) if least else levels.entered
     return Plan(loader, np.min_scalar_type(top), top, entered, _never(cubes, top), least)
 
 
