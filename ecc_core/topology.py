@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request, check_eager, single_request
+from ecc_core._arrays.request import Request, check_eager, plan_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
-from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.image import all_axes, as_booleans, warn_of_missing_axis
 from ecc_core._request.levels import last_value
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, lasting
@@ -225,6 +225,8 @@ def betti_curves(
 
         check_boundary(boundary, BETTI.joins.boundaries)
         return whole_betti_curves(image, thresholds, options, BettiOptions(least))
+    if least == 0 and mask is None and (planned := _planned(image, thresholds, options)):
+        return planned
     request = Request.of(image, thresholds, options, no_exact=None)
     origin, filtration = request.origin, request.filtration
     facts = curve_facts(filtration)
@@ -235,6 +237,18 @@ def betti_curves(
         return BettiCurves(*map(origin.wrap, found), **facts)
     compute = _function(request, "betti_curves", lasting=least > 0)
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
+
+
+def _planned(image: Any, thresholds: Any, options: ImageOptions) -> BettiCurves | None:
+    """Return Betti curves by a plan of the call, None where it must be made in full."""
+    plan = plan_of("betti", image, thresholds, options)
+    found = None if plan is None else plan.run(image)
+    if plan is None or found is None:
+        return None
+    if plan.axis_is_missing:
+        warn_of_missing_axis(image.shape)
+    at, values = found
+    return BettiCurves(thresholds if at is None else at, values, **curve_facts(plan.filtration))
 
 
 def region_betti_curves(

@@ -17,8 +17,8 @@ from ecc_core._backends.borders import bordered_curve, bordered_exact_curve, clo
 from ecc_core._backends.cpu.encoders.plans import DIRECT_16_BIT, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.levels import sum_levels, value_range
 from ecc_core._backends.cpu.order import narrowed
-from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.prepared import plan
+from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,

@@ -42,7 +42,8 @@ def plan(
 ) -> Callable[[Any], Any] | None:
     """Return a function of an image; None for several blocks or images, regions and masks.
 
-    Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`.
+    Arguments and results are those of :func:`ecc_core._backends.cuda.plans.plan`. Of the kind
+    "betti" the values are Betti curves, (d, n).
     """
     closed = filtration.direction is None and filtration.boundary.is_closed
     alone = labels is None and mask is None and not geometry.batch
@@ -62,9 +63,15 @@ def plan(
         counts=True,
     )
     plans = plans_at(at)
-    prepared = _OneBlock.of(images, plans[-1], filtration, geometry)
+    prepared = OneBlock.of(images, plans[-1], filtration, geometry)
     if prepared is None:
         return None
+
+    forest: Any = None
+    if kind == "betti":
+        from ecc_core._backends.cpu.betti.prepared import OneForest  # which few calls need
+
+        forest = OneForest(prepared.block, dtype, filtration)
 
     def run(image: Array) -> Any:
         box, _values = prepared.box(image)  # which live until they are read
@@ -77,15 +84,16 @@ def plan(
         prepared.add(box, known, result)
         if kind == "number":
             return int(result.item())
-        levels.warn_if_missed(now, result, find, "image")
+        values = result[0] if forest is None else forest.curves(box, now, result[0])
+        levels.warn_if_missed(now, values, find, "image")
         if levels.array is not None:
-            return None, result[0]
-        return (now if levels.needs_range else now.copy()), result[0]
+            return None, values
+        return (now if levels.needs_range else now.copy()), values
 
     return run
 
 
-class _OneBlock:
+class OneBlock:
     """The scan of an image that is one block, for all images of a layout."""
 
     def __init__(

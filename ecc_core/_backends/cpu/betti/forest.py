@@ -271,16 +271,46 @@ def join(nodes: Nodes, edges: Edges, order: Array, histogram: Array) -> tuple[Ar
     return kept[:left], pairs[:lives]
 
 
-def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged) -> Part:
-    """Return what a block leaves to be joined, and count what is final in a histogram.
+class Basins(NamedTuple):
+    """The basins of a staged block, and where they meet."""
 
-    If this is empty, the places of births and deaths are kept instead. `shift` is added to the
-    block's keys.
-    """
-    take, frame, block, grid = scratch.take, forest.kind.complement, staged.block, forest.grid
-    link = LINKS[3 if staged.field.ndim == 3 else 2, forest.kind.connectivity]
-    offsets = np.array(link.members) @ staged.steps
-    ends, end_set = tuple(offsets[link.ends].tolist()), np.uint64(sum(1 << i for i in link.ends))
+    paths: tuple[Array, Array]
+    """Labels of staged points, and the distances that negative ones lead on."""
+    starts: Array
+    """Places at which nodes begin."""
+    minima: int
+    """Number of nodes that are minima, the frame among them if there is one."""
+    total: int
+    """Number of nodes."""
+    edges: Edges
+
+
+class _Ways(NamedTuple):
+    """The neighbours of a staged point."""
+
+    offsets: Array
+    """Distances of the members of a link."""
+    ends: tuple[int, ...]
+    """Distances of those at its ends."""
+    end_set: np.uint64
+    near: Any
+    leads: Array
+    """The distance that a label -i leads on, at i."""
+
+
+@lru_cache(maxsize=64)
+def _ways(ndim: int, connectivity: int, steps: tuple[int, int, int]) -> _Ways:
+    link = LINKS[3 if ndim == 3 else 2, connectivity]
+    offsets = np.array(link.members) @ steps
+    ends = tuple(offsets[link.ends].tolist())
+    end_set = np.uint64(sum(1 << i for i in link.ends))
+    return _Ways(offsets, ends, end_set, link.near, np.array([0, *ends], np.int64))
+
+
+def list_basins(grid: Grid, kind: Kind, keys: Array, staged: Staged) -> Basins:
+    """Find the minima of a block, and the points where their basins meet."""
+    take, frame, block = scratch.take, kind.complement, staged.block
+    ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
     labels, starts = take("labels", keys.size, np.int32), take("starts", keys.size, np.int32)
     forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
@@ -292,24 +322,51 @@ def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged
         borders,
         framed,
         frame,
-        (ends, end_set, link.near),
+        (ways.ends, ways.end_set, ways.near),
         take("planes", 2 * MOST, np.uint64),
         (starts, forks, links),
     )
     staged.mark_halo(labels, framed)
-    paths = labels, np.array([0, *ends], np.int64)
+    paths = labels, ways.leads
     joined, edge_keys = take("edges", 2 * room, np.int32), take("edge keys", room, keys.dtype)
     edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, np.int32))
-    total, count = list_edges(keys, paths, offsets, forks[:count], links, starts, minima, edges)
+    given = forks[:count], links, starts, minima, edges
+    total, count = list_edges(keys, paths, ways.offsets, *given)
     edges = Edges(*(part[:count] for part in edges))
+    return Basins(paths, starts, minima, total, edges)
+
+
+NODE_TYPES = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
+
+
+def _kept_nodes(count: int) -> Nodes:
+    """Return room for nodes in the thread's memory."""
+    named = zip(Nodes._fields, NODE_TYPES, strict=True)
+    return Nodes(*(scratch.take(name, count, kind) for name, kind in named))
+
+
+def count_block(grid: Grid, kind: Kind, histogram: Array, keys: Array, staged: Staged) -> None:
+    """Count the components of a block that is the whole image in a histogram of its keys."""
+    basins = list_basins(grid, kind, keys, staged)
+    nodes = _kept_nodes(basins.total)
+    make_trees(keys, basins.starts, basins.minima, kind.complement, nodes, histogram)
+    join(nodes, basins.edges, sort_keys(basins.edges.keys, histogram.size.bit_length()), histogram)
+
+
+def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged) -> Part:
+    """Return what a block leaves to be joined, and count what is final in a histogram.
+
+    If this is empty, the places of births and deaths are kept instead. `shift` is added to the
+    block's keys.
+    """
+    take, frame, block, grid = scratch.take, forest.kind.complement, staged.block, forest.grid
+    paths, starts, minima, total, edges = list_basins(grid, forest.kind, keys, staged)
     faces = grid.faces(block)
     on_faces = [np.empty(face.shape, np.int32) for face in faces.values()]
     for face, own in zip(faces.values(), on_faces, strict=True):
         first = staged.place(face.start)
         total = label_box(paths, first, staged.steps, starts, total, own)
-    kinds = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
-    fields = zip(Nodes._fields, kinds, strict=True)
-    nodes = Nodes(*(take(name, total, kind) for name, kind in fields))
+    nodes = _kept_nodes(total)
     make_trees(keys, starts, minima, frame, nodes, histogram)
     for face, own in zip(faces.values(), on_faces, strict=True):
         open_points(own, staged.part(keys, face), nodes)
