@@ -34,8 +34,10 @@ def kind_of(filtration: Filtration, *, complement: bool) -> Kind:
 def complete(ends: list[Any], kinds: list[Kind], euler: Any, ndim: int) -> Any:
     """All Betti numbers from those of components or of those of the complement, and their sum."""
     if ndim == 1:
-        return np.stack(ends)
-    if ndim == 3:
-        return np.stack([ends[0], ends[0] + ends[1] - euler, ends[1]])
-    first = ends[0] + euler if kinds[0].complement else ends[0]
-    return np.stack([first, first - euler])
+        curves = ends
+    elif ndim == 3:
+        curves = [ends[0], ends[0] + ends[1] - euler, ends[1]]
+    else:
+        first = ends[0] + euler if kinds[0].complement else ends[0]
+        curves = [first, first - euler]
+    return np.concatenate([one[None] for one in curves])  # as np.stack, which takes longer

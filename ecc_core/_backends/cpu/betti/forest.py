@@ -6,7 +6,7 @@ import itertools
 import math
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +36,11 @@ from ecc_core.errors import NAN_MESSAGE
 Array = NDArray[Any]
 Plane = tuple[int, int]
 Words = tuple[np.uint64, ...]
+Index = tuple[slice | int, ...]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
+INT32, UINT32, UINT64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
+NODE_TYPES = np.dtype(np.int64), UINT64, UINT64, np.dtype(np.bool_), INT32, INT32
 
 
 class Field(NamedTuple):
@@ -111,14 +114,23 @@ class Staged:
         the points at the border: the frame is their lowest neighbour.
         """
         around = labels[: self.size].reshape(self.shape)
-        axes = [axis for axis in range(3) if self.steps[axis]]
-        ends: list[tuple[Any, ...]] = [(slice(None),) * axis for axis in axes]
-        for before in ends:
-            around[(*before, 0)] = around[(*before, -1)] = OUTSIDE
-        for axis, before in zip(axes, ends, strict=True):
-            for side, within in enumerate((slice(2), slice(-2, None))):
-                if framed[2 * axis + side]:
-                    around[(*before, within)] = 0
+        for low, high, _ in self._sides:
+            around[low] = around[high] = OUTSIDE
+        for i, (_, _, borders) in enumerate(self._sides, 3 - len(self._sides)):
+            for side, within in enumerate(borders):
+                if framed[2 * i + side]:
+                    around[within] = 0
+
+    @cached_property
+    def _sides(self) -> list[tuple[Index, Index, tuple[Index, Index]]]:
+        """For each axis with a halo: the points of the halo, and with those beside them."""
+        sides = []
+        for axis in range(3):
+            if self.steps[axis]:
+                before = (slice(None),) * axis
+                borders = (*before, slice(2)), (*before, slice(-2, None))
+                sides.append(((*before, 0), (*before, -1), borders))
+        return sides
 
 
 class Grid:
@@ -146,6 +158,7 @@ class Grid:
         cuts = [(axis, cut) for axis, along in enumerate(edges) for cut in along[1:-1]]
         planes = {(axis, at) for axis, cut in cuts for at in (cut - 1, cut)}
         self.planes = sorted(planes | {self.side(*side) for side in open_sides})
+        self._borders: dict[tuple[Block, bool], tuple[Words, Words]] = {}  # that were asked for
 
     def side(self, axis: int, side: int) -> Plane:
         """Return the plane on one side of the image."""
@@ -156,11 +169,15 @@ class Grid:
 
         Words are all ones there, and 0 elsewhere. There is no frame on open sides.
         """
+        known = self._borders.get((block, frame))
+        if known is not None:
+            return known
         ends = [end for axis in zip(block.start, block.stop, strict=True) for end in axis]
         border = [a == (i % 2) * self.shape[i // 2] for i, a in enumerate(ends)]
         framed = [frame and at and divmod(i, 2) not in self._open for i, at in enumerate(border)]
-        words: Any = (tuple(ALL if at else NONE for at in sides) for sides in (border, framed))
-        return tuple(words)
+        found = _as_words(border), _as_words(framed)
+        self._borders[block, frame] = found
+        return found
 
     def faces(self, block: Block) -> dict[Plane, Block]:
         """Return the faces of a block that are part of the surface."""
@@ -169,6 +186,10 @@ class Grid:
             for axis, at in self.planes
             if at in (block.start[axis], block.stop[axis] - 1)
         }
+
+
+def _as_words(flags: list[bool]) -> Words:
+    return tuple(ALL if flag else NONE for flag in flags)
 
 
 grid_of = lru_cache(maxsize=16)(Grid)
@@ -312,8 +333,8 @@ def list_basins(grid: Grid, kind: Kind, keys: Array, staged: Staged) -> Basins:
     take, frame, block = scratch.take, kind.complement, staged.block
     ways = _ways(staged.field.ndim, kind.connectivity, staged.steps)
     points = math.prod(block.shape)
-    labels, starts = take("labels", keys.size, np.int32), take("starts", keys.size, np.int32)
-    forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
+    labels, starts = take("labels", keys.size, INT32), take("starts", keys.size, INT32)
+    forks, links = take("forks", points, INT32), take("links", points, UINT32)
     borders, framed = grid.borders(block, frame)
     minima, count, room = scan_links(
         keys,
@@ -323,20 +344,17 @@ def list_basins(grid: Grid, kind: Kind, keys: Array, staged: Staged) -> Basins:
         framed,
         frame,
         (ways.ends, ways.end_set, ways.near),
-        take("planes", 2 * MOST, np.uint64),
+        take("planes", 2 * MOST, UINT64),
         (starts, forks, links),
     )
     staged.mark_halo(labels, framed)
     paths = labels, ways.leads
-    joined, edge_keys = take("edges", 2 * room, np.int32), take("edge keys", room, keys.dtype)
-    edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, np.int32))
+    joined, edge_keys = take("edges", 2 * room, INT32), take("edge keys", room, keys.dtype)
+    edges = Edges(joined.reshape(-1, 2), edge_keys, take("edge places", room, INT32))
     given = forks[:count], links, starts, minima, edges
     total, count = list_edges(keys, paths, ways.offsets, *given)
     edges = Edges(*(part[:count] for part in edges))
     return Basins(paths, starts, minima, total, edges)
-
-
-NODE_TYPES = np.int64, np.uint64, np.uint64, np.bool_, np.int32, np.int32
 
 
 def _kept_nodes(count: int) -> Nodes:
@@ -350,7 +368,8 @@ def count_block(grid: Grid, kind: Kind, histogram: Array, keys: Array, staged: S
     basins = list_basins(grid, kind, keys, staged)
     nodes = _kept_nodes(basins.total)
     make_trees(keys, basins.starts, basins.minima, kind.complement, nodes, histogram)
-    join(nodes, basins.edges, sort_keys(basins.edges.keys, histogram.size.bit_length()), histogram)
+    bits = min(histogram.size.bit_length(), 8 * keys.itemsize)
+    join(nodes, basins.edges, sort_keys(basins.edges.keys, bits), histogram)
 
 
 def grow_block(forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged) -> Part:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu.betti.forest import SPARE, Field, Staged, count_block, grid_of
-from ecc_core._backends.cpu.betti.launch import cumulate, rank_plans
+from ecc_core._backends.cpu.betti.launch import rank_plans
+from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.scans.stacks import cumulate
 from ecc_core._backends.cpu.sources import Block, Box, Source, scratch
 from ecc_core._request.filtration import Filtration
 
@@ -26,13 +28,22 @@ class OneForest:
         nothing = Source(np.broadcast_to(np.zeros((), dtype), block.stop))  # only its shape counts
         self.staged = Staged(block, Field(nothing, None, filtration.ndim))
         self.place = self.staged.at, self.staged.steps[:2]
+        self._known: tuple[Any, list[Plan]] = (None, [])  # thresholds and their plans
+
+    def _plans_at(self, thresholds: Array) -> list[Plan]:
+        """Return the plans of ranks; those of the last call if its thresholds come again."""
+        known, plans = self._known
+        if known is not thresholds:
+            plans = rank_plans(self.dtype, thresholds, self.filtration, masked=False)
+            self._known = thresholds, plans
+        return plans
 
     def curves(self, box: Box, thresholds: Array, euler: Values) -> Values:
         """Return the Betti curves of a box, (d, n), whose Euler curve (n,) is known.
 
-        The box has no NaN, unless these are omitted.
+        The box has no NaN, unless these are omitted, and thresholds are never written to.
         """
-        plans = rank_plans(self.dtype, thresholds, self.filtration, masked=False)
+        plans = self._plans_at(thresholds)
         for plan in plans:
             keys = scratch.take("ranked keys", self.staged.size + SPARE, plan.key_dtype)
             _, unfit = plan.load(box, keys, self.place)
@@ -45,8 +56,10 @@ class OneForest:
                 reverse = not reverse
             # Keys are counted from the same top, whatever plan they fit.
             shift = last.top - plan.top if reverse else 0
-            histogram = np.zeros(last.top + 1, np.int64)
-            count_block(self.grid, kind, histogram[shift:], keys, self.staged)
-            ends.append(cumulate(histogram, last, kind))
+            histogram, counts = np.zeros((1, last.top + 1), np.int64), np.zeros_like(euler)
+            count_block(self.grid, kind, histogram[0, shift:], keys, self.staged)
+            sign = -1 if kind.complement else 1
+            cumulate(histogram, None, kind.complement, sign, last.entered, counts[None])
+            ends.append(counts)
         values: Values = complete(ends, self.kinds, euler, self.filtration.ndim)
         return values
