@@ -20,6 +20,7 @@ from ecc_core._backends.cpu.order import narrowed
 from ecc_core._backends.cpu.prepared import plan
 from ecc_core._backends.cpu.regions.curves import region_curves
 from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner
+from ecc_core._backends.cpu.scans.rows import MOST_COLUMNS, add_rows
 from ecc_core._backends.cpu.scans.stacks import (
     add_histograms,
     parts_of,
@@ -59,11 +60,16 @@ def curve(
         return result
     cubes, direction = filtration.cubes, filtration.direction
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
-    more: Any = {"masked": mask is not None, "points": image[0].size, "counts": boundary.is_closed}
+    in_rows = filtration.ndim == 1 and len(image) > 1 and image.shape[1] <= MOST_COLUMNS
+    counts = boundary.is_closed and not in_rows
+    more: Any = {"masked": mask is not None, "points": image[0].size, "counts": counts}
     plans = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **more)
     order, flips = ([], []) if direction else spatial_order(image[0])
     key_size = plans[-1].key_dtype.itemsize
     for part, source, shown in parts_of(image, mask, order, flips, key_size, direction):
+        if in_rows:
+            add_rows(source, shown, plans, filtration.nan, workers, result[part])
+            continue
         scanner = Scanner(source, shown, filtration, cubes, order)
         add_histograms(scanner, plans, workers, result[part])
     return result
