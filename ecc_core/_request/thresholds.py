@@ -58,13 +58,16 @@ class Thresholds:
     ) -> None:
         """Warn if hardly any of the thresholds given lies among the values of the image.
 
-        The range of the image is only computed if a few values of the first curve suggest that this
-        may be so.
+        The range of the image is only computed if the first curve suggests that this may be so.
+        Between two thresholds where it changes there are values.
         """
         if self.needs_range or at.size < 3 or values.size == 0:
             return
-        samples = values.reshape(-1, at.size)[0, :: max(1, (at.size - 1) // 8)].tolist()
-        if len(set(samples)) > 3:  # one of them at most would lie among the values
+        first = values.reshape(-1, at.size)[0]
+        if len(set(first[:: max(1, (at.size - 1) // 8)].tolist())) > 3:
+            return  # at most one of these would lie among the values
+        changes = np.flatnonzero(first[1:] != first[:-1])
+        if changes.size and FEW * (changes[-1] - changes[0]) >= at.size:
             return
         low, high = find_range()
         if low is None or low == high:

@@ -6,7 +6,6 @@ The scan of images of two axes takes eight rows at once, of which a single one l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
