@@ -102,10 +102,11 @@ def euler_number(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, LEAST_POSITIVE, options).values[0]
-    plan = plan_of("number", image, LEAST_POSITIVE, options)
+    plan, request = plan_of("number", image, LEAST_POSITIVE, options)
     if plan is not None and (planned := plan.run(image)) is not None:
         return int(planned)
-    request = Request.of(image, LEAST_POSITIVE, options)
+    if request is None:
+        request = Request.of(image, LEAST_POSITIVE, options)
     backend = request.origin.backend()
     return backend.number(request.images, LEAST_POSITIVE, request.filtration, **request.options)
 
@@ -299,7 +300,7 @@ def euler_curve(
 
         return whole_curve(image, thresholds, options)
     levels = given_on_host(thresholds)
-    plan = plan_of("curve", image, levels, options)
+    plan, request = plan_of("curve", image, levels, options)
     if plan is not None:
         planned = plan.run(image) if mask is None else plan.run(image, mask)
         if planned is not None:
@@ -308,7 +309,8 @@ def euler_curve(
             at, values = planned
             at = thresholds if at is None else at
             return EulerCurve(at, values, **curve_facts(plan.filtration))
-    request = Request.of(image, levels, options, no_exact=None)
+    if request is None:
+        request = Request.of(image, levels, options, no_exact=None)
     origin, facts = request.origin, curve_facts(request.filtration)
     if request.window is not None:
         return EulerCurve(*window_curve(request, thresholds), **facts)
@@ -378,7 +380,7 @@ def euler_coefficients(
 
         return whole_coefficients(image, options)
     if not isinstance(image, np.ndarray):
-        plan = plan_of("coefficients", image, 0, options)
+        plan, _ = plan_of("coefficients", image, 0, options)
         if plan is not None:
             planned = plan.run(image) if mask is None else plan.run(image, mask)
             if planned is not None:
@@ -489,9 +491,10 @@ def region_curves(
 
         return whole_regions(EULER, image, labels, thresholds, options, NoOptions())
     levels = given_on_host(thresholds)
-    plan = plan_of("region_curves", image, levels, options, labels=labels)
+    plan, request = plan_of("region_curves", image, levels, options, labels=labels)
     if plan is not None and (planned := plan.run(image, labels)) is not None:
         ids, values = planned
         return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
-    request = Request.of(image, levels, options, labels=labels)
+    if request is None:
+        request = Request.of(image, levels, options, labels=labels)
     return region_result(EULER, request, thresholds, NoOptions())

@@ -3,12 +3,13 @@
 import sys
 import weakref
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.plain.namespaces import Standard, TorchFunctions, dtype_of
 from ecc_core.errors import BackendError
 
 HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
@@ -81,6 +82,13 @@ class Adapter:
         """Return the library and the device, for messages."""
         return f"{self.name} on {self.device(array)}"
 
+    def standard(self, array: Any) -> Standard | None:
+        """Return the functions of the array API standard for arrays on a device without kernels.
+
+        None if the library does not follow the standard.
+        """
+        return None
+
 
 class NumPy(Adapter):
     """NumPy arrays and their subclasses, numbers and sequences."""
@@ -139,7 +147,12 @@ class ArrayLikes(NumPy):
         on_host = not isinstance(device, str) or "cpu" in device.lower()
         return "cpu" if on_host else str(device)
 
-    def unwrap(self, array: Any, name: str) -> NDArray[Any]:
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        return super().dtype(array, name) if self.device(array) == "cpu" else dtype_of(array)
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        if self.device(array) != "cpu":  # it follows the standard, and is computed with as it is
+            return array
         if hasattr(type(array), "__dlpack__") and not hasattr(type(array), "__array__"):
             return np.from_dlpack(array)
         return super().unwrap(array, name)
@@ -148,6 +161,10 @@ class ArrayLikes(NumPy):
         if not hasattr(type(like), "__array_namespace__"):
             return result
         xp = like.__array_namespace__()
+        if self.device(like) != "cpu":
+            if isinstance(result, np.ndarray):
+                return xp.asarray(result, device=like.device)
+            return result
         wrapped = xp.asarray(result)
         if not np.array_equal(np.asarray(wrapped), result):
             raise BackendError(
@@ -164,6 +181,11 @@ class ArrayLikes(NumPy):
     def place(self, array: Any) -> str:
         kind = type(array)
         return f"{kind.__module__}.{kind.__qualname__} on {self.device(array)}"
+
+    def standard(self, array: Any) -> Standard | None:
+        if not hasattr(type(array), "__array_namespace__"):
+            return None
+        return Standard(array.__array_namespace__())
 
 
 class JAX(ArrayLikes):
@@ -186,6 +208,11 @@ class JAX(ArrayLikes):
 
         with jax.enable_x64(True):
             return array.astype("int64")
+
+    def standard(self, array: Any) -> Standard | None:
+        import jax
+
+        return Standard(jax.numpy, partial(jax.enable_x64, True))
 
 
 @lru_cache(maxsize=64)
@@ -278,6 +305,11 @@ class Torch(Adapter):
         import torch
 
         return torch.get_num_threads()
+
+    def standard(self, array: Any) -> Standard | None:
+        import torch
+
+        return Standard(TorchFunctions(torch))
 
 
 class CuPy(Adapter):

@@ -17,7 +17,7 @@ from ecc_core._request.image import (
     check_mask,
 )
 from ecc_core._request.resources import AtMost, check_positive_int
-from ecc_core.errors import BackendError
+from ecc_core.errors import BackendError, warn_caller
 
 
 class Origin:
@@ -30,10 +30,21 @@ class Origin:
         self.device = self.adapter.device(image)
         self.like = image
         if not _backends.supports(self.device):
+            self._fall_back(name)
+
+    def _fall_back(self, name: str) -> None:
+        """Let the device compute without kernels, and say so, if its arrays can."""
+        standard = self.adapter.standard(self.like)
+        if standard is None:
             raise BackendError(
                 f"`{name}` must be in host memory or on a CUDA device as a CuPy array or torch "
-                f"tensor, got {self.adapter.place(image)}"
+                f"tensor, got {self.place}"
             )
+        _backends.fall_back(self.device, type(self.like), standard)
+        warn_caller(
+            f"there are no kernels for {self.place}: curves are computed slowly, by functions of "
+            "the library (copy arrays to the host for speed)"
+        )
 
     @property
     def place(self) -> str:

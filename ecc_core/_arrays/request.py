@@ -21,7 +21,9 @@ from ecc_core._request.image import (
     geometry_by_axis,
     image_named,
     looks_thin,
+    reshaped,
     split_masked,
+    warn_of_missing_axis,
 )
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
@@ -98,7 +100,7 @@ class Request(NamedTuple):
             geometry.check_single()
             shown = None if mask is None else geometry.spread(mask)
             standing = None if is_window else shown
-            labels = geometry.stack(region_labels(origin, labels, standing, geometry.shape))[0]
+            labels = geometry.stack(region_labels(origin, labels, standing, geometry.shape))[0, ...]
             mask = shown if is_window else None
         if mask is not None:
             mask = geometry.stack(kept_points(origin, mask, geometry))
@@ -128,7 +130,7 @@ class Request(NamedTuple):
         """
         mask, window = self.mask, self.window
         if self.labels is not None:
-            window = (self.labels != 0)[None]
+            window = (self.labels != 0)[None, ...]
         if window is not None:
             mask = window if mask is None else mask & window
         find = self.origin.backend().value_range
@@ -173,7 +175,7 @@ class Request(NamedTuple):
 
     def spread(self, values: Any, *shape: int) -> Any:
         """Return values (images, ...) with the batch axes of the image, then `shape`."""
-        return self.origin.wrap(values.reshape((*self.geometry.batch, *shape)))
+        return self.origin.wrap(reshaped(values, (*self.geometry.batch, *shape)))
 
 
 def layout_of(
@@ -225,7 +227,7 @@ class Plan(NamedTuple):
 class _Arrays:
     """The arrays of a call, compared by all but the values of the image, labels and mask."""
 
-    __slots__ = ("image", "key", "labels", "mask", "thresholds")
+    __slots__ = ("image", "key", "labels", "mask", "request", "thresholds")
 
     def __init__(
         self, layouts: tuple[Hashable, ...], image: Any, labels: Any, mask: Any, thresholds: Any
@@ -235,6 +237,8 @@ class _Arrays:
             self.key = layouts, (thresholds.dtype, thresholds.tobytes())
         self.image, self.labels, self.mask = image, labels, mask
         self.thresholds = thresholds
+        self.request: Request | None = None
+        """That of a call for which a plan was looked for, and not found in the cache."""
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -244,7 +248,7 @@ class _Arrays:
 
     def forget(self) -> None:
         """Drop the arrays, since a cache may keep the call."""
-        self.image = self.labels = self.mask = self.thresholds = None
+        self.image = self.labels = self.mask = self.thresholds = self.request = None
 
 
 def plan_of(
@@ -254,19 +258,21 @@ def plan_of(
     options: ImageOptions,
     *,
     labels: Any = None,
-) -> Plan | None:
+) -> tuple["Plan | None", Request | None]:
     """Return the plan of a kind of call, whose `run` takes the image and the other arrays given.
 
-    None where a call must be made in full: for large arrays on the host, thresholds that are
-    neither an int nor an array, options without a hash, and what a backend has no plan for.
-    `thresholds` are on the host.
+    Without a plan, also the request, if the arguments have been checked now; otherwise None.
+
+    There is no plan where a call must be made in full: for large arrays on the host, thresholds
+    that are neither an int nor an array, options without a hash, and what a backend has no plan
+    for. `thresholds` are on the host.
     """
     few = type(thresholds) is int
     if isinstance(thresholds, np.ndarray):
         few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
         few = few and thresholds.dtype.kind in "biuf"
     if not few:
-        return None
+        return None, None
     layouts = [adapter_of(image).layout(image)]
     if labels is not None:
         layouts += "labels", adapter_of(labels).layout(labels)
@@ -275,16 +281,25 @@ def plan_of(
         layouts += "mask", adapter_of(mask).layout(mask)
         options = options._replace(mask=None)
     if None in layouts:
-        return None
+        return None, None
     call = _Arrays(tuple(layouts), image, labels, mask, thresholds)
     try:
-        return _plan(kind, call, *options)
+        plan = _plan(kind, call, *options)
+        request = None if plan is not None else call.request
     except TypeError:
-        if _is_hashable(options):
+        if _is_hashable(options):  # such as an error of the backend
             raise
-        return None
+        return None, None
     finally:
         call.forget()
+    if request is not None and _lacks_axis(image, options):
+        warn_of_missing_axis(image.shape)
+    return plan, request
+
+
+def _lacks_axis(image: Any, options: ImageOptions) -> bool:
+    """Whether an image is taken for a volume that is none, probably."""
+    return options.axis is None and looks_thin(image.shape)
 
 
 def _is_hashable(values: tuple[Any, ...]) -> bool:
@@ -300,10 +315,10 @@ def _plan(kind: str, call: _Arrays, *values: Any) -> Plan | None:
     """Return a plan; arguments are compared with their types, of which 1 and True differ."""
     image, options = call.image, ImageOptions(*values)._replace(mask=call.mask)
     thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
-    axis_is_missing = options.axis is None and looks_thin(image.shape)
+    axis_is_missing = _lacks_axis(image, options)
     if axis_is_missing:  # as every call, and not only this one, warns
         options = options._replace(axis=all_axes(image))
-    request = Request.of(image, thresholds, options, labels=call.labels)
+    request = call.request = Request.of(image, thresholds, options, labels=call.labels)
     make = getattr(request.origin.backend(), "plan", None)
     if make is None:
         return None

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ecc_core._backends.forks import paused
+from ecc_core._backends.plain.namespaces import Standard, make_known
 from ecc_core._backends.protocols import (
     Backend,
     BettiNumbers,
@@ -68,6 +69,13 @@ def register(
 def supports(device: str) -> bool:
     """Whether there is a backend for a device."""
     return _kind(device) in _registered
+
+
+def fall_back(device: str, kind: type, standard: Standard) -> None:
+    """Let arrays of a type compute curves and surfaces on a device without kernels."""
+    make_known(kind.__module__.partition(".")[0], standard)
+    curves = "ecc_core._backends.plain.curves"
+    register(_kind(device), curves, surfaces=curves)
 
 
 def _kind(device: str) -> str:
@@ -167,11 +175,12 @@ if TYPE_CHECKING:  # the backends have these signatures
     from ecc_core._backends.cuda import shards as cuda_shards
     from ecc_core._backends.cuda import surface as cuda_surface
     from ecc_core._backends.cuda import transform as cuda_transform
+    from ecc_core._backends.plain import curves as plain
 
-    _curves: tuple[Backend, Backend] = launch, cuda_launch
+    _curves: tuple[Backend, Backend, Backend] = launch, cuda_launch, plain
     _planners: tuple[Planner, Planner] = launch, cuda_launch
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
     _betti_numbers: tuple[LastingBettiNumbers, BettiNumbers] = betti, cuda_betti
-    _surfaces: tuple[Surfaces, Surfaces] = surface, cuda_surface
+    _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain
     _cell_counts: tuple[WindowCellCounts, CellCounts] = cells, cuda_cells

@@ -38,16 +38,16 @@ class Geometry(NamedTuple):
         if not self.batch:
             if self.order != tuple(sorted(self.order)):
                 array = _permute(array, self.order)
-            return array[None]
+            return array[None, ...]
         array = _permute(array, self.order)
         if len(self.batch) == 1:
             return array
-        return array.reshape((math.prod(self.batch), *self.spatial))
+        return reshaped(array, (math.prod(self.batch), *self.spatial))
 
     def unstack(self, array: Any) -> Any:
         """Reshape the only image of a stack to the image's shape."""
         return _permute(
-            array.reshape(self.batch + self.spatial), tuple(np.argsort(self.order).tolist())
+            reshaped(array, self.batch + self.spatial), tuple(np.argsort(self.order).tolist())
         )
 
     def spread(self, mask: Any) -> Any:
@@ -59,11 +59,24 @@ class Geometry(NamedTuple):
         mask = mask[tuple(slice(None) if a in self.axes else None for a in range(len(self.shape)))]
         if hasattr(mask, "broadcast_to"):
             return mask.broadcast_to(self.shape)
+        if hasattr(mask, "__array_namespace__"):
+            return mask.__array_namespace__().broadcast_to(mask, self.shape)
         return np.broadcast_to(mask, self.shape)
 
 
 def _permute(array: Any, order: tuple[int, ...]) -> Any:
-    return array.permute(order) if hasattr(array, "permute") else array.transpose(order)
+    if hasattr(array, "permute"):
+        return array.permute(order)
+    if hasattr(array, "transpose"):
+        return array.transpose(order)
+    return array.__array_namespace__().permute_dims(array, order)
+
+
+def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array of any library in another shape."""
+    if hasattr(array, "reshape"):
+        return array.reshape(shape)
+    return array.__array_namespace__().reshape(array, shape)
 
 
 def geometry_of(

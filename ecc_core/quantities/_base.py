@@ -29,6 +29,7 @@ class Function(NamedTuple):
     name: str
     lazy: bool = False  # whether it takes dask arrays, and computes them block by block
     device: str = "yes"  # on CUDA devices: "yes", "yes, ..." with a limit, or "no"
+    plain: bool = False  # whether it computes slowly on devices without kernels
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,10 @@ class Euler(CurveQuantity[NoOptions]):
     columns = (EULER_NUMBER,)
     joins = Joins("add")
     functions = (
-        Function("euler_curve", lazy=True),
-        Function("euler_number", lazy=True),
-        Function("euler_coefficients", lazy=True),
-        Function("region_curves", lazy=True),
+        Function("euler_curve", lazy=True, plain=True),
+        Function("euler_number", lazy=True, plain=True),
+        Function("euler_coefficients", lazy=True, plain=True),
+        Function("region_curves", lazy=True, plain=True),
     )
     of_image, result = "euler_curve", EulerCurve
     of_regions, region_result = "region_curves", RegionCurves

@@ -41,7 +41,7 @@ class Surface(Quantity):
     boundaries = Domain()
     joins = Joins("add", regions=False)
     result = EulerSurface
-    functions = (Function("euler_surface", lazy=True),)
+    functions = (Function("euler_surface", lazy=True, plain=True),)
 
 
 SURFACE = Surface()

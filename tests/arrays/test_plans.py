@@ -7,12 +7,13 @@ import weakref
 import numpy as np
 import pytest
 from oracles import euler as reference
-from plain import Box, curves
+from plain import Box
 from plain.adapter import Adapter
 
 import ecc_core as ecc
 from ecc_core._arrays import request as requests
 from ecc_core._arrays.adapters import NumPy
+from ecc_core._backends.plain import curves
 
 IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
 LEVELS = np.array([0, 1, 2])
