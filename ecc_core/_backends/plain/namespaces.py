@@ -84,10 +84,10 @@ def standard_of(array: Any) -> Standard:
 def dtype_of(array: Any) -> np.dtype[Any]:
     """Return the NumPy dtype that holds the values, in the byte order of the machine."""
     dtype = array.dtype
-    if isinstance(dtype, np.dtype):
-        return dtype.newbyteorder("=")
     name = str(dtype).rpartition(".")[2]
-    return np.dtype("float32" if name == "bfloat16" else name)
+    if name == "bfloat16":
+        return np.dtype(np.float32)
+    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else np.dtype(name)
 
 
 def like(array: np.ndarray[Any, Any], other: Any) -> Any:
