@@ -77,6 +77,8 @@ def needs_memory(arguments: Namespace) -> str:
         return "--thresholds must be a number or a list"
     wanted = quantities_of(arguments)
     for one in wanted:
+        if one.joins.how == "not":
+            return f"--{one.name} must not be given"
         names = one.joins.boundaries.names
         if not {*words_of(arguments.boundary)} <= {*names}:
             return f"--boundary must be {' or '.join(names)} together with --{one.name}"
@@ -174,7 +176,7 @@ def _check_boundary(arguments: Namespace) -> None:
 
 def _check_device(arguments: Namespace) -> None:
     """Raise an error if a CUDA device is needed and there is none, or cannot be used."""
-    on_host = [f"--{one.name}" for one in glued_of(arguments)]
+    on_host = [f"--{one.name}" for one in quantities_of(arguments) if one.joins.how != "add"]
     if needs_memory(arguments):
         on_host.append("--thresholds exact")
     if has_windows(arguments):  # of which devices compute the curve only

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 """How the columns of a table begin."""
 ALSO = {name: one for name, one in CURVES.items() if one.of_regions and name != "euler"}
 """What can be measured besides the curves."""
+Wanted = make_dataclass("Wanted", [(f"with_{name}", bool, False) for name in ALSO])
+"""Whether each of them is wanted, in fields such as `with_betti`."""
 
 
 class Components(NamedTuple):
@@ -122,7 +124,7 @@ def toggled(selected: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]
 
 
 @dataclass
-class RegionModel:
+class RegionModel(Wanted):  # type: ignore[misc, valid-type]
     """Settings and results of the regions panel.
 
     The image layer is the dock Threshold's.
@@ -135,8 +137,6 @@ class RegionModel:
     n_thresholds: int = 32  # columns of the curves
     n_directions: int = 8  # rows of each transform
     n_heights: int = 16  # its columns
-    with_betti: bool = False  # whether the Betti curves are wanted, which take longer
-    with_minkowski: bool = False  # whether the Minkowski functionals are wanted
     basis: Basis = "curves"  # what the principal components are of
     regions: Regions | None = None
     selected: tuple[int, ...] = ()  # labels, the last one as in the layer controls

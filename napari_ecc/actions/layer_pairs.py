@@ -9,6 +9,7 @@ from ecc_core import EulerCurve, EulerSurface
 from napari_ecc._controller.channels import surface_job
 from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.measuring import curves_of_objects, frame_of, measure_job, named_curves
+from napari_ecc._model.regions import ALSO
 from napari_ecc._workers import result
 
 
@@ -116,10 +117,9 @@ def region_table(
     thresholds: int = 32,
     directions: int = 8,
     heights: int = 16,
-    betti: bool = False,
-    minkowski: bool = False,
     superlevel: bool = True,
     connectivity: int | None = None,
+    **also: bool,
 ) -> pd.DataFrame:
     """Curves and transforms of the objects of a Labels layer, each as if it stood alone.
 
@@ -134,12 +134,12 @@ def region_table(
         Columns of the curves.
     directions, heights : int, default 8 and 16
         Rows and columns of each transform; heights in radii of the object.
+    superlevel, connectivity
+        As in `layer_curve`.
     betti, minkowski : bool, default False
         Also the Betti curves and the Minkowski functionals; without an image, the numbers of the
         objects themselves, such as ``b1_shape`` and ``area_shape``. The functionals are in world
         units, by Crofton's formula; see `ecc_core.minkowski_curves`.
-    superlevel, connectivity
-        As in `layer_curve`.
 
     Returns
     -------
@@ -154,12 +154,16 @@ def region_table(
     ValueError
         If the layers differ in shape or lie apart, there are no objects, or lengths are wanted of
         axes that are sheared or have units of different kinds.
+    TypeError
+        If something else is wanted than Betti curves or Minkowski functionals.
 
     Warns
     -----
     UserWarning
         If transforms are those of sheared axes, or of units of different kinds.
     """
+    if unknown := also.keys() - ALSO.keys():
+        raise TypeError(f"region_table() has no argument {min(unknown)!r}")
     job = measure_job(
         labels,
         image,
@@ -168,10 +172,9 @@ def region_table(
         thresholds=thresholds,
         directions=directions,
         heights=heights,
-        betti=betti,
-        minkowski=minkowski,
         superlevel=superlevel,
         connectivity=connectivity,
+        **also,
     )
     regions, table = result(job())
     if regions.problem:
