@@ -225,9 +225,18 @@ def betti_curves(
 
         check_boundary(boundary, BETTI.joins.boundaries)
         return whole_betti_curves(image, thresholds, options, BettiOptions(least))
-    if least == 0 and mask is None and (planned := _planned(image, thresholds, options)):
-        return planned
-    request = Request.of(image, thresholds, options, no_exact=None)
+    request = None
+    if least == 0 and mask is None:
+        plan, request = plan_of("betti", image, thresholds, options)
+        planned = None if plan is None else plan.run(image)
+        if plan is not None and planned is not None:
+            if plan.axis_is_missing:
+                warn_of_missing_axis(image.shape)
+            at, values = planned
+            at = thresholds if at is None else at
+            return BettiCurves(at, values, **curve_facts(plan.filtration))
+    if request is None:
+        request = Request.of(image, thresholds, options, no_exact=None)
     origin, filtration = request.origin, request.filtration
     facts = curve_facts(filtration)
     filtered: dict[str, Any] = {"least": least} if least > 0 else {}
@@ -237,18 +246,6 @@ def betti_curves(
         return BettiCurves(*map(origin.wrap, found), **facts)
     compute = _function(request, "betti_curves", lasting=least > 0)
     return BettiCurves(*request.curves(partial(compute, **filtered), thresholds), **facts)
-
-
-def _planned(image: Any, thresholds: Any, options: ImageOptions) -> BettiCurves | None:
-    """Return Betti curves by a plan of the call, None where it must be made in full."""
-    plan = plan_of("betti", image, thresholds, options)
-    found = None if plan is None else plan.run(image)
-    if plan is None or found is None:
-        return None
-    if plan.axis_is_missing:
-        warn_of_missing_axis(image.shape)
-    at, values = found
-    return BettiCurves(thresholds if at is None else at, values, **curve_facts(plan.filtration))
 
 
 def region_betti_curves(
