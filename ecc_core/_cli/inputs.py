@@ -288,6 +288,12 @@ def open_blocks(
         smoothing = Smoothing(tuple((sigma / steps).tolist()), wraps)
     mask = fitted("mask", arguments.mask)
     chosen = getattr(arguments, "mask_label", None)
+    if mask is not None and chosen is not None and not mask.has_one_of(chosen):
+        labels_in_words = " or ".join(map(str, chosen))
+        raise InputFileError(
+            f"{mask.view.source.path}: --mask-label must occur in the mask of the selected part, "
+            f"got {labels_in_words}, which no point has"
+        )
     return Blocks(view, fitted("labels", labels), mask, smoothing, mask_labels=chosen)
 
 

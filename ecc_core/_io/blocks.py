@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ecc_core._io.description import Description
 from ecc_core._io.lazy import Array, Box
-from ecc_core._io.stored import Opened, Request, StoredImage, View
+from ecc_core._io.stored import Opened, Request, StoredImage, View, grown_chunks
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
+SEARCHED_BYTES = 1 << 24  # of a mask, at once
 TRUNCATE = 4.0  # standard deviations at which scipy.ndimage.gaussian_filter ends
 
 
@@ -35,6 +36,15 @@ class Fitted(NamedTuple):
         index = tuple(slice(None) if axis in self.axes else None for axis in range(len(box)))
         shape = [part.stop - part.start for part in box]
         return np.broadcast_to(values[index], shape)
+
+    def has_one_of(self, labels: Sequence[int]) -> bool:
+        """Whether a point has one of these labels; reads blocks until one is found."""
+        view = self.view
+        source = view.source
+        sizes = grown_chunks(
+            source.parts, source.shape, view.order, source.dtype.itemsize, SEARCHED_BYTES
+        )
+        return any(np.isin(view.read(box), labels).any() for box in view.boxes(sizes))
 
 
 def smooth_gaussian(values: Array, sigma: Sequence[float], *, purpose: str) -> None:

@@ -51,3 +51,17 @@ def test_densities_of_labels(folder, command):
 def test_labels_of_a_mask_need_a_mask(folder, capsys):
     assert main(["curve", "image.npy", *CURVES, "--mask-label", "1"]) == 2
     assert "--mask-label must be given together with --mask" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("chosen", "code"),
+    [(["7"], 2), (["7,4"], 0), (["1", "--roi", "20:,:"], 2), (["4", "--roi", "20:,:"], 0)],
+)
+def test_labels_must_occur_in_the_selected_part(folder, capsys, chosen, code):
+    """A wrong label would give the numbers of the empty set."""
+    given = ["curve", "image.npy", "--thresholds", "0,", "--mask", "labels.npy"]
+    assert main([*given, "--mask-label", *chosen]) == code
+    message = (
+        f"labels.npy: --mask-label must occur in the mask of the selected part, got {chosen[0]}"
+    )
+    assert (message in capsys.readouterr().err) == (code == 2)
