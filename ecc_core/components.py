@@ -298,8 +298,14 @@ def persistent_regions(
         boundary=boundary,
     )
     if is_labelled(image):
-        own = {"threshold": threshold, "rel_height": rel_height}
-        return call_unlabelled(persistent_regions, image, least, **own, **options.given())
+        return call_unlabelled(
+            persistent_regions,
+            image,
+            least,
+            threshold=threshold,
+            rel_height=rel_height,
+            **options.given(),
+        )
     level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")

@@ -39,7 +39,8 @@ def join_around(
     (`by_axis`), a component touches both ends of a periodic one if it winds around it.
     """
     offsets, apart = near
-    shape, ndim = staged.block.stop, staged.field.ndim
+    shape: tuple[int, ...] = staged.block.stop
+    ndim = staged.field.ndim
     if 1 in shape[3 - ndim :]:  # a point is its own neighbour, and all edges of a path must be seen
         apart = np.full_like(apart, ALL)
     axes = slice(0 if ndim == 3 else 1, 3)  # those with a halo
