@@ -23,6 +23,7 @@ from napari_ecc._controller.fields import (
     find_classes,
     find_critical_points,
     find_objects,
+    find_whole_objects,
     surroundings,
     why_unpaired,
 )
@@ -193,6 +194,18 @@ class Details:
         elif field is not None and not math.isnan(model.threshold):
             job = partial(find_objects, field, model.threshold, model.least, **model.sets)
             self.finding.submit(job, on_step)
+
+    def find_whole_objects(self, use: Callable[[Objects], None]) -> None:
+        """Call a function with the objects that last, up to half of their heights."""
+        field, model = self.field, self._model
+        if field is None:
+            return
+
+        def on_step(step: Step) -> None:
+            if step.value is not None:
+                use(step.value)
+
+        self.finding.submit(partial(find_whole_objects, field, model.least, **model.sets), on_step)
 
     def find_chosen(self, use: Callable[[Objects], None]) -> None:
         """Call a function with the chosen classes that the set has at the threshold."""

@@ -27,7 +27,7 @@ from napari_ecc._model.levels import formatted, stepped
 from napari_ecc._workers import Step, in_one_line, log
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
-KEPT = (*CURVE_FIELDS[:-1], "min_size", "threshold", "min_persistence", "contour")
+KEPT = (*CURVE_FIELDS[:-1], "min_size", "half_height", "threshold", "min_persistence", "contour")
 """Settings that are kept with a layer."""
 KEPT_AS = "napari-ecc settings"
 """Their key in its metadata."""
@@ -213,20 +213,20 @@ class ExplorerController(DockController):
     def make_labels(self) -> None:
         """Add a Labels layer of what is chosen, or of all components that are counted.
 
-        It has what the set at the threshold has of it, and can be undone.
+        It has what the set at the threshold has of it, or all that lasts, each object up to half
+        of its height. It can be undone.
         """
         shown, model = self.details.source, self.model
-        if shown is None or self.details.field is None:
-            show_info("There is no curve yet.")
+        reason = self._why_no_labels()
+        if shown is None or reason:
+            show_info(reason)
             return
         some = model.chosen
-        if some and model.classes is not None:
-            inside = model.classes.alive(model.threshold)[list(some)]
-            if not inside.any():
-                show_info("This set has nothing of what is chosen: move the threshold.")
-                return
+        whole = model.half_height and not some
         threshold = formatted(model.threshold)
         name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {threshold}"
+        if whole:
+            name = f"{shown.layer.name} half height"
 
         def add(found: Objects) -> None:
             selected = set(self.viewer.layers.selection)
@@ -247,7 +247,28 @@ class ExplorerController(DockController):
 
             self.session.history.add("Make Labels", undo)
 
-        (self.details.find_chosen if some else self.details.find_objects)(add)
+        if some:
+            self.details.find_chosen(add)
+        elif whole:
+            self.details.find_whole_objects(add)
+        else:
+            self.details.find_objects(add)
+
+    def _why_no_labels(self) -> str:
+        """Return why there is nothing to label; "" if there is."""
+        model, some = self.model, self.model.chosen
+        if self.details.source is None or self.details.field is None:
+            return "There is no curve yet."
+        if some and model.classes is not None:
+            inside = model.classes.alive(model.threshold)[list(some)]
+            return (
+                ""
+                if inside.any()
+                else "This set has nothing of what is chosen: move the threshold."
+            )
+        if model.half_height and (model.classes is None or not model.least):
+            return model.unpaired or "Choose first how long objects must last: at least ..."
+        return ""
 
     def choose_objects(self, numbers: Sequence[int]) -> None:
         """Choose objects of the merge tree, by their places in the table of objects."""

@@ -278,13 +278,23 @@ def find_objects(field: Field, threshold: float, least: float, **sets: Any) -> I
     yield Step(_objects(found, threshold))
 
 
-def _objects(found: ecc.PersistentRegions, threshold: float) -> Objects:
-    """Join the regions that have merged at the threshold."""
+def find_whole_objects(field: Field, least: float, **sets: Any) -> Iterator[Step]:
+    """Find the `Objects` of a field of at least some persistence, up to half of their heights."""
+    yield from prepared("components", field.data)
+    find = partial(ecc.persistent_regions, field.data, least, rel_height=0.5, mask=field.mask)
+    found = yield from apart(partial(find, nan="omit", workers=WORKERS, **sets))
+    yield Step(_objects(found))
+
+
+def _objects(found: ecc.PersistentRegions, threshold: float | None = None) -> Objects:
+    """Join the regions that have merged at the threshold, if there is one."""
     end = -np.inf if found.superlevel else np.inf
     deaths = np.where(found.essential, end, found.deaths.astype(np.float64))
     births = found.births.astype(np.float64)
     sign = -1 if found.superlevel else 1
-    alive = (sign * births <= sign * threshold) & (sign * threshold < sign * deaths)
+    alive = np.ones(len(births), bool)
+    if threshold is not None:
+        alive = (sign * births <= sign * threshold) & (sign * threshold < sign * deaths)
     roots = np.arange(len(births) + 1)
     roots[1:] = np.where(alive, roots[1:], found.merged_into)
     while (roots[roots] != roots).any():

@@ -257,6 +257,8 @@ class ExplorerModel:
     min_persistence: float = 0.0
     """Classes of less persistence are left out of curves, counts and labels."""
     min_size: int = 0  # points of the least object that is labelled
+    half_height: bool = False
+    """Whether each object is labelled up to half of its own height, not up to the threshold."""
     curve: Curve | None = None
     betti: BettiCurves | None = None
     """Of all classes, at the thresholds of the curve; None while they are counted."""

@@ -29,6 +29,7 @@ FINDING = "Births and deaths are being found …"
 PLOTS: dict[str, str] = {"curve": "Curve", "diagram": "Diagram", "tree": "Merge tree"}
 """What is drawn in the tabs, and their titles."""
 ALL: dict[str, Any] = {"low": -1e300, "high": 1e300, "step": 1}
+HALF = "Label the set, or what lasts up to half of its height, unless some of it is chosen"
 STEPS = 500
 """Positions of the slider of the persistence."""
 CHOICES: form.Rows = {
@@ -58,6 +59,7 @@ SETTINGS = {
     "Smallest": form.whole_number(
         "min_size", "Points of the least object of Make Labels", 0, 2**31 - 1
     ),
+    "Labels": form.choice("half_height", HALF, {"At the threshold": False, "Half height": True}),
     "Outline": form.choice(
         "contour",
         "How the set is drawn; all of it in three dimensions",

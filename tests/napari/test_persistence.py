@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from skimage.data import coins
 from topology_helpers import alive, intervals
 
+import ecc_core as ecc
 from napari_ecc._controller import fields
 from napari_ecc._controller.fields import Field, find_classes, find_objects
 from napari_ecc._model.explorer import Tree
@@ -292,6 +293,23 @@ def test_large_images_have_no_pairs(explorer, qtbot, monkeypatch, messages):
         settle(qtbot, panel)
         assert_array_equal(viewer.layers[-1].data, expected)
     assert not messages
+
+
+def test_coins_up_to_half_of_their_heights(explorer, qtbot, messages):
+    """The labels of the function, of what lasts, wherever the threshold is."""
+    viewer, panel = explorer(coins(), name="coins")
+    panel.settings["half_height"].value = "Half height"
+    panel.model.threshold = 250.0
+    panel.controller.make_labels()
+    assert "how long objects must last" in messages[-1]
+    panel.model.min_persistence = 117.0
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    layer = viewer.layers[-1]
+    found = ecc.persistent_regions(coins(), 117, superlevel=True, rel_height=0.5)
+    assert layer.name == "coins half height"
+    assert_array_equal(layer.data, found.labels)
+    assert_array_equal(layer.features["points"][1:], np.bincount(found.labels.ravel())[1:])
 
 
 def test_the_demo_counts_the_coins(make_napari_viewer, qtbot, monkeypatch):
