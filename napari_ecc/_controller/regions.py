@@ -13,7 +13,7 @@ from skimage.util import map_array
 
 from napari_ecc._controller.docks import PLACE_EVENTS, DockController, LayerChoice, call
 from napari_ecc._controller.fields import surroundings
-from napari_ecc._controller.layers import fitting_level, selection_of
+from napari_ecc._controller.layers import Part, fitting_level, selection_of
 from napari_ecc._controller.loading import load, warm
 from napari_ecc._controller.measuring import (
     classes_of,
@@ -104,9 +104,20 @@ class RegionController(DockController):
             self._frames[str(part)] = regions, code
             self._show_frame(labels)
             if labels in self.viewer.layers:
-                self.session.history.change_features(labels, placed(features))
+                undone = partial(self._forget_frame, labels, part)
+                self.session.history.change_features(labels, placed(features), undone)
 
         self.runner.submit(job, on_step)
+
+    def refresh(self, *_: Any) -> None:
+        """Notice that the data have changed, maybe in place."""
+        self._on_stale()
+
+    def _forget_frame(self, labels: Any, part: Part) -> None:
+        """Show a measurement no longer, after it has been undone."""
+        self._frames.pop(str(part), None)
+        if labels == self.layer:
+            self._show_frame(labels)
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Select the object that is clicked in the canvas, whichever layer is active.
@@ -274,6 +285,7 @@ class RegionController(DockController):
         for own in filter(None, (layer, self.images.layer)):
             self._of_layers.add(self._on_stale, own.events.data)
             self._of_layers.add(self._on_stale, *(own.events[name] for name in PLACE_EVENTS))
+            self._watch_drawing(own)
         self.show_nothing("Press Measure.")
 
     def _on_stale(self, *_: Any) -> None:

@@ -58,12 +58,16 @@ class History:
             undo()
             self.changed.emit(self.newest)
 
-    def change_features(self, layer: Any, features: Any) -> None:
-        """Replace the features of a layer."""
+    def change_features(
+        self, layer: Any, features: Any, undone: Callable[[], None] | None = None
+    ) -> None:
+        """Replace the features of a layer; `undone` is called when they are back."""
         before = layer.features
 
         def undo() -> None:
             layer.features = before
+            if undone is not None:
+                undone()
 
         layer.features = features
         self.add(f"Features of {layer.name}", undo)

@@ -98,6 +98,8 @@ class EulerExplorer(Panel):
         self.diagram, self.tree = Scatter(), MergeTree()
         for plot, title in zip((self.plot, self.diagram, self.tree), PLOTS.values(), strict=True):
             self.tabs.addTab(plot, title)
+        for part in (self.tabs, self.tabs.tabBar()):
+            part.setAccessibleName("Curve, diagram or merge tree")
         self._add_levels()
         self.overlays = self.add_form(OVERLAYS, self.model)
         self.changes = self.add(QLabel())
@@ -126,10 +128,9 @@ class EulerExplorer(Panel):
     def _add_levels(self) -> None:
         """Add the answer, the threshold and the least persistence, and where to go."""
         self.readout = self._add_line(lines=2)
-        self.readout.setWordWrap(True)
         self.readout.setAccessibleName("Numbers at the threshold")
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.lasting = self._add_line()
+        self.lasting = self._add_line(lines=2)
         accept = ("", "Count only what lasts, or all again", self._accept)
         self.offer_least = self.add(form.buttons(accept=accept))
         levels = self.add_form(LEVELS)
@@ -160,8 +161,8 @@ class EulerExplorer(Panel):
 
     def _add_line(self, lines: int = 1) -> QLabel:
         """Add lines of fixed size, because a new layout of the window at every move is slow."""
-        label: QLabel = self.add(QLabel())
-        label.setFixedHeight(lines * label.fontMetrics().height() + 10)
+        label: QLabel = self.add(QLabel(wordWrap=lines > 1))
+        label.setFixedHeight(lines * label.fontMetrics().height() + 10 // lines)
         label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         return label
 

@@ -50,8 +50,7 @@ class Panel(QtWidgets.QWidget):
         self._links = Links()
         self._links.callback(controller.close)
         self._docked = False
-        undo = controller.session.history.undo
-        self.undo_button = ("Undo", "Undo the last change to layers", undo)
+        self.undo_button = ("Undo", "Undo the last change to layers", self._undo)
         self.copy_button = ("Copy Python", "The code that gives what is shown", self.copy_python)
         self.destroyed.connect(partial(Links.close, self._links))  # holds them
         self.work = _WorkLine(controller)
@@ -156,6 +155,14 @@ class Panel(QtWidgets.QWidget):
         if code:
             QtWidgets.QApplication.clipboard().setText(code)
         show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
+
+    def _undo(self) -> None:
+        """Undo the newest change, and say which one it was."""
+        history = self.controller.session.history
+        newest = history.newest
+        history.undo()
+        if newest:
+            self.model.status = f"Undone: {newest}"
 
     def _show_undo(self) -> None:
         """Say in the button `undo` of `actions` what it would undo."""

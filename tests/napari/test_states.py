@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from napari_helpers import TIMEOUT, settle, smooth
 from processes import run_python
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QApplication, QLabel
 
 from napari_ecc._workers import PREPARING, Step
 
@@ -60,6 +60,90 @@ def test_each_state_is_told_once(explorer, qtbot):
     viewer.layers.clear()
     told.append(sum("Open an image" in text for text in texts(panel)))
     assert told == [1, 1, 1, 1]
+
+
+def test_counting_is_work_that_can_be_cancelled(explorer, qtbot, gate):
+    """It has its bar and its state, and goes on where the user wants it to."""
+    began, go = gate("fields")
+    viewer, panel = explorer()
+    viewer.add_image(smooth(20, 30), name="image")
+    qtbot.waitUntil(lambda: panel.work.state == "Counting components …", timeout=TIMEOUT)
+    assert began.is_set()
+    assert panel.plot.state == "Counting components …"
+    assert not panel.plot.empty
+    assert "counting …" in panel.readout.text()
+    assert panel.work.cancel.native.isVisibleTo(panel)
+    panel.work.cancel.native.click()
+    go.set()
+    settle(qtbot, panel)
+    assert panel.model.counts is None
+    assert "counting" not in panel.readout.text()
+    panel.work.resume.native.click()
+    settle(qtbot, panel)
+    assert panel.model.counts is not None
+    assert panel.model.classes is not None
+
+
+def test_a_set_that_cannot_be_drawn_leaves_the_curve(explorer, qtbot, messages):
+    """Values beyond those of float32, in which napari draws."""
+    image = np.linspace(1, 2, 400).reshape(20, 20) * 1e300
+    viewer, panel = explorer()
+    viewer.add_image(image, contrast_limits=(0, 1e10), name="image")
+    settle(qtbot, panel)
+    assert panel.model.curve.complete
+    assert not panel.plot.empty
+    assert panel.model.counts is not None
+    assert "cannot be drawn" in messages[-1]
+    assert "\n" not in messages[-1]
+
+
+def test_what_went_wrong_is_one_line_with_its_trace(explorer, qtbot, monkeypatch):
+    """A job that fails, and an exception in a callback of a signal."""
+    _, panel = explorer(smooth(20, 30), name="image")
+
+    def broken(*_):
+        raise OSError("the disk is gone\nand more")
+
+    monkeypatch.setattr("napari_ecc._controller.details.compute_curve", broken)
+    panel.controller.refresh()
+    settle(qtbot, panel)
+    assert panel.plot.state == "the disk is gone"
+    assert panel.work.details.native.isVisibleTo(panel)
+    panel.work.details.native.click()
+    assert "in broken" in QApplication.clipboard().text()
+    monkeypatch.undo()
+    panel.controller.refresh()
+    settle(qtbot, panel)
+    assert not panel.work.details.native.isVisibleTo(panel)
+
+
+def test_changes_in_place_and_undo_are_shown(open_panel, qtbot):
+    """Labels and images that are changed in place are stale; a measurement is undone altogether."""
+    labels = np.zeros((20, 20), int)
+    labels[2:8, 2:8], labels[12:18, 3:9] = 1, 2
+    viewer, panel = open_panel("Objects", smooth(20, 20), labels=labels)
+    controller = panel.controller
+    layer = viewer.layers["labels"]
+    for changed in (layer, viewer.layers[0]):
+        panel.actions["measure"].native.click()
+        settle(qtbot, panel)
+        layer.selected_label = 2
+        layer.opacity = 0.5
+        assert controller.state == "complete"
+        changed.data[3, 3] = 0
+        changed.refresh()
+        assert controller.state.startswith("stale")
+    panel.actions["measure"].native.click()
+    settle(qtbot, panel)
+    panel.model.selected = (1,)
+    controller.classify()
+    panel.actions["undo"].native.click()
+    assert panel.model.status == "Undone: Features of labels"
+    assert set(panel.model.classes) == {""}
+    panel.actions["undo"].native.click()
+    assert panel.model.regions is None
+    assert panel.plot.empty
+    assert panel.scatter.empty
 
 
 @pytest.mark.slow
