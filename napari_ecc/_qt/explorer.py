@@ -297,8 +297,7 @@ class EulerExplorer(Panel):
         some = f"{last:,} component{'s last' if last != 1 else ' lasts'}"
         others = f"{rest:,} do{'' if rest != 1 else 'es'} not"
         self.lasting.setText(f"{some} at least {formatted(offered)}; {others}")
-        again = f"Count all {last + rest:,} again"
-        button.text = again if model.least else f"Count these {last:,} only"
+        button.text = "Count all again" if model.least else "Count only what lasts"
 
     def _accept(self) -> None:
         """Count what lasts as long as is offered, or all classes again."""

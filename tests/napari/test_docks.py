@@ -204,6 +204,22 @@ def test_values_of_settings_are_checked(open_panel, tmp_path, messages):
             assert repr(before[name]) == repr(getattr(panel.model, name))
 
 
+def test_layers_that_arrive_and_that_are_selected(open_panel, qtbot):
+    """Labels are taken if there is nothing else; a dock says that it shows another layer."""
+    viewer, panel = open_panel("Threshold")
+    viewer.add_labels(np.eye(9, dtype=int), name="cells")
+    settle(qtbot, panel)
+    assert panel.model.image == "cells"
+    assert panel.model.curve is not None
+    assert "(not the selected layer)" not in panel.subject.text()
+    viewer.add_labels(np.ones((9, 9), int), name="others")
+    assert panel.subject.text() == "cells, whole image (not the selected layer)"
+    assert "others" in panel.subject.toolTip()
+    panel.model.image = "others"
+    settle(qtbot, panel)
+    assert panel.subject.text() == "others, whole image"
+
+
 @pytest.mark.parametrize("dock", DOCKS)
 def test_plots_follow_the_theme_and_help_is_a_section_of_the_guide(open_panel, dock):
     viewer, panel = open_panel(dock, smooth(20, 20))

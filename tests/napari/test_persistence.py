@@ -114,11 +114,11 @@ def test_the_noise_of_coins_is_left_out(explorer, qtbot):
     button = panel.offer_least["accept"]
     said = "24 components last at least 117; 628 do not"
     assert panel.lasting.text() == said
-    assert button.text == "Count these 24 only"
+    assert button.text == "Count only what lasts"
     button.native.click()
     assert "24 components" in panel.readout.text()
     assert panel.lasting.text() == said
-    assert button.text == "Count all 652 again"
+    assert button.text == "Count all again"
     button.native.click()
     assert "652 components" in panel.readout.text()
     assert panel.model.min_persistence == 0

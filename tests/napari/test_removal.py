@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from napari_helpers import TIMEOUT, assert_curve_of, overlays, smooth
+from napari_helpers import TIMEOUT, assert_curve_of, canvas_of, overlays, smooth
 from numpy.testing import assert_array_equal
 from processes import run_python
 
@@ -104,3 +104,15 @@ def test_what_is_read_goes(make_napari_viewer_proxy, open_panel, qtbot, messages
     if how == "replaced":
         assert_shown(panel, np.flip(image))
     assert messages == []
+
+
+def test_the_guard_outlives_the_docks(open_panel, qtbot, monkeypatch):
+    """The context of the canvas is current before a layer is removed, with and without a dock."""
+    viewer, panel = open_panel("Compare", np.zeros((4, 4)), np.ones((4, 4)))
+    qtbot.waitUntil(lambda: panel.parent().windowTitle() == "Compare", timeout=TIMEOUT)
+    made, canvas = [], canvas_of(viewer)
+    monkeypatch.setattr(canvas, "makeCurrent", lambda: made.append(len(viewer.layers)))
+    viewer.layers.pop()
+    viewer.window.remove_dock_widget(panel)
+    viewer.layers.pop()
+    assert made == [2, 1]
