@@ -1,6 +1,7 @@
 """Soft curves and transforms on the CPU, as sums over points weighted by their coefficients."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -89,17 +90,23 @@ def projection_gradients(
     given: Projected, upstream: Tensor, of_weights: bool
 ) -> tuple[Tensor, Tensor]:
     found = _projection(given).gradients(_doubles(upstream), of_weights)
-    by_weights, by_directions = (torch.from_numpy(rows).to(given.weights.dtype) for rows in found)
-    return by_weights.view(given.weights.shape), by_directions
+    by_weights, by_directions = map(torch.from_numpy, found)
+    return by_weights.view(given.weights.shape), by_directions.to(given.weights.dtype)
 
 
 def _projection(given: Projected) -> Projection:
     weights, vectors = given.weights.flatten(2).numpy(), _doubles(given.vectors)
-    grid = given.weights.shape[2:]
-    places = np.indices(grid, np.float64).reshape(len(grid), -1)
-    places -= places[:, -1:] / 2
+    places = _places(tuple(given.weights.shape[2:]))
     levels, sharpness = _doubles(given.heights), float(given.sharpness)
     return Projection(weights, places, vectors, levels, sharpness, threads())
+
+
+@lru_cache(maxsize=4)
+def _places(grid: tuple[int, ...]) -> Floats:
+    """Positions (d, points) of a grid relative to its centre; layers ask for the same again."""
+    places = np.indices(grid, np.float64).reshape(len(grid), -1)
+    places -= places[:, -1:] / 2
+    return places
 
 
 def _values(images: SoftImages) -> Array:

@@ -104,12 +104,13 @@ def _vertices(rows, z, y, extent, orthant):
 
 
 @kernel()
-def _add_sums(image, offsets, counts, signs, cubes, sums):
-    """Add the values of the cells of a padded image (z, y, x) to `sums` (orthants, *grid)."""
-    orthants, depth, height, width = sums.shape
-    flat = image.reshape(-1)
-    values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
-    for z, y in np.ndindex(depth, height):
+def _add_sums(images, first, last, offsets, counts, signs, cubes, all_sums):
+    """Add the values of the cells of some padded images (z, y, x) to sums (orthants, *grid)."""
+    orthants, depth, height, width = all_sums.shape[1:]
+    values, owners = np.empty(width, images.dtype), np.empty(width, np.int32)
+    for number, z, y in np.ndindex(last - first, depth, height):
+        image, sums = images[first + number], all_sums[first + number]
+        flat = image.reshape(-1)
         row = flat[(z * image.shape[1] + y) * image.shape[2] :]
         for extent in range(orthants):
             _find_owners(row, offsets[extent], counts[extent], cubes, values, owners)
@@ -123,13 +124,14 @@ def _add_sums(image, offsets, counts, signs, cubes, sums):
 
 
 @kernel()
-def _add_gradients(image, offsets, counts, signs, cubes, upstream, out):
-    """Add the gradients of the points of a padded image to `out`, of the shape of that image."""
-    orthants, depth, height, width = upstream.shape
-    flat, gradients = image.reshape(-1), out.reshape(-1)
-    values, owners = np.empty(width, image.dtype), np.empty(width, np.int32)
-    total = np.empty(width, image.dtype)
-    for z, y in np.ndindex(depth, height):
+def _add_gradients(images, first, last, offsets, counts, signs, cubes, all_upstream, out):
+    """Add the gradients of the points of some padded images to `out`, of their shape."""
+    orthants, depth, height, width = all_upstream.shape[1:]
+    values, owners = np.empty(width, images.dtype), np.empty(width, np.int32)
+    total = np.empty(width, images.dtype)
+    for number, z, y in np.ndindex(last - first, depth, height):
+        image, upstream = images[first + number], all_upstream[first + number]
+        flat, gradients = image.reshape(-1), out[first + number].reshape(-1)
         start = (z * image.shape[1] + y) * image.shape[2]
         for extent in range(orthants):
             _find_owners(flat[start:], offsets[extent], counts[extent], cubes, values, owners)
@@ -196,13 +198,13 @@ class Cells:
         return out[self.inner].reshape(self.shape)
 
     def _share(self, add: Callable[..., None], sign: int, *arrays: Array) -> None:
-        """Call a kernel for each image and its parts of arrays."""
+        """Call a kernel for the images, of which each thread takes some."""
         signs = (sign * self.parities).astype(self.padded.dtype)
+        tables = self.offsets, self.counts, signs, self.cubes
 
-        def work(images: Iterator[int]) -> None:
-            for i in images:
-                tables = self.offsets, self.counts, signs, self.cubes
-                add(self.padded[i], *tables, *(array[i] for array in arrays))
+        def work(parts: Iterator[tuple[int, int]]) -> None:
+            for first, last in parts:
+                add(self.padded, first, last, *tables, *arrays)
 
         threads = thread_count(self.workers, self.padded.size // FEW_POINTS)
-        share(range(len(self.padded)), work, threads)
+        share(ranges(len(self.padded), threads), work, threads)

@@ -58,44 +58,43 @@ class Projection(NamedTuple):
 
     def curves(self) -> Floats:
         """Curves (3, batch, k, n): the sums, their derivatives by the level and the sharpness."""
-        order, _ = self._levels()
+        order, levels = self._levels()
         shape = 3, len(self.weights), len(self.directions), order.size
         results: Floats = np.zeros((self._parts()[0], *shape))
 
-        def add(given: Any, part: int, orthant: int, points: Any, chosen: Places) -> None:
-            own = np.zeros((3, len(self.weights), chosen.size, order.size))
-            curves(given, own)
-            results[part][:, :, chosen[:, None], order] = own
+        def add(given: Any, part: int, piece: tuple[int, int, int, int]) -> None:
+            curves(given, piece, results[part])
 
-        self._share(add, everywhere=False)
-        total: Floats = results.sum(0)
+        self._share(levels, add)
+        total: Floats = np.empty(shape)
+        total[..., order] = results[0] if len(results) == 1 else results.sum(0)
         return total
 
-    def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Floats, Floats]:
+    def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Array, Floats]:
         """Gradients of the weights and, image by image, of the directions: (batch, k, d).
 
-        Unless `of_weights`, those of weights that are zero in all images are not computed.
+        Those of the weights are undefined unless `of_weights`.
         """
-        order, _ = self._levels()
-        by_weights = np.zeros(self.weights.shape)
+        order, levels = self._levels()
+        by_weights = (np.zeros if of_weights else np.empty)(self.weights.shape, self.weights.dtype)
         by_directions = np.zeros((self._parts()[0], len(self.weights), *self.directions.shape))
+        ordered = np.ascontiguousarray(upstream[..., order])
 
-        def add(given: Any, part: int, orthant: int, points: Any, chosen: Places) -> None:
-            entered = np.zeros(given[0].shape)
-            turned = np.zeros((len(self.weights), *given[2].shape))
-            gradients(given, upstream[:, chosen][..., order], entered, turned)
-            by_weights[:, orthant, points] = entered
-            by_directions[part][:, chosen] = turned
+        def add(given: Any, part: int, piece: tuple[int, int, int, int]) -> None:
+            gradients(given, piece, ordered, of_weights, by_weights, by_directions[part])
 
-        self._share(add, everywhere=of_weights)
+        self._share(levels, add)
         return by_weights, by_directions.sum(0)
 
     def _levels(self) -> tuple[Places, Floats]:
         """The order of the levels, and the sorted levels; infinite ones are beyond all heights."""
+        order = self.levels.argsort()
+        levels = self.levels[order]
+        if levels.size and np.isfinite(levels[[0, -1]]).all():
+            return order, levels
         reach = np.abs(self.directions) @ np.abs(self.positions).max(1, initial=0)
         beyond = reach.max(initial=0) + 2 * DOUBLE_REACH / self.sharpness
-        order = self.levels.argsort()
-        return order, self.levels[order].clip(-beyond, beyond)
+        return order, levels.clip(-beyond, beyond)
 
     def _parts(self) -> tuple[int, int]:
         """How many parts the points are divided into, and the points of a part."""
@@ -103,31 +102,32 @@ class Projection(NamedTuple):
         step = max(PART, -(-count // PARTS))
         return -(-count // step), step
 
-    def _share(self, work: Callable[[Any, int, int, Any, Places], None], everywhere: bool) -> None:
-        """Call `work` on pieces, without points that are zero in all images unless `everywhere`.
+    def _share(
+        self, levels: Floats, work: Callable[[Any, int, tuple[int, int, int, int]], None]
+    ) -> None:
+        """Call `work` on pieces: ranges of points and of orthants.
 
-        Its arguments are what kernels are given, the number of the part, an orthant, the points,
-        and the directions of that orthant.
+        Its arguments are what kernels are given, the number of the part, and the first and last
+        point and orthant of the piece.
         """
-        (_, levels), (count, step) = self._levels(), self._parts()
-        orthants = (self.directions < 0) @ (1 << np.arange(self.directions.shape[1])[::-1])
-        pieces = [(part, int(orthant)) for part in range(count) for orthant in set(orthants)]
+        count, step = self._parts()
+        points, orthants = self.weights.shape[2], self.weights.shape[1]
+        numbers = (self.directions < 0) @ (1 << np.arange(self.directions.shape[1])[::-1])
+        given = self.weights, self.positions, self.directions, numbers, levels, self.sharpness
+        terms = points * self.levels.size * len(self.directions)
+        threads = thread_count(self.workers, terms // FEW_TERMS)
+        together = orthants if threads == 1 else 1
+        pieces = [
+            (part, (part * step, min((part + 1) * step, points), first, first + together))
+            for part in range(count)
+            for first in range(0, orthants, together)
+        ]
 
-        def each(queue: Iterator[tuple[int, int]]) -> None:
-            for part, orthant in queue:
-                points: Any = slice(part * step, (part + 1) * step)
-                if not everywhere:
-                    present = self.weights[:, orthant, points].any(0)
-                    if not present.all():
-                        points = part * step + np.flatnonzero(present)
-                weights = np.ascontiguousarray(self.weights[:, orthant, points])
-                positions = np.ascontiguousarray(self.positions[:, points])
-                (chosen,) = (orthants == orthant).nonzero()
-                given = weights, positions, self.directions[chosen], levels, self.sharpness
-                work(given, part, orthant, points, chosen)
+        def each(queue: Iterator[tuple[int, tuple[int, int, int, int]]]) -> None:
+            for part, piece in queue:
+                work(given, part, piece)
 
-        terms = self.positions.shape[1] * self.levels.size * len(self.directions)
-        share(pieces, each, thread_count(self.workers, terms // FEW_TERMS))
+        share(pieces, each, threads)
 
 
 @kernel(error_model="numpy")
@@ -192,7 +192,7 @@ def _tabulate(given, k, first, last, space):
     Returns the range of these levels, and the number of points, which are repeated up to a multiple
     of LANES. They are above the levels before that range, and have entered at those after it.
     """
-    _, positions, directions, levels, sharpness = given
+    positions, directions, levels, sharpness = given
     (ends, bounds, factors), scratch, buffer, steps, slopes = space
     heights, odds = scratch[0], buffer[0]
     size = last - first
@@ -231,54 +231,86 @@ def _sums(weights, steps, slopes, distances, level, count):
 
 
 @kernel(error_model="numpy")
-def curves(given, results):
+def _collect(weights, positions, orthant, first, last, everywhere):
+    """Return the points of an orthant that are not zero in all images, or all of them.
+
+    Returns their numbers, weights (images, points) and positions (d, points).
+    """
+    size = last - first
+    present = np.zeros(size, np.bool_)
+    for image in range(len(weights)):
+        row = weights[image, orthant, first:last]
+        for p in range(size):
+            present[p] |= everywhere or row[p] != 0
+    points, count = np.empty(size, np.int64), 0
+    for p in range(size):
+        points[count] = first + p
+        count += int(present[p])
+    points = points[:count]
+    own = np.empty((len(weights), count), weights.dtype)
+    for image in range(len(weights)):
+        row, target = weights[image, orthant], own[image]
+        for p in range(count):
+            target[p] = row[points[p]]
+    at = np.empty((len(positions), count))
+    for axis in range(len(positions)):
+        for p in range(count):
+            at[axis, p] = positions[axis, points[p]]
+    return points, own, at
+
+
+@kernel(error_model="numpy")
+def curves(given, piece, results):
     """Add to curves, and to their derivatives by the level and by the sharpness.
 
-    `given` are weights (images, points), positions (d, points), directions (k, d), finite and
-    sorted levels, and the sharpness. `results` has shape (3, images, k, n).
+    `given` are weights (images, orthants, points), positions (d, points), directions (k, d), their
+    orthants, finite and sorted levels, and the sharpness. A `piece` is the first and last point and
+    orthant. `results` has shape (3, images, k, n).
     """
-    weights, _, directions, levels, sharpness = given
-    images, points = weights.shape
+    weights, positions, directions, numbers, levels, sharpness = given
+    images = len(weights)
     space = _workspace(weights, levels, sharpness)
     _, scratch, buffer, steps, slopes = space
     heights, own, distances = scratch[0], buffer[1], buffer[2]
-    for k in range(len(directions)):
-        for first in range(0, points, CHUNK):
-            size = min(CHUNK, points - first)
-            low, high, count = _tabulate(given, k, first, first + size, space)
-            own[size:count] = 0
-            for p in range(count):
-                distances[p] = heights[p] - heights[0]
-            for image in range(images):
-                own[:size] = weights[image, first : first + size]
-                for j in range(low, high):
-                    at = own.dtype.type(levels[j] - heights[0])
-                    total, slope, spread = _sums(own, steps[j], slopes[j], distances, at, count)
-                    results[0, image, k, j] += total
-                    results[1, image, k, j] += slope * sharpness
-                    results[2, image, k, j] += spread
-                if high < levels.size:
-                    results[0, image, k, high:] += own[:size].sum()
+    for orthant in range(piece[2], piece[3]):
+        if not (numbers == orthant).any():
+            continue
+        points, present, at = _collect(weights, positions, orthant, piece[0], piece[1], False)
+        for k in range(len(directions)):
+            if numbers[k] != orthant:
+                continue
+            for first in range(0, points.size, CHUNK):
+                size = min(CHUNK, points.size - first)
+                projected = at, directions, levels, sharpness
+                low, high, count = _tabulate(projected, k, first, first + size, space)
+                own[size:count] = 0
+                for p in range(count):
+                    distances[p] = heights[p] - heights[0]
+                for image in range(images):
+                    own[:size] = present[image, first : first + size]
+                    for j in range(low, high):
+                        place = own.dtype.type(levels[j] - heights[0])
+                        sums = _sums(own, steps[j], slopes[j], distances, place, count)
+                        results[0, image, k, j] += sums[0]
+                        results[1, image, k, j] += sums[1] * sharpness
+                        results[2, image, k, j] += sums[2]
+                    if high < levels.size:
+                        results[0, image, k, high:] += own[:size].sum()
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_levels(upstream, low, high, tables, entered, rates, count):
-    """Write the sums over the levels of upstream * s, and of upstream * s'."""
-    (steps, slopes), after = tables, 0.0
-    for j in range(high, upstream.size):
-        after += upstream[j]
-    entered[:count], rates[:count] = after, 0
+def _add_levels(upstream, low, high, table, out, count):
+    """Write the sums over the levels of upstream times a row of a table to `out`."""
+    out[:count] = 0
     # Four levels at a time, as most of the time is spent on reading and writing the sums.
     for j in range(low, high, 4):
         a, b, c, d = j, min(j + 1, high - 1), min(j + 2, high - 1), min(j + 3, high - 1)
-        real = steps.dtype.type
+        real = table.dtype.type
         one, two = real(upstream[a]), real(upstream[b] * (b > a))
         three, four = real(upstream[c] * (c > b)), real(upstream[d] * (d > c))
         for p in range(count):
-            entered[p] += one * steps[a, p] + two * steps[b, p]
-            entered[p] += three * steps[c, p] + four * steps[d, p]
-            rates[p] += one * slopes[a, p] + two * slopes[b, p]
-            rates[p] += three * slopes[c, p] + four * slopes[d, p]
+            out[p] += one * table[a, p] + two * table[b, p]
+            out[p] += three * table[c, p] + four * table[d, p]
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -290,25 +322,42 @@ def _moment(weights, rates, positions):
 
 
 @kernel(error_model="numpy")
-def gradients(given, upstream, by_weights, by_directions):
-    """Add to the gradients of the weights, and to those of the directions image by image.
+def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
+    """Write the gradients of the weights, and add to those of the directions image by image.
 
-    `given` is that of :func:`curves`, `upstream` has shape (images, k, n), `by_weights` (images,
-    points) and `by_directions` (images, k, d).
+    `given` and `piece` are those of :func:`curves`, `upstream` has shape (images, k, n),
+    `by_weights` that of the weights, and `by_directions` (images, k, d). The gradients of weights
+    are only written if `of_weights`, which takes the points where all weights are zero, too.
     """
-    weights, positions, directions, levels, sharpness = given
-    images, points = weights.shape
+    weights, positions, directions, numbers, levels, sharpness = given
+    images, d = len(weights), len(positions)
     space = _workspace(weights, levels, sharpness)
     _, _, buffer, steps, slopes = space
     entered, rates = buffer[1], buffer[2]
-    for k in range(len(directions)):
-        for first in range(0, points, CHUNK):
-            last = min(first + CHUNK, points)
-            low, high, count = _tabulate(given, k, first, last, space)
+    for orthant in range(piece[2], piece[3]):
+        if not (numbers == orthant).any():
+            continue
+        points, own, at = _collect(weights, positions, orthant, piece[0], piece[1], of_weights)
+        total = np.zeros((images if of_weights else 0, points.size))
+        for k in range(len(directions)):
+            if numbers[k] != orthant:
+                continue
+            for first in range(0, points.size, CHUNK):
+                last = min(first + CHUNK, points.size)
+                projected = at, directions, levels, sharpness
+                low, high, count = _tabulate(projected, k, first, last, space)
+                for image in range(images):
+                    _add_levels(upstream[image, k], low, high, slopes, rates, count)
+                    for axis in range(d):
+                        moment = _moment(own[image, first:last], rates, at[axis, first:last])
+                        by_directions[image, k, axis] -= moment * sharpness
+                    if of_weights:
+                        _add_levels(upstream[image, k], low, high, steps, entered, count)
+                        after = upstream[image, k, high:].sum()
+                        for p in range(last - first):
+                            total[image, first + p] += entered[p] + after
+        if of_weights:
             for image in range(images):
-                own = weights[image, first:last]
-                _add_levels(upstream[image, k], low, high, (steps, slopes), entered, rates, count)
-                by_weights[image, first:last] += entered[: last - first]
-                for axis in range(len(positions)):
-                    moment = _moment(own, rates, positions[axis, first:last])
-                    by_directions[image, k, axis] -= moment * sharpness
+                row = by_weights[image, orthant]
+                for p in range(points.size):
+                    row[points[p]] = total[image, p]
