@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.points import (
     DOUBLE_REACH,
@@ -66,9 +66,12 @@ class Projection(NamedTuple):
             curves(given, piece, results[part])
 
         self._share(levels, add)
-        total: Floats = np.empty(shape)
-        total[..., order] = results[0] if len(results) == 1 else results.sum(0)
-        return total
+        total: Floats = results[0] if len(results) == 1 else results.sum(0)
+        if (order[1:] > order[:-1]).all():
+            return total
+        unsorted: Floats = np.empty(shape)
+        unsorted[..., order] = total
+        return unsorted
 
     def gradients(self, upstream: Floats, of_weights: bool) -> tuple[Array, Floats]:
         """Gradients of the weights and, image by image, of the directions: (batch, k, d).
@@ -219,15 +222,35 @@ def _tabulate(given, k, first, last, space):
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _sums(weights, steps, slopes, distances, level, count):
-    """Sums of weight * (s, s', s' * (level - height))."""
-    total = slope = spread = steps.dtype.type(0)
+def _sums(weights, tables, distances, first, second, count):
+    """Sums of weight * (s, s', s' * distance) for two levels, whose weights are read once."""
+    steps, slopes = tables
+    one_step, one_slope, two_step, two_slope = (
+        steps[first],
+        slopes[first],
+        steps[second],
+        slopes[second],
+    )
+    total = slope = spread = more = change = far = steps.dtype.type(0)
     for p in range(count):
-        change = weights[p] * slopes[p]
-        total += weights[p] * steps[p]
-        slope += change
-        spread += change * (level - distances[p])
-    return total, slope, spread
+        weight, distance = weights[p], distances[p]
+        one, two = weight * one_slope[p], weight * two_slope[p]
+        total += weight * one_step[p]
+        more += weight * two_step[p]
+        slope += one
+        change += two
+        spread += one * distance
+        far += two * distance
+    return (total, slope, spread), (more, change, far)
+
+
+@subroutine(error_model="numpy")
+def _add_sums(sums, level, sharpness, curve, j):
+    """Add the sums for a level, which is relative to the distances, to a curve and derivatives."""
+    total, slope, spread = sums
+    curve[0, j] += total
+    curve[1, j] += slope * sharpness
+    curve[2, j] += level * slope - spread
 
 
 @kernel(error_model="numpy")
@@ -288,12 +311,13 @@ def curves(given, piece, results):
                     distances[p] = heights[p] - heights[0]
                 for image in range(images):
                     own[:size] = present[image, first : first + size]
-                    for j in range(low, high):
-                        place = own.dtype.type(levels[j] - heights[0])
-                        sums = _sums(own, steps[j], slopes[j], distances, place, count)
-                        results[0, image, k, j] += sums[0]
-                        results[1, image, k, j] += sums[1] * sharpness
-                        results[2, image, k, j] += sums[2]
+                    curve = results[:, image, k]
+                    for j in range(low, high, 2):
+                        after = min(j + 1, high - 1)
+                        one, two = _sums(own, (steps, slopes), distances, j, after, count)
+                        _add_sums(one, levels[j] - heights[0], sharpness, curve, j)
+                        if after > j:
+                            _add_sums(two, levels[after] - heights[0], sharpness, curve, after)
                     if high < levels.size:
                         results[0, image, k, high:] += own[:size].sum()
 
