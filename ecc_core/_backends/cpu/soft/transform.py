@@ -180,8 +180,8 @@ def _write_steps(factor, odds, steps, slopes, count):
 
 @kernel(error_model="numpy")
 def _workspace(weights, levels, sharpness):
-    """Return what :func:`_tabulate` needs; two rows of the third array are for the caller."""
-    buffer = np.empty((3, CHUNK), weights.dtype)
+    """Return what :func:`_tabulate` needs; the second row of the third array is the caller's."""
+    buffer = np.empty((2, CHUNK), weights.dtype)
     factors = np.empty(levels.size, weights.dtype)
     ends, bounds = _prepare_runs(levels, sharpness, weights.itemsize == 8, factors)
     steps = np.empty((levels.size, CHUNK), weights.dtype)
@@ -223,25 +223,20 @@ def _tabulate(given, k, first, last, space):
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _sums(weights, tables, distances, first, second, count):
-    """Sums of weight * (s, s', s' * distance) for two levels, whose weights are read once."""
+    """Sums of weight * (s, s', s' * distance) for two levels, for which weights are read once."""
     steps, slopes = tables
-    one_step, one_slope, two_step, two_slope = (
-        steps[first],
-        slopes[first],
-        steps[second],
-        slopes[second],
-    )
-    total = slope = spread = more = change = far = steps.dtype.type(0)
+    step, next_step, slope, next_slope = steps[first], steps[second], slopes[first], slopes[second]
+    total = rate = spread = next_total = next_rate = next_spread = steps.dtype.type(0)
     for p in range(count):
         weight, distance = weights[p], distances[p]
-        one, two = weight * one_slope[p], weight * two_slope[p]
-        total += weight * one_step[p]
-        more += weight * two_step[p]
-        slope += one
-        change += two
-        spread += one * distance
-        far += two * distance
-    return (total, slope, spread), (more, change, far)
+        change, next_change = weight * slope[p], weight * next_slope[p]
+        total += weight * step[p]
+        next_total += weight * next_step[p]
+        rate += change
+        next_rate += next_change
+        spread += change * distance
+        next_spread += next_change * distance
+    return (total, rate, spread), (next_total, next_rate, next_spread)
 
 
 @subroutine(error_model="numpy")
@@ -257,7 +252,8 @@ def _add_sums(sums, level, sharpness, curve, j):
 def _collect(weights, positions, orthant, first, last, everywhere):
     """Return the points of an orthant that are not zero in all images, or all of them.
 
-    Returns their numbers, weights (images, points) and positions (d, points).
+    Returns their numbers, weights (images, points) and positions (d, points). Behind the weights
+    there are zeros up to a multiple of LANES.
     """
     size = last - first
     present = np.zeros(size, np.bool_)
@@ -270,7 +266,8 @@ def _collect(weights, positions, orthant, first, last, everywhere):
         points[count] = first + p
         count += int(present[p])
     points = points[:count]
-    own = np.empty((len(weights), count), weights.dtype)
+    own = np.empty((len(weights), -(-count // LANES) * LANES), weights.dtype)
+    own[:, count:] = 0
     for image in range(len(weights)):
         row, target = weights[image, orthant], own[image]
         for p in range(count):
@@ -294,7 +291,7 @@ def curves(given, piece, results):
     images = len(weights)
     space = _workspace(weights, levels, sharpness)
     _, scratch, buffer, steps, slopes = space
-    heights, own, distances = scratch[0], buffer[1], buffer[2]
+    heights, distances = scratch[0], buffer[1]
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -306,12 +303,10 @@ def curves(given, piece, results):
                 size = min(CHUNK, points.size - first)
                 projected = at, directions, levels, sharpness
                 low, high, count = _tabulate(projected, k, first, first + size, space)
-                own[size:count] = 0
                 for p in range(count):
                     distances[p] = heights[p] - heights[0]
                 for image in range(images):
-                    own[:size] = present[image, first : first + size]
-                    curve = results[:, image, k]
+                    own, curve = present[image, first:], results[:, image, k]
                     for j in range(low, high, 2):
                         after = min(j + 1, high - 1)
                         one, two = _sums(own, (steps, slopes), distances, j, after, count)
@@ -319,22 +314,27 @@ def curves(given, piece, results):
                         if after > j:
                             _add_sums(two, levels[after] - heights[0], sharpness, curve, after)
                     if high < levels.size:
-                        results[0, image, k, high:] += own[:size].sum()
+                        curve[0, high:] += own[:size].sum()
 
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
-def _add_levels(upstream, low, high, table, out, count):
-    """Write the sums over the levels of upstream times a row of a table to `out`."""
-    out[:count] = 0
+def _add_levels(upstream, others, low, high, table, out, count):
+    """Write the sums over the levels of upstream times a row of a table, for two images."""
+    first, second = out[0], out[1]
+    first[:count], second[:count] = 0, 0
     # Four levels at a time, as most of the time is spent on reading and writing the sums.
     for j in range(low, high, 4):
         a, b, c, d = j, min(j + 1, high - 1), min(j + 2, high - 1), min(j + 3, high - 1)
+        row, next_row, third_row, last_row = table[a], table[b], table[c], table[d]
         real = table.dtype.type
         one, two = real(upstream[a]), real(upstream[b] * (b > a))
         three, four = real(upstream[c] * (c > b)), real(upstream[d] * (d > c))
+        other_one, other_two = real(others[a]), real(others[b] * (b > a))
+        other_three, other_four = real(others[c] * (c > b)), real(others[d] * (d > c))
         for p in range(count):
-            out[p] += one * table[a, p] + two * table[b, p]
-            out[p] += three * table[c, p] + four * table[d, p]
+            w, x, y, z = row[p], next_row[p], third_row[p], last_row[p]
+            first[p] += one * w + two * x + three * y + four * z
+            second[p] += other_one * w + other_two * x + other_three * y + other_four * z
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -356,8 +356,8 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
     weights, positions, directions, numbers, levels, sharpness = given
     images, d = len(weights), len(positions)
     space = _workspace(weights, levels, sharpness)
-    _, _, buffer, steps, slopes = space
-    entered, rates = buffer[1], buffer[2]
+    _, _, _, steps, slopes = space
+    entered, rates = np.empty((2, CHUNK), weights.dtype), np.empty((2, CHUNK), weights.dtype)
     for orthant in range(piece[2], piece[3]):
         if not (numbers == orthant).any():
             continue
@@ -370,16 +370,23 @@ def gradients(given, piece, upstream, of_weights, by_weights, by_directions):
                 last = min(first + CHUNK, points.size)
                 projected = at, directions, levels, sharpness
                 low, high, count = _tabulate(projected, k, first, last, space)
-                for image in range(images):
-                    _add_levels(upstream[image, k], low, high, slopes, rates, count)
-                    for axis in range(d):
-                        moment = _moment(own[image, first:last], rates, at[axis, first:last])
-                        by_directions[image, k, axis] -= moment * sharpness
-                    if of_weights:
-                        _add_levels(upstream[image, k], low, high, steps, entered, count)
-                        after = upstream[image, k, high:].sum()
+                for image in range(0, images, 2):
+                    other = min(image + 1, images - 1)
+                    given_two = upstream[image, k], upstream[other, k]
+                    _add_levels(*given_two, low, high, slopes, rates, count)
+                    for i in range(1 + other - image):
+                        row = own[image + i, first:last]
+                        for axis in range(d):
+                            moment = _moment(row, rates[i], at[axis, first:last])
+                            by_directions[image + i, k, axis] -= moment * sharpness
+                    if not of_weights:
+                        continue
+                    _add_levels(*given_two, low, high, steps, entered, count)
+                    for i in range(1 + other - image):
+                        after = given_two[i][high:].sum()
+                        row, found = total[image + i], entered[i]
                         for p in range(last - first):
-                            total[image, first + p] += entered[p] + after
+                            row[first + p] += found[p] + after
         if of_weights:
             for image in range(images):
                 row = by_weights[image, orthant]
