@@ -13,6 +13,7 @@ its lowest vertex, and loops over rows of cells can be vectorized.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel, subroutine
 from ecc_core._backends.cpu.pool import ranges, share, thread_count
+from ecc_core._backends.cpu.sources import scratch
 from ecc_core.errors import NAN_MESSAGE
 
 Array = NDArray[Any]
@@ -162,8 +164,24 @@ def _tables(strides: tuple[int, ...], cubes: bool) -> tuple[Array, Array, Array]
     return offsets, counts, np.array([(-1) ** extent.bit_count() for extent in range(1 << ndim)])
 
 
+@kernel()
+def _pad(weights, sign, starts, padded):
+    """Place signed weights in images of infinity; zeros are infinite, and infinite ones NaN."""
+    padded[:] = np.inf
+    images, depth, height, width = weights.shape
+    for image, z, y in np.ndindex(images, depth, height):
+        row, into = weights[image, z, y], padded[image, starts[0] + z, starts[1] + y]
+        for x in range(width):
+            value = row[x]
+            finite = np.nan if np.isinf(value) else sign * value
+            into[starts[2] + x] = np.inf if value == 0 else finite
+
+
 class Cells:
-    """Cells of images (batch, *spatial) of weights, as in the tables of the kernels."""
+    """Cells of images (batch, *spatial) of weights, as in the tables of the kernels.
+
+    They are in memory that the thread keeps, until it makes those of other images.
+    """
 
     def __init__(
         self, weights: Array, connectivity: int, extension: str, workers: int | None
@@ -177,10 +195,11 @@ class Cells:
         self.inner = (slice(None), *[slice(0, 1)] * missing, *inside)
         self.shape, self.workers = weights.shape, workers
         self.sign = 1 if extension == "max" else -1
-        self.padded = np.full((batch, *sides), np.inf, weights.dtype)
-        placed = np.where(np.isinf(weights), np.nan, weights * self.sign)
-        placed[weights == 0] = np.inf
-        self.padded[self.inner] = placed.reshape(batch, *[1] * missing, *spatial)
+        size = batch * math.prod(sides)
+        self.padded = scratch.take("padded weights", size, weights.dtype).reshape(batch, *sides)
+        volumes = np.ascontiguousarray(weights).reshape(batch, *[1] * missing, *spatial)
+        starts = *[0] * missing, *[low] * ndim
+        _pad(volumes, self.sign, starts, self.padded)
         strides = (sides[1] * sides[2], sides[2], 1)[missing:]
         self.offsets, self.counts, self.parities = _tables(strides, self.cubes)
 
