@@ -202,6 +202,11 @@ class GluedWork(Work):
         )
 
 
+def _lies_in(box: Box, other: Box) -> bool:
+    """Whether a box ends where another one does, or before, along each axis."""
+    return all(stop <= end for (_, stop), (_, end) in zip(box, other, strict=True))
+
+
 def _blocks(box: Box) -> int:
     return math.prod(b - a for a, b in box)
 
@@ -232,16 +237,24 @@ class JoinedBoxes:
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
         """Return the box of which the given one is a half, and both halves."""
         if self.work.row is not None:  # joined from its first block on
-            (a, b), (start, stop) = box[self.work.row], self.whole[self.work.row]
-            if (a, b) == (start, stop):
-                return None
-            edge, end = (b, min(b + (self.size or self.work.most), stop)) if a == start else (a, b)
-            part = self.work.part
-            return part(start, end), part(start, edge), part(edge, end)
+            return self._parent_in_row(box, self.work.row)
         parent = self.work.whole
         while parent != box and (cut := halves(parent, self.work.spatial)):
             _, low, high = cut
             if box in (low, high):
                 return parent, low, high
-            parent = low if all(b <= n for (_, b), (_, n) in zip(box, low, strict=True)) else high
+            parent = low if _lies_in(box, low) else high
         return None
+
+    def _parent_in_row(self, box: Box, axis: int) -> tuple[Box, Box, Box] | None:
+        """Return the same in a row of blocks, of which a first part has been joined."""
+        first, stop = box[axis]
+        start, end = self.whole[axis]
+        if (first, stop) == (start, end):
+            return None
+        part = self.work.part
+        if first == start:  # what has been joined, to which the next blocks come
+            size = self.size or self.work.most
+            after = min(stop + size, end)
+            return part(start, after), box, part(stop, after)
+        return part(start, stop), part(start, first), box

@@ -14,12 +14,11 @@ from ecc_core._arrays import on_host
 from ecc_core._blocks.glued import joining_bytes, piece_bytes
 from ecc_core._cli.errors import blame, one_line
 from ecc_core._cli.inputs import Calibration, Lengths, open_blocks, select_input
-from ecc_core._cli.outputs import Curves, glued_of, has_lengths, has_windows
+from ecc_core._cli.outputs import Curves, glued_of, has_lengths, has_windows, quantities_of
 from ecc_core._io.blocks import Blocks
 from ecc_core._io.lazy import Array, Box
 from ecc_core._io.results import describe_result
 from ecc_core._io.stored import View, grown_chunks
-from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import Filtration, check_spacing, direction_of, filtration_of
 from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
@@ -32,7 +31,6 @@ BLOCK_BYTES = 1 << 24  # blocks are grown to this size from smaller chunks
 CLUSTER_BYTES = 1 << 27  # on a cluster, whose scheduler takes milliseconds for each of them
 BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and waiting results
 PIECES_IN_MEMORY = 12  # for each worker, and what it takes to join two of them
-TREE_BYTES = 32  # of a point, to find sizes of components while others are joined
 FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
@@ -156,8 +154,8 @@ def open_stack(path: str, lengths: Lengths, arguments: Namespace, *, whole: bool
         of_points = arguments.connectivity, arguments.superlevel, arguments.nan
         filtration = filtration_of(ndim, *of_points, direction, arguments.boundary)
         filtration = replace(filtration, direction=None)  # the blocks contain the term
-        if arguments.minkowski:
-            estimator_of(arguments.minkowski, spacing, filtration)
+        for one in quantities_of(arguments):
+            one.facts(filtration, one.own_of(arguments, spacing))  # which checks its options
         found = calibration or Calibration()
         blocks = open_blocks(path, view, found, arguments, labels=arguments.labels)
     windows = has_windows(arguments)
@@ -185,6 +183,7 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
     reach = (0,) * ndim if blocks.smoothing is None else blocks.smoothing.reach
     workers = arguments.workers or available_cores()
     joined = bool(glued_of(arguments))
+    more = sum(one.point_bytes for one in quantities_of(arguments))
     wide = point * math.prod(max(1, REACHES * r) for r in reach)  # so that less is smoothed twice
     usual = CLUSTER_BYTES if arguments.scheduler else BLOCK_BYTES
     limit = min(max(usual, wide), memory // BLOCKS_IN_MEMORY // workers)
@@ -198,10 +197,10 @@ def _means(blocks: Blocks, ndim: int, arguments: Namespace, share: int | None = 
             max(n, min(n + 2 * r, most))
             for n, r, most in zip(block[-ndim:], reach, blocks.image.shape[-ndim:], strict=True)
         ]
-        a_point = point * BLOCKS_IN_MEMORY + TREE_BYTES * arguments.components
-        needed = math.prod(block[:-ndim]) * math.prod(around) * a_point
+        needed = math.prod(block[:-ndim]) * math.prod(around) * (point * BLOCKS_IN_MEMORY + more)
         extents = block[-ndim:], blocks.image.shape[-ndim:]
-        piece, joining = (piece_bytes(*extents), joining_bytes(*extents)) if joined else (0, 0)
+        piece = piece_bytes(*extents) if joined else 0
+        joining = joining_bytes(*extents) if joined else 0
         least = needed + (joining if joining > MEBIBYTE else 0)  # less is not worth a refusal
         if least <= memory or not limit:
             break

@@ -28,7 +28,6 @@ from ecc_core._cli.version import version
 from ecc_core._io.lazy import Array
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.stored import REQUESTS
-from ecc_core._request.estimator import estimator_of
 from ecc_core.errors import BackendError
 from ecc_core.quantities import CURVES, CurveQuantity
 from ecc_core.quantities.windows import WindowCurve, closed_filtration, joined_tables
@@ -56,13 +55,20 @@ def curves_of(stack: Stack, at: Array | None = None, folder: Path | None = None)
     for name, values in ((name, values) for own in found for name, values in own.measures.items()):
         measures.setdefault(name, values)  # the Euler number of lasting classes, if there is one
     if stack.arguments.density and not stack.blocks.windows:
-        estimator = estimator_of(stack.arguments.minkowski, stack.spacing, stack.filtration)
-        window = estimator.size(stack.blocks.image.shape[-stack.view.ndim :], stack.filtration)
+        window = _size_of(stack)
         if not window:
             raise ValueError("--density must be of an image with a size, got 0")
         measures = {name: values / window for name, values in measures.items()}
     curves = found[0]._replace(measures=measures)
     return curves.distinct() if isinstance(stack.arguments.thresholds, int) else curves
+
+
+def _size_of(stack: Stack) -> float:
+    """Return the size of an image, by the quantity that --density belongs to."""
+    arguments, shape = stack.arguments, stack.blocks.image.shape[-stack.view.ndim :]
+    measured = next(one for one in quantities_of(arguments) if "density" in one.own_options)
+    own = measured.own_of(arguments, stack.spacing)
+    return measured.window_size(shape, stack.filtration, own)
 
 
 def _in_memory(stack: Stack, quantity: CurveQuantity[Any]) -> Curves:
@@ -158,7 +164,7 @@ def _add_blocks(stack: Stack, total: "_Total", folder: Path | None) -> None:
     missing: Sequence[int] = range(len(groups))
     kept = None
     if folder is not None:
-        parts = Parts(folder, fingerprint(_job(stack, work, size)))
+        parts = Parts(folder, fingerprint(_job(stack, work, size, total.quantity)))
         kept = _KeptSums(parts, groups, work)
         missing = kept.add_to(total)
     wanted = missing if kept is None else kept.noted(missing)
@@ -197,9 +203,10 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
+def _job(stack: Stack, work: Work, size: int, quantity: CurveQuantity[Any]) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
-    at, arguments = work.computed.thresholds, stack.arguments
+    at = work.computed.thresholds
+    own = quantity.own_of(stack.arguments, stack.spacing)
     return {
         "version": version(),
         "views": stack.description(),
@@ -207,7 +214,7 @@ def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
         "groups": [size, stack.means.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.computed.filtration),
-        "kind": [type(work.computed).__name__, arguments.minkowski, arguments.persistence],
+        "kind": [type(work.computed).__name__, *own],
     }
 
 

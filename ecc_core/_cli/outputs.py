@@ -339,7 +339,7 @@ def at_common_thresholds(found: list[Curves], *, superlevel: bool) -> list[Curve
 def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> None:
     """Add what curves are not by default, the estimator, and the unit of lengths to a table."""
     direction, scale = arguments.direction, arguments.direction_scale
-    directed = direction is not None
+    directed, wanted = direction is not None, quantities_of(arguments)
     boundary = shortest_name(words_of(arguments.boundary))
     facts: dict[str, Any] = {
         "connectivity": arguments.connectivity,
@@ -347,12 +347,22 @@ def add_facts(columns: dict[str, Array], arguments: Namespace, unit: str) -> Non
         "boundary": None if boundary == "closed" else ",".join(words_of(boundary)),
         "direction": ",".join(map(str, map(float, direction))) if directed else None,
         "direction_scale": float(1 if scale is None else scale) if directed else None,
-        "estimator": arguments.minkowski,
+        **_chosen(arguments),
         "density": arguments.density or None,
-        "unit": unit if arguments.minkowski or directed else None,
+        "unit": unit if directed or any(one.has_lengths for one in wanted) else None,
     }
     rows = len(next(iter(columns.values())))
     columns |= {name: np.full(rows, fact) for name, fact in facts.items() if fact is not None}
+
+
+def _chosen(arguments: Namespace) -> dict[str, Any]:
+    """Return the values of the options of quantities that have some, by their column."""
+    with_option = [one for one in quantities_of(arguments) if one.option is not None]
+    return {
+        one.option.column: getattr(arguments, one.name)
+        for one in with_option
+        if one.option is not None and one.option.column
+    }
 
 
 def plot(found: Sequence[Curves], arguments: Namespace, unit: str | None) -> None:

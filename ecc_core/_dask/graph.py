@@ -6,6 +6,7 @@ are module-level and names come from tokens, so that equal calls give equal grap
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -91,29 +92,44 @@ def sums_of_blocks(
     """
     arrays = (image, *(array for array in others if array is not None))
     work = Work(None, image.chunks, computed, regions=regions)
-    batch, size, rows = image.shape[: work.lead], computed.size + regions, regions or each_block
-    like = counts_like(image, work.lead + 1 + rows)
+    batch = image.shape[: work.lead]
+    size = computed.size + 1 if regions else computed.size
+    rows = regions or each_block  # whether there is an axis of labels, or of blocks
+    like = counts_like(image, work.lead + (2 if rows else 1))
     meta = np.empty(like.shape, np.int64) if computed.lands_on_host else like
     if image.size == 0 or 0 in work.owners:
-        shape = (*batch, *[0] * rows, size)
+        shape = (*batch, 0, size) if rows else (*batch, size)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     tasks, shares, inputs = _shares(work, arrays)
     name = f"ecc-{'block' if each_block else 'sum'}-{inputs[0].name}"
     for images, keys in shares.items():
         if each_block:
             tasks |= {(name, *images, row, 0): (_row, key) for row, key in enumerate(keys)}
-            continue
-        so_far: list[Any] = []
-        groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
-        for i, group in enumerate(groups[:-1]):
-            tasks[f"{name}-so-far", *images, i] = (Work.sum, inputs[1].key, so_far + group)
-            so_far = [(f"{name}-so-far", *images, i)]
-        key = (name, *images, *[0] * regions, 0)
-        tasks[key] = (Work.sum, inputs[1].key, so_far + groups[-1])
+        else:
+            last = (name, *images, 0, 0) if regions else (name, *images, 0)
+            tasks |= _chain(inputs[1].key, keys, f"{name}-so-far", images, last)
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
-    length = (1,) * math.prod(work.owners[work.lead :]) if each_block else (math.nan,)
-    chunks = (*image.chunks[: work.lead], *[length] * rows, (size,))
+    chunks = (*image.chunks[: work.lead], (size,))
+    if each_block:
+        count = math.prod(work.owners[work.lead :])
+        chunks = (*image.chunks[: work.lead], (1,) * count, (size,))
+    elif regions:  # of which the number is not known
+        chunks = (*image.chunks[: work.lead], (math.nan,), (size,))
     return da.Array(graph, name, chunks, meta=meta)
+
+
+def _chain(
+    work: Any, keys: Sequence[Any], name: str, images: Index, last: tuple[Any, ...]
+) -> Graph:
+    """Return tasks that add up shares one group after another, of which the last one has a key."""
+    tasks: Graph = {}
+    so_far: list[Any] = []
+    groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+    for i, group in enumerate(groups[:-1]):
+        tasks[name, *images, i] = (Work.sum, work, [*so_far, *group])
+        so_far = [(name, *images, i)]
+    tasks[last] = (Work.sum, work, [*so_far, *groups[-1]])
+    return tasks
 
 
 def _with_end(array: Any, work: Work) -> Any:

@@ -73,6 +73,8 @@ class Option(NamedTuple):
     """The value that it has where it is given without one."""
     note: str = ""
     """What the commands say then."""
+    column: str = ""
+    """The column of tables that has the value."""
 
 
 class CurveQuantity(Quantity, ABC, Generic[OwnT]):
@@ -104,6 +106,8 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     option: ClassVar[Option | None] = None
     own_options: ClassVar[tuple[str, ...]] = ()
     """Other options of the commands, which have no effect without it."""
+    point_bytes: ClassVar[int] = 0
+    """What it takes for each point of a block, besides several copies of it."""
     no_density: ClassVar[str] = ""
     """Why it has no density, which divides by the size of the image; "" if it has."""
 
@@ -131,6 +135,10 @@ class CurveQuantity(Quantity, ABC, Generic[OwnT]):
     def facts(self, filtration: Filtration, own: OwnT) -> dict[str, Any]:
         """Return what results say of how they were computed."""
         return curve_facts(filtration)
+
+    def window_size(self, shape: tuple[int, ...], filtration: Filtration, own: OwnT) -> float:
+        """Return the length, area or volume of an image as a window, by which densities divide."""
+        raise NotImplementedError
 
     def window_boxes(self, at: Array, filtration: Filtration, own: OwnT) -> WindowMeasures | None:
         """Return what is counted in windows of an image, besides the Euler characteristic."""

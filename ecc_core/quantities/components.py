@@ -60,6 +60,7 @@ class Components(CurveQuantity[ComponentOptions]):
         "that span each of the axes Z, Y and X of the image, or of the sample that a mask leaves, "
         "or wind around a periodic axis"
     )
+    point_bytes = 32  # to find sizes of components while others are joined
     no_density = "it divides measures, and components are counted"
 
     def boxes(

@@ -232,6 +232,7 @@ class Minkowski(CurveQuantity[MinkowskiOptions]):
         usual="exact",
         note="perimeters and surfaces of smooth objects are up to 3/2 times too large; crofton-4 "
         "(2-D) or crofton-13 (3-D) suits these",
+        column="estimator",
     )
     own_options = ("density",)
 
@@ -246,6 +247,11 @@ class Minkowski(CurveQuantity[MinkowskiOptions]):
 
     def facts(self, filtration: Filtration, own: MinkowskiOptions) -> dict[str, Any]:
         return minkowski_facts(filtration, own.chosen(filtration))
+
+    def window_size(
+        self, shape: tuple[int, ...], filtration: Filtration, own: MinkowskiOptions
+    ) -> float:
+        return own.chosen(filtration).size(shape, filtration)
 
     def window_boxes(
         self, at: Array, filtration: Filtration, own: MinkowskiOptions
