@@ -40,7 +40,8 @@ class Origin:
                 f"`{name}` must be in host memory or on a CUDA device as a CuPy array or torch "
                 f"tensor, got {self.place}"
             )
-        _backends.fall_back(self.device, type(self.like), standard)
+        array = self.adapter.unwrap(self.like, name)
+        _backends.fall_back(self.device, type(array), standard)
         warn_caller(
             f"there are no kernels for {self.place}: curves are computed slowly, by functions of "
             "the library (copy arrays to the host for speed)"
