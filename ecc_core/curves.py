@@ -14,7 +14,7 @@ from ecc_core._arrays.request import Request, plan_of
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import Filtration
-from ecc_core._request.image import all_axes, warn_of_missing_axis
+from ecc_core._request.image import all_axes
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.thresholds import LEAST_POSITIVE
 from ecc_core._types import (
@@ -304,8 +304,7 @@ def euler_curve(
     if plan is not None:
         planned = plan.run(image) if mask is None else plan.run(image, mask)
         if planned is not None:
-            if plan.axis_is_missing:
-                warn_of_missing_axis(image.shape)
+            plan.warn_of_axis(image)
             at, values = planned
             at = thresholds if at is None else at
             return EulerCurve(at, values, **curve_facts(plan.filtration))

@@ -12,7 +12,7 @@ from ecc_core._arrays import is_lazy, on_host
 from ecc_core._arrays.request import Request, check_eager, plan_of, single_request
 from ecc_core._arrays.xarray import call_unlabelled, is_labelled
 from ecc_core._request.boundary import check_boundary
-from ecc_core._request.image import all_axes, as_booleans, warn_of_missing_axis
+from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
 from ecc_core._request.options import ImageOptions
 from ecc_core._request.persistence import check_persistence, lasting
@@ -230,8 +230,7 @@ def betti_curves(
         plan, request = plan_of("betti", image, thresholds, options)
         planned = None if plan is None else plan.run(image)
         if plan is not None and planned is not None:
-            if plan.axis_is_missing:
-                warn_of_missing_axis(image.shape)
+            plan.warn_of_axis(image)
             at, values = planned
             at = thresholds if at is None else at
             return BettiCurves(at, values, **curve_facts(plan.filtration))

@@ -221,7 +221,11 @@ class Plan(NamedTuple):
     """Takes the image, and labels or a mask if there are; returns None where a call must be made in
     full."""
     axis_is_missing: bool
-    """Whether every call warns that the image was taken for a volume."""
+
+    def warn_of_axis(self, image: Any) -> None:
+        """Warn, as every call does, if the image was taken for a volume and probably is none."""
+        if self.axis_is_missing:
+            warn_of_missing_axis(image.shape)
 
 
 class _Arrays:
