@@ -339,4 +339,4 @@ def test_jax_without_64_bits():
     assert_array_equal(found.values, known.values)
     assert_array_equal(found.thresholds, known.thresholds)
     with pytest.raises(TypeError, match="`image` must have a boolean, integer or real"):
-        ecc.euler_curve(image.astype(jax.numpy.bfloat16), [0])
+        ecc.euler_curve(image.astype(jax.numpy.float8_e4m3fn), [0])
