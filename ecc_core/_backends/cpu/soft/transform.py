@@ -222,10 +222,14 @@ def _tabulate(given, k, first, last, space):
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _sums(weights, tables, distances, first, second, count):
-    """Sums of weight * (s, s', s' * distance) for two levels, for which weights are read once."""
+def _sums(weights, tables, distances, first, second, places, count):
+    """Sums of weight * (s, s', s' * (place - distance)) for two levels.
+
+    Weights are read once for both.
+    """
     steps, slopes = tables
     step, next_step, slope, next_slope = steps[first], steps[second], slopes[first], slopes[second]
+    place, next_place = places
     total = rate = spread = next_total = next_rate = next_spread = steps.dtype.type(0)
     for p in range(count):
         weight, distance = weights[p], distances[p]
@@ -234,18 +238,18 @@ def _sums(weights, tables, distances, first, second, count):
         next_total += weight * next_step[p]
         rate += change
         next_rate += next_change
-        spread += change * distance
-        next_spread += next_change * distance
+        spread += change * (place - distance)
+        next_spread += next_change * (next_place - distance)
     return (total, rate, spread), (next_total, next_rate, next_spread)
 
 
 @subroutine(error_model="numpy")
-def _add_sums(sums, level, sharpness, curve, j):
-    """Add the sums for a level, which is relative to the distances, to a curve and derivatives."""
+def _add_sums(sums, sharpness, curve, j):
+    """Add the sums for a level to a curve and its derivatives."""
     total, slope, spread = sums
     curve[0, j] += total
     curve[1, j] += slope * sharpness
-    curve[2, j] += level * slope - spread
+    curve[2, j] += spread
 
 
 @kernel(error_model="numpy")
@@ -309,10 +313,15 @@ def curves(given, piece, results):
                     own, curve = present[image, first:], results[:, image, k]
                     for j in range(low, high, 2):
                         after = min(j + 1, high - 1)
-                        one, two = _sums(own, (steps, slopes), distances, j, after, count)
-                        _add_sums(one, levels[j] - heights[0], sharpness, curve, j)
+                        places = (
+                            own.dtype.type(levels[j] - heights[0]),
+                            own.dtype.type(levels[after] - heights[0]),
+                        )
+                        tables = steps, slopes
+                        one, two = _sums(own, tables, distances, j, after, places, count)
+                        _add_sums(one, sharpness, curve, j)
                         if after > j:
-                            _add_sums(two, levels[after] - heights[0], sharpness, curve, after)
+                            _add_sums(two, sharpness, curve, after)
                     if high < levels.size:
                         curve[0, high:] += own[:size].sum()
 
