@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RegionTransforms,
     )
     from ecc_core.shards import euler_curve_shards
+    from ecc_core.simplicial import simplicial_curve, simplicial_transform
     from ecc_core.surfaces import euler_surface
     from ecc_core.topology import (
         betti_curves,
@@ -68,6 +69,8 @@ __all__ = [
     "region_minkowski",
     "region_transforms",
     "sample_directions",
+    "simplicial_curve",
+    "simplicial_transform",
     "smooth_transform",
     "transform_distance",
     "warmup",
@@ -79,6 +82,7 @@ _MODULES = (
     "geometry",
     "results",
     "shards",
+    "simplicial",
     "surfaces",
     "topology",
     "transforms",

@@ -106,6 +106,9 @@ class Origin:
     def cell_counts(self) -> protocols.WindowCellCounts:
         return _backends.cell_counts(self.device)
 
+    def simplicial_complexes(self) -> protocols.SimplicialComplexes:
+        return _backends.simplicial_complexes(self.device)
+
     def transforms(self) -> protocols.Transforms:
         return _backends.transforms(self.device)
 

@@ -13,6 +13,7 @@ from ecc_core._backends.protocols import (
     LastingBettiNumbers,
     Planner,
     Shards,
+    SimplicialComplexes,
     Surfaces,
     Transforms,
     WindowCellCounts,
@@ -41,7 +42,15 @@ class _Functions:
         return found
 
 
-PARTS = "transforms", "shards", "betti_numbers", "surfaces", "cell_counts", "soft_curves"
+PARTS = (
+    "transforms",
+    "shards",
+    "betti_numbers",
+    "surfaces",
+    "cell_counts",
+    "soft_curves",
+    "simplicial_complexes",
+)
 """What a backend may have besides curves."""
 
 _registered: dict[str, dict[str, Any]] = {}
@@ -53,7 +62,14 @@ def register(
     curves: Backend | str,
     *,
     needs: Callable[[], None] = lambda: None,
-    **others: Transforms | Shards | BettiNumbers | Surfaces | CellCounts | SoftCurves | str,
+    **others: Transforms
+    | Shards
+    | BettiNumbers
+    | Surfaces
+    | CellCounts
+    | SoftCurves
+    | SimplicialComplexes
+    | str,
 ) -> None:
     """Make a backend known for a kind of device, the part of `Adapter.device` before the number.
 
@@ -128,6 +144,11 @@ def cell_counts(device: str) -> WindowCellCounts:
     return found
 
 
+def simplicial_complexes(device: str) -> SimplicialComplexes:
+    found: SimplicialComplexes = _part("simplicial_complexes", device)
+    return found
+
+
 def soft_curves(device: str) -> SoftCurves:
     found: SoftCurves = _part("soft_curves", device)
     return found
@@ -152,6 +173,7 @@ register(
     surfaces="ecc_core._backends.cpu.surface",
     cell_counts="ecc_core._backends.cpu.cells",
     soft_curves="ecc_core._torch.cpu",
+    simplicial_complexes="ecc_core._backends.cpu.simplicial.launch",
 )
 register(
     "cuda",
@@ -168,6 +190,7 @@ register(
 if TYPE_CHECKING:  # the backends have these signatures
     from ecc_core._backends.cpu import betti, cells, launch, surface
     from ecc_core._backends.cpu import shards as cpu_shards
+    from ecc_core._backends.cpu.simplicial import launch as simplicial
     from ecc_core._backends.cpu.transforms import launch as transform
     from ecc_core._backends.cuda import betti as cuda_betti
     from ecc_core._backends.cuda import cells as cuda_cells
@@ -180,6 +203,7 @@ if TYPE_CHECKING:  # the backends have these signatures
     _curves: tuple[Backend, Backend, Backend] = launch, cuda_launch, plain
     _planners: tuple[Planner, Planner] = launch, cuda_launch
     _transforms: tuple[Transforms, Transforms] = transform, cuda_transform
+    _simplicial: SimplicialComplexes = simplicial
     _shards: tuple[Shards, Shards] = cpu_shards, cuda_shards
     _betti_numbers: tuple[LastingBettiNumbers, BettiNumbers] = betti, cuda_betti
     _surfaces: tuple[Surfaces, Surfaces, Surfaces] = surface, cuda_surface, plain

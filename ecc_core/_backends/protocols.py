@@ -394,6 +394,39 @@ class Surfaces(Protocol):
         """Return the Euler characteristics of intersections, (images, n, m) int64."""
 
 
+class SimplicialComplexes(Protocol):
+    """Curves and transforms of simplicial complexes."""
+
+    def make_complex(
+        self, given: Sequence[NDArray[Any]], points: int, complete: bool, /
+    ) -> list[NDArray[Any]]:
+        """Return the edges, triangles and so on of a complex, with all faces."""
+
+    def rank_curves(
+        self,
+        ranks: NDArray[np.int64],
+        bins: int,
+        simplices: Sequence[NDArray[Any]],
+        /,
+        *,
+        workers: int | None = None,
+    ) -> NDArray[np.int64]:
+        """Return the curves (orders, bins - 1) of the bins of points, (orders, points)."""
+
+    def simplicial_transform(
+        self,
+        points: Floats,
+        simplices: Sequence[NDArray[Any]],
+        weights: Sequence[NDArray[Any]] | None,
+        directions: Floats,
+        heights: Floats,
+        /,
+        *,
+        workers: int | None = None,
+    ) -> NDArray[Any]:
+        """Return the transform (directions, heights), int64 or in the dtype of the weights."""
+
+
 class CellCounts(Protocol):
     """Numbers of cells, from which Minkowski functionals follow, and sums over windows."""
 

@@ -133,26 +133,28 @@ def _unit_vectors(array: Array) -> Floats:
     return np.where(unit, vectors, scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
 
 
-def parse_heights(given: Any, bounds: Any) -> tuple[Floats | None, int]:
+def parse_heights(given: Any, bounds: Any, *, name: str = "heights") -> tuple[Floats | None, int]:
     """Return the heights as float64, or None and their number; `given` is on the host."""
-    count = as_count(given, "heights")
+    count = as_count(given, name)
     if count is not None:
         return None, count
     if bounds is not None:
-        raise ValueError("`range` must be None where `heights` is an array, got both")
-    array = check_threshold_array(given, "heights")
+        raise ValueError(f"`range` must be None where `{name}` is an array, got both")
+    array = check_threshold_array(given, name)
     heights = array.astype(np.float64)
     if array.dtype.kind in "iu" and (rounded := heights.astype(array.dtype) != array).any():
-        raise ValueError(f"`heights` must be exact in float64, got {array[rounded][0]}")
+        raise ValueError(f"`{name}` must be exact in float64, got {array[rounded][0]}")
     return heights, 0
 
 
-def spread_heights(count: int, bounds: Any, reach: float | None) -> Floats:
+def spread_heights(
+    count: int, bounds: Any, reach: float | None, *, what: str = "an image"
+) -> Floats:
     """Return evenly spaced heights over a range; by default from -`reach` to `reach`."""
     if bounds is not None:
         low, high = check_range(bounds)
     elif reach is None:
-        raise ValueError("`range` must be given for an image without points, got None")
+        raise ValueError(f"`range` must be given for {what} without points, got None")
     else:
         low, high = -reach * SLACK, reach * SLACK
     return even_thresholds(float(low), float(high), count)

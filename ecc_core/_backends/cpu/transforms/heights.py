@@ -71,8 +71,8 @@ def make_grid(levels: Floats, reach: float, *, scaled: bool = False) -> Grid:
 
 
 @subroutine(error_model="numpy")
-def _place(height, grid):
-    """The bin of one height."""
+def find_bin(height, grid):
+    """Return the bin of one height."""
     levels, top = grid.levels, grid.levels.size
     position = (height - grid.origin) * grid.scale
     if grid.first.size:
@@ -133,7 +133,7 @@ def add_points(points, count, directions, part, grid, bins, histograms):
             if not even or _guess(xs, ys, zs, directions, d, origin, scale, top, bins):
                 for i in range(xs.size):  # with certainty
                     row = directions[d, 0] * zs[i] + directions[d, 1] * ys[i]
-                    bins[i] = _place(row + directions[d, 2] * xs[i], grid)
+                    bins[i] = find_bin(row + directions[d, 2] * xs[i], grid)
             _scatter(bins, ws, histograms, d)
 
 

@@ -1,0 +1,225 @@
+"""Simplicial complexes: sorted simplices, without repetitions, that hold all their faces.
+
+The points of a simplex increase, and simplices of a dimension are in lexicographic order, by one
+counting sort for each column. This takes the same time for any order of points and simplices, and
+neighbouring simplices share points, so that what is read later of these is in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel, subroutine
+
+Rows = NDArray[Any]
+
+VALID, OUTSIDE, REPEATED = 0, 1, 2
+FEW = 16  # edges with the same first point that are compared one by one
+NAMES = {2: "edge", 3: "triangle", 4: "tetrahedron"}
+
+
+@kernel()
+def _order_points(given, points, rows):
+    """Write the rows given with increasing numbers.
+
+    Returns what is wrong with the first row that is no simplex of so many points, and its number.
+    """
+    size = given.shape[1]
+    for i in range(len(given)):
+        for j in range(size):
+            number = given[i, j]
+            if not 0 <= number < points:
+                return OUTSIDE, i
+            k = j
+            while k > 0 and rows[i, k - 1] > number:
+                rows[i, k] = rows[i, k - 1]
+                k -= 1
+            rows[i, k] = number
+            if k > 0 and rows[i, k - 1] == number:
+                return REPEATED, i
+    return VALID, 0
+
+
+@kernel()
+def _sort_by_column(rows, column, starts, out):
+    """Write the rows in the order of a column; rows with equal entries keep their order.
+
+    `starts` has one entry more than there are points. Afterwards the rows of point p end at
+    ``starts[p]``.
+    """
+    size = rows.shape[1]
+    starts[:] = 0
+    for i in range(len(rows)):
+        starts[rows[i, column] + 1] += 1
+    for p in range(1, starts.size):
+        starts[p] += starts[p - 1]
+    for i in range(len(rows)):
+        p = rows[i, column]
+        place = starts[p]
+        starts[p] = place + 1
+        if size == 2:  # whose numbers are copied without a loop
+            out[place, 0], out[place, 1] = rows[i, 0], rows[i, 1]
+        elif size == 3:
+            out[place, 0], out[place, 1], out[place, 2] = rows[i, 0], rows[i, 1], rows[i, 2]
+        else:
+            for j in range(size):
+                out[place, j] = rows[i, j]
+
+
+@kernel()
+def _drop_repeated(rows):
+    """Move the distinct ones of sorted rows to the front. Returns their number."""
+    count = min(len(rows), 1)
+    for i in range(1, len(rows)):
+        same = True
+        for j in range(rows.shape[1]):
+            same &= rows[i, j] == rows[count - 1, j]
+        if not same:
+            for j in range(rows.shape[1]):
+                rows[count, j] = rows[i, j]
+            count += 1
+    return count
+
+
+@kernel()
+def _list_faces(rows, faces):
+    """Write the faces of each row, which lack one of its points."""
+    size = rows.shape[1]
+    for i in range(len(rows)):
+        for left_out in range(size):
+            for j in range(size - 1):
+                faces[i * size + left_out, j] = rows[i, j + (j >= left_out)]
+
+
+@subroutine()
+def _holds(faces, low, high, rows, i, left_out):
+    """Whether the sorted faces from `low` to `high` hold the face of a row without a point."""
+    size, end = rows.shape[1], high
+    while low < high:  # the first face that is not before the one wanted
+        middle = (low + high) >> 1
+        before = False
+        for j in range(1, size - 1):
+            wanted = rows[i, j + 1 if j >= left_out else j]
+            if faces[middle, j] != wanted:
+                before = faces[middle, j] < wanted
+                break
+        if before:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end:
+        return False
+    same = True
+    for j in range(1, size - 1):
+        same &= faces[low, j] == rows[i, j + 1 if j >= left_out else j]
+    return same
+
+
+@kernel()
+def _find_missing_face(rows, faces, points):
+    """Return the first row that has a face which is not among the sorted `faces`, and which one.
+
+    A face is given by the position of the point that it lacks. Returns (-1, 0) if there is none.
+    """
+    ends = np.zeros(points + 1, np.int64)
+    for i in range(len(faces)):
+        ends[faces[i, 0] + 1] += 1
+    for p in range(points):
+        ends[p + 1] += ends[p]
+    size = rows.shape[1]
+    for i in range(len(rows)):
+        for left_out in range(size):
+            first = rows[i, 1 if left_out == 0 else 0]
+            low, high = ends[first], ends[first + 1]
+            if size == 3 and high - low <= FEW:  # without branches, which nothing could predict
+                second = rows[i, 1 if left_out == 2 else 2]
+                found = False
+                for k in range(low, high):
+                    found |= faces[k, 1] == second
+            else:
+                found = _holds(faces, low, high, rows, i, left_out)
+            if not found:
+                return i, left_out
+    return -1, 0
+
+
+def name_of(size: int) -> str:
+    """Return what a simplex of so many points is called."""
+    return NAMES.get(size, f"simplex of {size} points")
+
+
+def _shown(row: Rows) -> str:
+    return f"({', '.join(map(str, row.tolist()))})"
+
+
+def _ordered(given: Rows, points: int) -> Rows:
+    """Return simplices with increasing numbers of points."""
+    rows = np.empty(given.shape, np.int32 if points < 2**31 else np.int64)
+    wrong, i = _order_points(given, points, rows)
+    if wrong == OUTSIDE:
+        raise ValueError(
+            f"`simplices` must hold numbers of points from 0 to {points - 1}, got the "
+            f"{name_of(given.shape[1])} {_shown(given[i])}"
+        )
+    if wrong == REPEATED:
+        raise ValueError(
+            "`simplices` must not repeat a point within a simplex, got the "
+            f"{name_of(given.shape[1])} {_shown(given[i])}"
+        )
+    return rows
+
+
+def _sorted(rows: Rows, points: int) -> Rows:
+    """Return the distinct rows in lexicographic order; writes to `rows`."""
+    out, starts = np.empty_like(rows), np.empty(points + 1, np.int64)
+    for column in reversed(range(rows.shape[1])):
+        _sort_by_column(rows, column, starts, out)
+        rows, out = out, rows
+    return rows[: _drop_repeated(rows)]
+
+
+def _faces(rows: Rows) -> Rows:
+    size = rows.shape[1]
+    faces = np.empty((len(rows) * size, size - 1), rows.dtype)
+    _list_faces(rows, faces)
+    return faces
+
+
+def make_complex(given: Sequence[Rows], points: int, complete: bool) -> list[Rows]:
+    """Return the edges, triangles and so on of a complex, by dimension.
+
+    `given` are int64 arrays of increasing width, not more than one of each. With `complete` faces
+    that are missing are added, otherwise they are an error.
+    """
+    most = given[-1].shape[1] if given else 1
+    by_size = {rows.shape[1]: _ordered(rows, points) for rows in given}
+    larger: Rows | None = None
+    found: list[Rows] = []
+    for size in range(most, 1, -1):
+        own = by_size.get(size)
+        if own is None:
+            own = np.empty((0, size), np.int32 if points < 2**31 else np.int64)
+        if complete and larger is not None:
+            own = np.concatenate([own, _faces(larger)])
+        rows = _sorted(own, points)
+        if not complete and larger is not None:
+            _check_faces(larger, rows, points)
+        found.append(rows)
+        larger = rows
+    return found[::-1]
+
+
+def _check_faces(rows: Rows, faces: Rows, points: int) -> None:
+    i, left_out = _find_missing_face(rows, faces, points)
+    if i < 0:
+        return
+    simplex, size = rows[i], rows.shape[1]
+    face = np.delete(simplex, left_out)
+    raise ValueError(
+        "`simplices` must hold all faces of each simplex unless `complete` is True, got the "
+        f"{name_of(size)} {_shown(simplex)} without its {name_of(size - 1)} {_shown(face)}"
+    )

@@ -1,0 +1,123 @@
+"""Curves and transforms of simplicial complexes: memory, threads and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.pool import share
+from ecc_core._backends.cpu.simplicial.codes import Cells, divide_bins, encode_heights, in_lanes
+from ecc_core._backends.cpu.simplicial.complexes import Rows, make_complex
+from ecc_core._backends.cpu.simplicial.counts import LANES, add_simplices, add_sums, count_simplices
+from ecc_core._backends.cpu.transforms.heights import Floats, make_grid, workers_for
+
+__all__ = ["make_complex", "rank_curves", "simplicial_transform"]
+
+Array = NDArray[Any]
+Encode = Callable[[slice, Array], None]
+
+MOST_SHORT = 2**15 - 1  # simplices of a point, which 16-bit sums can count
+
+
+class Complex(NamedTuple):
+    """The simplices of a complex, and their weights."""
+
+    points: int
+    simplices: Sequence[Rows]
+    """Edges, triangles and so on, by dimension."""
+    weights: Sequence[Array] | None
+    """Of the points, the edges and so on, all int64 or all float64; None if all weigh 1."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the curves."""
+        return np.dtype(np.int64) if self.weights is None else self.weights[0].dtype
+
+    @property
+    def dtype_of_sums(self) -> np.dtype[Any]:
+        """Dtype of the sums of points: of signs as short as the point with most of them allows."""
+        if self.weights is not None:
+            return self.dtype
+        if sum(map(len, self.simplices)) <= MOST_SHORT:
+            return np.dtype(np.int16)
+        counts = np.zeros(self.points, np.int64)
+        for rows in self.simplices:
+            count_simplices(rows, counts)
+        return np.dtype(np.int16 if counts.max() < MOST_SHORT else np.int64)
+
+    def add_to(self, histograms: Array, codes: Array, shift: int, sums: Array) -> None:
+        """Add the signed weights of all simplices to the histograms (k, bins) of k orders.
+
+        `sums` is memory for the sums of the points.
+        """
+        sums[:] = 1 if self.weights is None else self.weights[0][:, None]
+        for dimension, rows in enumerate(self.simplices, start=1):
+            sign = sums.dtype.type(-1 if dimension % 2 else 1)
+            own = np.full(1, sign) if self.weights is None else sign * self.weights[dimension]
+            add_simplices(rows, own, int(self.weights is not None), codes, sums)
+        add_sums(codes, sums, shift, len(histograms), histograms)
+
+    def curves(
+        self, orders: tuple[int, int], encode: Encode, cells: Cells, workers: int | None
+    ) -> Array:
+        """Return the curves (k, bins - 1) of `orders`: k orders of the points, in so many bins.
+
+        `encode` writes the codes of some orders, which divide bins into `cells`.
+        """
+        count, bins = orders
+        shift, dtype = cells
+        dtype_of_sums = self.dtype_of_sums
+        histograms = np.zeros((count, bins), self.dtype)
+
+        def work(starts: Iterator[int]) -> None:
+            codes = np.empty((self.points, LANES), dtype)
+            sums = np.empty((self.points, LANES), dtype_of_sums)
+            for start in starts:
+                part = slice(start, min(start + LANES, count))
+                encode(part, codes)
+                self.add_to(histograms[part], codes, shift, sums)
+
+        threads = workers_for(workers, self.points * count)
+        share(range(0, count, LANES), work, threads)
+        return np.cumsum(histograms[:, :-1], axis=1, dtype=self.dtype)
+
+
+def simplicial_transform(
+    points: Floats,
+    simplices: Sequence[Rows],
+    weights: Sequence[Array] | None,
+    directions: Floats,
+    heights: Floats,
+    workers: int | None = 1,
+) -> Array:
+    """Return the transform (directions, heights) of a complex, in int64 or the dtype of weights.
+
+    `points` (n, d) are C-contiguous.
+    """
+    reach = float(np.abs(points).max(initial=0.0)) * points.shape[1]
+    grid = make_grid(heights, reach)
+    cells = divide_bins(grid)
+
+    def encode(part: slice, codes: Array) -> None:
+        encode_heights(points, in_lanes(directions[part]), grid, cells.shift, codes)
+
+    found = Complex(len(points), simplices, weights)
+    return found.curves((len(directions), heights.size + 1), encode, cells, workers)
+
+
+def rank_curves(
+    ranks: NDArray[np.int64], bins: int, simplices: Sequence[Rows], workers: int | None = 1
+) -> NDArray[np.int64]:
+    """Return the curves (orders, bins - 1) of points whose bins `ranks` (orders, points) gives."""
+    cells = Cells(0, np.dtype(np.uint16 if bins <= 2**16 else np.uint32))
+
+    def encode(part: slice, codes: Array) -> None:
+        codes[:] = 0
+        own = ranks[part]
+        codes[:, : len(own)] = own.T
+
+    found = Complex(ranks.shape[1], simplices, None)
+    return found.curves((len(ranks), bins), encode, cells, workers)

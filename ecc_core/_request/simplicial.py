@@ -1,0 +1,153 @@
+"""Simplicial complexes as they are given: simplices, coordinates and weights of points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._request.transform import LEAST_REACH, MOST_REACH
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+MOST_SUM = 2**63
+WANTED = "an (m, k) array of numbers of points, or a sequence of such arrays, one for each k"
+
+
+def as_simplices(given: Any, unwrap: Callable[[Any], Any]) -> tuple[list[NDArray[np.int64]], bool]:
+    """Return arrays of simplices by size, and whether they came as one array.
+
+    `unwrap` converts an array of any library to one of NumPy.
+    """
+    alone = getattr(given, "ndim", None) == 2 or _is_table(given)
+    if not alone and not isinstance(given, list | tuple):
+        raise TypeError(f"`simplices` must be {WANTED}, got {_described(given)}")
+    arrays = [_as_rows(unwrap(_as_table(part))) for part in ([given] if alone else given)]
+    sizes = [rows.shape[1] for rows in arrays]
+    if len(set(sizes)) < len(sizes):
+        raise ValueError(
+            f"`simplices` must hold one array for each number of points, got sizes {sizes}"
+        )
+    return sorted(arrays, key=lambda rows: rows.shape[1]), alone
+
+
+def _is_table(given: Any) -> bool:
+    """Whether this is a list of simplices that are lists of numbers."""
+    if not isinstance(given, list | tuple) or not given:
+        return False
+    return all(isinstance(row, list | tuple) and not _holds_rows(row) for row in given)
+
+
+def _holds_rows(row: Sequence[Any]) -> bool:
+    return any(hasattr(entry, "__len__") for entry in row)
+
+
+def _described(given: Any) -> str:
+    shape = getattr(given, "shape", None)
+    return type(given).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+
+
+def _as_table(part: Any) -> Any:
+    """Return a list of simplices as an array; arrays are as they are."""
+    if not isinstance(part, list | tuple):
+        return part
+    try:
+        return np.asarray(part)
+    except ValueError:
+        raise ValueError(f"`simplices` must be {WANTED}, got rows of different lengths") from None
+
+
+def _as_rows(array: Array) -> NDArray[np.int64]:
+    """Return one array of simplices as int64."""
+    if array.ndim != 2:
+        raise ValueError(f"`simplices` must be {WANTED}, got an array of shape {array.shape}")
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"`simplices` must hold integers, got {array.dtype}")
+    if array.shape[1] < 2:
+        raise ValueError(
+            "`simplices` must have at least 2 points each, since every point is in the complex "
+            f"anyway, got an array of shape {array.shape}"
+        )
+    if array.dtype == np.uint64 and array.size and (most := int(array.max())) >= 2**63:
+        raise ValueError(f"`simplices` must hold numbers of points, got {most}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def as_points(points: Array) -> Floats:
+    """Return finite coordinates (n, d) in float64."""
+    if points.ndim != 2 or points.shape[1] == 0:
+        raise ValueError(
+            f"`points` must have shape (n, d), one row of coordinates each, got {points.shape}"
+        )
+    found = np.ascontiguousarray(points, np.float64)
+    if not np.isfinite(found).all():
+        i = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        raise ValueError(f"`points` must be finite, got {found[i].tolist()} in row {i}")
+    if (most := np.abs(found).max(initial=0.0)) >= MOST_REACH:
+        raise ValueError(f"`points` must be below {MOST_REACH:g} in magnitude, got {most:g}")
+    return found
+
+
+def place_points(points: Floats, center: Any, normalize: Any) -> Floats:
+    """Return points relative to their centre, and divided by their radius, as asked for."""
+    if center is not None and not (isinstance(center, str) and center in ("mean", "box")):
+        raise ValueError(f'`center` must be None, "mean" or "box", got {center!r}')
+    if normalize is not None and not (isinstance(normalize, str) and normalize == "radius"):
+        raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
+    if center is not None and len(points):
+        middle = points.mean(axis=0)
+        if center == "box":
+            low, high = points.min(axis=0), points.max(axis=0)
+            middle = low + (high - low) / 2
+        points = points - middle
+    if normalize is not None:
+        radius = radius_of(points)
+        if radius < LEAST_REACH:
+            raise ValueError(
+                f'`normalize` must be None for points that are all at the origin, got "radius" and '
+                f"a largest distance of {radius:g}"
+            )
+        points = points / radius
+    return points
+
+
+def radius_of(points: Floats) -> float:
+    """Return the largest distance from the origin."""
+    most = float(np.abs(points).max(initial=0.0))
+    if most == 0.0:
+        return 0.0
+    scale = 2.0 ** math.frexp(most)[1]  # so that squares neither overflow nor vanish
+    return float(np.sqrt(np.square(points / scale).sum(axis=1).max())) * scale
+
+
+def as_point_weights(weights: Array, points: int, simplices: int) -> Array:
+    """Return a weight for each point, int64 or float64, for a complex of so many simplices.
+
+    Those besides the points weigh as much as one of their points at most.
+    """
+    if weights.shape != (points,):
+        raise ValueError(
+            f"`weights` must have shape ({points},), one for each point, got {weights.shape}"
+        )
+    if weights.dtype.kind == "f":
+        found = weights.astype(np.float64)
+        if not np.isfinite(found).all():
+            i = int(np.flatnonzero(~np.isfinite(found))[0])
+            raise ValueError(f"`weights` must be finite, got {found[i]} at point {i}")
+        most = float(np.abs(found).max(initial=0.0))
+        if not math.isfinite(most * (points + simplices)):
+            raise ValueError(f"`weights` must have finite sums, got values up to {most:g}")
+        return found
+    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    if largest * (points + simplices) >= MOST_SUM:
+        raise ValueError(
+            "`weights` must be integers whose sums over all simplices are below 2**63 (or floats), "
+            f"got values up to {largest} for {points + simplices} simplices"
+        )
+    return weights.astype(np.int64)

@@ -1,0 +1,280 @@
+"""Euler characteristic curves and transforms of meshes, graphs and point sets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core import _descriptors
+from ecc_core._arrays import given_on_host
+from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._request.filtration import check_flag
+from ecc_core._request.levels import Levels, changes, round_to_levels
+from ecc_core._request.simplicial import (
+    as_point_weights,
+    as_points,
+    as_simplices,
+    place_points,
+    radius_of,
+)
+from ecc_core._request.thresholds import as_count, parse_thresholds
+from ecc_core._request.transform import check_directions, parse_heights, spread_heights
+from ecc_core._types import Thresholds
+from ecc_core.results import EulerCurve, EulerTransform
+
+__all__ = ["simplicial_curve", "simplicial_transform"]
+
+Array = NDArray[Any]
+LARGEST_SAMPLED = 3  # coordinates, for which directions can be spread evenly
+
+
+def simplicial_curve(
+    values: Any,
+    simplices: Any,
+    thresholds: Thresholds = 256,
+    *,
+    range: tuple[float, float] | None = None,
+    superlevel: bool = False,
+    complete: bool = False,
+    workers: int | None = None,
+) -> EulerCurve[Any]:
+    """Euler characteristic of the sublevel sets of values on a mesh, a graph or another complex.
+
+    A simplex enters with its last point (lower star filtration): the value at t is the number of
+    points minus edges plus triangles, and so on, all of whose points have values ``<= t``.
+
+    Parameters
+    ----------
+    values : (..., n) array
+        Booleans, integers or real floats of at most 64 bits, one for each point. All axes but the
+        last one are batch axes.
+    simplices : (m, k) integer array, or sequence of such arrays
+        Numbers of points, from 0 on. One array holds the largest simplices, such as the triangles
+        of a mesh for k = 3 or the edges of a graph for k = 2, whose faces are added. A sequence has
+        one array for each k, such as ``[edges, triangles]``. Every point is in the complex. A
+        complex is a set: a simplex that is listed twice, in any order of its points, counts once.
+        An empty sequence is a set of points.
+    thresholds : int, array or "exact", default 256
+        Number of thresholds, evenly spaced over `range` including both ends, or an increasing array
+        of thresholds. "exact": every level at which the curve changes, in the dtype of the values.
+    range : (low, high), optional
+        Only if `thresholds` is an int. Default: the smallest and the largest finite value.
+    superlevel : bool, default False
+        Use the sets ``values >= t`` instead.
+    complete : bool, default False
+        Add faces that a sequence of arrays lacks. Otherwise they are an error.
+    workers : int, optional
+        Number of threads. Default: the number of cores.
+
+    Returns
+    -------
+    EulerCurve
+        ``thresholds`` of shape (m,) and ``values`` of shape batch + (m,) and dtype int64. Values
+        are exact: numbers of different dtypes are compared without rounding.
+
+    Raises
+    ------
+    TypeError
+        If values are not real numbers or simplices not integers.
+    ValueError
+        For NaN, numbers of points that do not exist, a point twice in a simplex, a simplex without
+        one of its faces unless `complete`, several arrays with the same k, and thresholds that
+        decrease or are NaN.
+    BackendError
+        For arrays that are not in host memory.
+
+    See Also
+    --------
+    simplicial_transform : The same of the heights of points, in many directions.
+    euler_curve : Curves of images.
+
+    Examples
+    --------
+    >>> import ecc_core as ecc
+    >>> triangle, square = [[0, 1, 2]], [[0, 1], [1, 2], [2, 3], [3, 0]]
+    >>> ecc.simplicial_curve([0, 1, 1], triangle, [0, 1]).values
+    array([1, 1])
+    >>> ecc.simplicial_curve([0, 1, 0, 2], square, [0, 1, 2]).values
+    array([2, 1, 0])
+    """
+    origin = origin_of(values, "values")
+    given = origin.image(values, "values")
+    backend = origin.simplicial_complexes()
+    if given.ndim == 0:
+        raise ValueError("`values` must have shape (..., n), one for each point, got a number")
+    superlevel = check_flag(superlevel, "superlevel")
+    threads = origin.workers(workers)
+    points, batch = given.shape[-1], given.shape[:-1]
+    rows = _complex(origin, simplices, points, complete)
+    flat = given.reshape(math.prod(batch), points)
+    flat = flat.astype(given.dtype.newbyteorder("="), copy=False)
+    if flat.dtype.kind == "f" and np.isnan(flat).any():
+        raise ValueError("`values` must not contain NaN, got NaN")
+    asked = parse_thresholds(given_on_host(thresholds), range)
+    if asked.exact:
+        if batch:
+            raise ValueError(
+                f'`thresholds` must not be "exact" for a batch of values, got shape {given.shape}'
+            )
+        at = np.unique(flat)
+    else:
+        at = asked.over(lambda: _finite_range(flat), given.shape)
+    levels = round_to_levels(at, flat.dtype, superlevel)
+    ranks = _ranks(flat, levels)
+    bins = levels.values.size + 1
+    curves = backend.rank_curves(ranks, bins, rows, workers=threads)
+    padded = np.concatenate([np.zeros((len(flat), 1), np.int64), curves], axis=1)
+    found = padded[:, levels.entered].reshape(*batch, at.size)
+    if asked.exact:
+        at, found = changes(at, found, superlevel)
+        return EulerCurve(origin.wrap(at), origin.wrap(found), superlevel=superlevel)
+    shown = origin.thresholds(thresholds, at)
+    return EulerCurve(shown, origin.wrap(found), superlevel=superlevel)
+
+
+def _complex(origin: Origin, simplices: Any, points: int, complete: bool) -> list[Array]:
+    """Return the sorted edges, triangles and so on of a complex."""
+    given, alone = as_simplices(simplices, lambda part: origin.unwrap(part, "simplices"))
+    add_faces = check_flag(complete, "complete") or alone
+    rows: list[Array] = origin.simplicial_complexes().make_complex(given, points, add_faces)
+    return rows
+
+
+def _finite_range(values: Array) -> tuple[Any, Any]:
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    return (finite.min(), finite.max()) if finite.size else (None, None)
+
+
+def _ranks(values: Array, levels: Levels) -> NDArray[np.int64]:
+    """Return the number of levels at which each value has not entered yet."""
+    if values.dtype == np.bool_:  # True may be stored as any byte but 0
+        values = np.where(values, levels.values.dtype.type(1), levels.values.dtype.type(0))
+    side: Literal["left", "right"] = "right" if levels.superlevel else "left"
+    ranks = np.searchsorted(levels.values, values, side=side)
+    return levels.values.size - ranks if levels.superlevel else ranks
+
+
+def simplicial_transform(
+    points: Any,
+    simplices: Any,
+    directions: int | ArrayLike = 64,
+    thresholds: int | ArrayLike = 128,
+    *,
+    weights: ArrayLike | None = None,
+    range: tuple[float, float] | None = None,
+    center: Literal["mean", "box"] | None = None,
+    normalize: Literal["radius"] | None = None,
+    complete: bool = False,
+    workers: int | None = None,
+) -> EulerTransform[Any]:
+    """Euler characteristic transform (ECT) of a mesh, a graph or a point set [1]_.
+
+    The value at a unit vector u and a height t is the Euler characteristic of the simplices all of
+    whose points x have a height ``<u, x>`` of at most t.
+
+    Parameters
+    ----------
+    points : (n, d) array
+        Finite coordinates.
+    simplices, complete, workers
+        As for :func:`simplicial_curve`.
+    directions : int or (k, d) array, default 64
+        Number of directions, see :func:`sample_directions`, for up to 3 coordinates, or an array of
+        vectors of any length.
+    thresholds : int or (m,) array, default 128
+        Number of heights, evenly spaced over `range` including both ends, or an increasing array of
+        heights.
+    weights : (n,) array, optional
+        Sum weights instead of counting simplices. A simplex weighs as much as the heaviest of its
+        points, as in DECT [2]_. Points of weight 0 are in the complex, unlike those of an image.
+    range : (low, high), optional
+        Only if `thresholds` is an int. Default: -r to r, where r is the largest distance of a point
+        from the origin, so that the last height includes the whole shape.
+    center : {None, "mean", "box"}
+        Move the mean of the points, or the centre of their bounding box, to the origin.
+    normalize : {None, "radius"}
+        "radius": divide coordinates, after centring, by the largest distance from the origin.
+
+    Returns
+    -------
+    EulerTransform
+        ``directions`` of shape (k, d) and unit length, ``heights`` of shape (m,), and ``values`` of
+        shape (k, m): exact int64 numbers, or float64 sums if the weights are floats.
+
+    Raises
+    ------
+    TypeError
+        If points, directions or heights are not real numbers or simplices not integers.
+    ValueError
+        For coordinates and weights that are not finite, weights whose sums overflow, directions
+        that are zero or have not d components, heights that decrease or are NaN, and simplices as
+        for :func:`simplicial_curve`.
+    BackendError
+        For arrays that are not in host memory.
+
+    See Also
+    --------
+    euler_transform : Transforms of images.
+
+    Notes
+    -----
+    Heights are computed in float64 as ``(u[0] * x[0] + u[1] * x[1]) + u[2] * x[2]``, where every
+    product and sum is rounded. A simplex belongs to its highest point, so that each direction is a
+    histogram of the points that have a sum of signs, which is zero almost everywhere on smooth
+    meshes. Superlevel sets at (u, t) are the sublevel sets at (-u, -t).
+
+    References
+    ----------
+    .. [1] Turner, Mukherjee, Boyer, "Persistent homology transform for modeling shapes and
+       surfaces", Information and Inference 3, 310-344, 2014, arXiv:1310.1030.
+    .. [2] Roell and Rieck, "Differentiable Euler characteristic transforms for shape
+       classification", ICLR 2024, arXiv:2310.07630.
+
+    Examples
+    --------
+    >>> import ecc_core as ecc
+    >>> letter = [[0, 1], [0, 0], [1, 0], [1, 1]]  # the letter U
+    >>> strokes = [[0, 1], [1, 2], [2, 3]]
+    >>> up, down = ecc.simplicial_transform(letter, strokes, [[0, 1], [0, -1]], [-1, 0, 1]).values
+    >>> up, down  # downwards two arms that join
+    (array([0, 1, 1]), array([2, 1, 1]))
+    """
+    origin = origin_of(points, "points")
+    backend = origin.simplicial_complexes()
+    placed = place_points(as_points(origin.image(points, "points")), center, normalize)
+    threads = origin.workers(workers)
+    count, ndim = placed.shape
+    vectors = _unit_vectors(directions, ndim)
+    at, number = parse_heights(given_on_host(thresholds), range, name="thresholds")
+    if at is None:
+        reach = radius_of(placed) if count else None
+        at = spread_heights(number, range, reach, what="a complex")
+    rows = _complex(origin, simplices, count, complete)
+    own = None
+    if weights is not None:
+        own = _weights(origin, weights, rows, count)
+    values = backend.simplicial_transform(placed, rows, own, vectors, at, workers=threads)
+    parts = map(origin.wrap, (vectors, at, values))
+    return EulerTransform(*parts, weighted=own is not None)
+
+
+def _unit_vectors(directions: int | ArrayLike, ndim: int) -> NDArray[np.float64]:
+    number = as_count(directions, "directions")
+    if number is None:
+        return check_directions(given_on_host(directions), ndim)
+    if ndim > LARGEST_SAMPLED:
+        raise ValueError(
+            f"`directions` must be vectors for points of {ndim} coordinates, got {number}"
+        )
+    return _descriptors.sample_directions(number, ndim)
+
+
+def _weights(origin: Origin, weights: Any, rows: list[Array], points: int) -> list[Array]:
+    """Return the weights of points, edges and so on: each that of its heaviest point."""
+    like = weights if hasattr(weights, "dtype") else np.asarray(weights)
+    given = origin.image(like, "weights")
+    own = as_point_weights(given, points, sum(map(len, rows)))
+    return [own, *(own[simplices].max(axis=1) for simplices in rows)]
