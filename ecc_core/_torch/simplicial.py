@@ -16,7 +16,6 @@ from ecc_core._backends.cpu.soft.simplices import (
 )
 from ecc_core._torch.cpu import threads
 from ecc_core._torch.operators import no_second_derivatives, operator
-from ecc_core.errors import BackendError
 
 FORWARD = no_second_derivatives("soft simplicial transforms have no forward-mode derivatives, and")
 
@@ -60,7 +59,10 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     of = needed[1], needed[3], needed[4]
     found = soft_simplices_backward(gradient, *ctx.saved_tensors, *ctx.options[:2], *of)
     used = [part if need else None for part, need in zip(found, needed, strict=False)]
-    return *used, None, None, None, None
+    # torch.library wants the structure of the arguments, and torch.autograd.Function does not.
+    of_simplices = needed[7]
+    none = [None] * len(of_simplices) if isinstance(of_simplices, list | tuple) else None
+    return *used, None, None, none, None
 
 
 @operator(_fake, stacked=(), backward=_backward, push=FORWARD, plain=_plain)
@@ -148,11 +150,6 @@ def _given(
     simplices: Sequence[Tensor],
 ) -> SoftComplexes:
     """Return what kernels take; tensors must be on the CPU."""
-    if points.device.type != "cpu":
-        raise BackendError(
-            f"`points` must be in host memory, where simplicial complexes are computed, got "
-            f"{points.device}"
-        )
     return SoftComplexes(
         points.contiguous().numpy(),
         None if weights is None else weights.contiguous().numpy(),

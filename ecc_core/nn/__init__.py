@@ -9,6 +9,7 @@ from ecc_core.nn.layers import (  # noqa: E402
     EulerCurveLayer,
     EulerCurveMap,
     EulerTransformLayer,
+    SimplicialTransformLayer,
     parameter_groups,
 )
 from ecc_core.nn.loss import EulerCurveLoss  # noqa: E402
@@ -22,6 +23,7 @@ __all__ = [
     "EulerCurveMap",
     "EulerTransformLayer",
     "PersistenceLoss",
+    "SimplicialTransformLayer",
     "functional",
     "parameter_groups",
 ]

@@ -20,8 +20,9 @@ from ecc_core._torch.transform import (
 )
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector
+from ecc_core.nn._simplicial import soft_simplicial_transform
 
-__all__ = ["soft_euler_curve", "soft_euler_transform"]
+__all__ = ["soft_euler_curve", "soft_euler_transform", "soft_simplicial_transform"]
 
 
 def soft_euler_curve(
