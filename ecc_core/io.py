@@ -1,5 +1,6 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
+from ecc_core._io.meshes import MESH_SUFFIXES, Mesh, read_mesh, read_point_values
 from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.persistence_files import CUBICAL_SUFFIXES, write_cubical_complex
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
@@ -21,10 +22,12 @@ __all__ = [
     "CUBICAL_SUFFIXES",
     "FIGURE_SUFFIXES",
     "IMAGE_SUFFIXES",
+    "MESH_SUFFIXES",
     "RESULT_SUFFIXES",
     "TABLE_SUFFIXES",
     "CurveTable",
     "ImageFile",
+    "Mesh",
     "StoredImage",
     "atomic_file",
     "check_output",
@@ -32,6 +35,8 @@ __all__ = [
     "open_image",
     "read_file",
     "read_image",
+    "read_mesh",
+    "read_point_values",
     "read_result",
     "read_table",
     "select_channel",

@@ -14,7 +14,9 @@ from ecc_core._cli.blockwise import Stack, held, open_stack, range_of, threshold
 from ecc_core._cli.computing import curves_of
 from ecc_core._cli.errors import FailedImages, blame, failure_of
 from ecc_core._cli.inputs import Images, Lengths, matching_paths
+from ecc_core._cli.meshes import curves_of_meshes
 from ecc_core._cli.progress import progress_bar
+from ecc_core._io.meshes import MESH_SUFFIXES, VALUE_SUFFIXES, is_mesh
 from ecc_core._io.write import json_of
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_csv, write_table
@@ -35,6 +37,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add(parser, "inputs", after=". Patterns such as 'images/*.tif'; - reads NPY from stdin")
     options.add(parser, "--out", after=options.FORMULAS)
     options.add(parser, "--json", "--plot")
+    values = (
+        f"the input is a mesh ({', '.join(MESH_SUFFIXES)}), and this file has a value for each of "
+        f"its points ({', '.join(VALUE_SUFFIXES)}). Of several meshes {{stem}} and {{name}} stand "
+        "for the path without suffix, as for --mask"
+    )
+    parser.add_argument("--values", help=values, metavar="PATH")
     options.add_curves(parser, "minimum and maximum, of all images together")
     reason = "ecc curve computes in this process, from images in memory: use ecc stack or ecc batch"
     options.refuse(parser, reason, "--scheduler", "--device", "--resume")
@@ -47,6 +55,10 @@ def run(arguments: Namespace) -> None:
         raise InputFileError("--json must not be given together with --out, whose suffix says it")
     paths = matching_paths(arguments.inputs)
     outputs.check_curves(arguments, paths, printed=True)
+    if arguments.values is not None or any(map(is_mesh, paths)):
+        curves, described = curves_of_meshes(paths, arguments)
+        _write(curves, described, "", [], arguments)
+        return
     found: list[outputs.Curves] = []
     facts: list[dict[str, Any]] = []
     failures: dict[str, str] = {}

@@ -19,6 +19,7 @@ from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.geometry import UNITS, check_place, check_scale, converted
 from ecc_core._io.labels import as_labels
 from ecc_core._io.lazy import Array
+from ecc_core._io.meshes import MESH_SUFFIXES
 from ecc_core._io.open import CONTAINER_SUFFIXES, IMAGE_SUFFIXES, is_there, open_stream
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._io.readers.raw import SUFFIXES as RAW_SUFFIXES
@@ -32,7 +33,7 @@ from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage, open_image
 
 STDIN = "-"
-STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
+STEM_ENDS = (*IMAGE_SUFFIXES, *MESH_SUFFIXES, ".ome", ".gz")
 MOST_NAMED = 3
 
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ecc_core._cli import options
 from ecc_core._cli.errors import blame
 from ecc_core._cli.inputs import Lengths, read_single, say_labels_of_floats, single_path
+from ecc_core._cli.meshes import transform_mesh
 from ecc_core._cli.outputs import check_outputs
 from ecc_core._cli.values import output, positive
 from ecc_core._io.labels import whole_numbers
+from ecc_core._io.meshes import MESH_SUFFIXES, is_mesh
 from ecc_core._io.write import printable
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
@@ -25,7 +27,8 @@ ONE = "a transform is of one image"
 DESCRIPTION = (
     "Compute the Euler characteristic transform of a shape: for each direction, the Euler "
     "characteristic of the part below each height. The shape is an image of 0 and one other value, "
-    "or the points of an image at or above a --threshold. A .npz file contains the arrays "
+    "or the points of an image at or above a --threshold, or a mesh "
+    f"({', '.join(MESH_SUFFIXES)}). A .npz file contains the arrays "
     "directions, heights and values, and labels with --labels; a table has a row for each height "
     "of each direction. read_result also reads the axes and the unit."
 )
@@ -51,8 +54,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "bounding box of the largest label)"
     )
     options.add(parser, "--range", help=heights)
-    radius = "with --labels: divide heights by the radius of each label"
+    radius = (
+        "with --labels: divide heights by the radius of each label; of a mesh: divide coordinates "
+        "by the largest distance from the origin"
+    )
     parser.add_argument("--normalize", choices=("radius",), help=radius)
+    center = "of a mesh: move the mean of the points, or the centre of their box, to the origin"
+    parser.add_argument("--center", choices=("mean", "box"), help=center)
     options.add(parser, "--connectivity", "--spacing", "--unit")
     reason = "a transform counts the cells of a shape at all heights of all directions"
     options.refuse(parser, reason, "--thresholds", "--direction", "--betti")
@@ -62,11 +70,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
+    if is_mesh(path := single_path(arguments.inputs, ONE)):
+        transform_mesh(path, arguments)
+        return
+    if arguments.center:
+        raise InputFileError(f"{path}: --center must not be given for an image")
     if arguments.normalize and not arguments.labels:
         raise InputFileError("--normalize needs --labels")
     if arguments.smooth and not (arguments.weighted or arguments.threshold is not None):
         raise InputFileError("--smooth needs --threshold or --weighted")
-    path = single_path(arguments.inputs, ONE)
     check_outputs(arguments, [path])
     lengths = Lengths(arguments)
     view, image, mask, found = read_single(path, ONE, lengths, arguments)
